@@ -51,6 +51,7 @@ BY_SYMBOL = "RealFractionBySymbol"
 LIST = "Count"
 _AT_ONCE = 2**22  # strings, so that copies of their keys take little beside all of them
 FREQUENT = 500
+FREQUENCIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 FEWEST = 10  # strings of a first symbol
 TREND = 0.75
 ENDED = f"{IMPROVED}, known to end"
@@ -264,19 +265,13 @@ class Fig10(Strings, Figure):
     epsilon: float = epsilon(1.0)
     frequent: int = whole(FREQUENT, "appearances of listed strings, at least", unit="times")
     listed: int = whole(32, "strings of the list", kind=UNPRINTED)
-    frequencies: tuple[int, ...] = whole(
-        (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
-        "appearances, at least",
-        unit="times",
-        kind=UNPRINTED,
-    )
     searches: int = whole(90_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
     seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The improved histogram at each setting; what stands beside it, and the list, of what is drawn."""
         sweeps = {}
-        frequencies = tuple(sorted({*self.frequencies, self.frequent}))
+        frequencies = tuple(sorted({*FREQUENCIES, self.frequent}))
         printed = RealStrings(frequencies, prefixes=True)
         ended = RealStrings(frequencies, prefixes=False)
         strings = FrequentStrings(self.frequent, self.listed)

@@ -39,6 +39,8 @@ REMOVED = "removed"
 BASIC = "basic histogram"
 IMPROVED = "improved histogram"
 PATHS = "paths"  # of so many splits, at every ε and threshold
+TREE_DIMS = range(1, 7)  # of PrivTree's tree, of 2^dims children
+TREE_EPSILONS = (0.1, 1.0)
 ROUNDING = 1e-9
 
 
@@ -142,16 +144,6 @@ class Thm3(Figure):
         kind=UNPRINTED,
     )
     splits: int = whole(20, "longest path", 1, 1000, kind=UNPRINTED)
-    tree_dims: tuple[int, ...] = whole(
-        (1, 2, 3, 4, 5, 6),
-        "dimensions of PrivTree's tree, of 2^dims children",
-        1,
-        10,
-        kind=UNPRINTED,
-    )
-    tree_epsilons: tuple[float, ...] = number(
-        (0.1, 1.0), "ε of PrivTree's tree", 1e-3, 100, kind=UNPRINTED
-    )
 
     def rows(self, store=None) -> pd.DataFrame:
         """All losses, computed."""
@@ -213,9 +205,9 @@ class Thm3(Figure):
         Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
         """
         losses = []
-        for dims in self.tree_dims:
+        for dims in TREE_DIMS:
             tree = Quadtree(dims, 1)
-            for epsilon in self.tree_epsilons:
+            for epsilon in TREE_EPSILONS:
                 mechanism = PrivTree(DP(2 * epsilon))  # half of it for the tree
                 scale, fall = mechanism.scale(tree, 1)
                 loss = structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon

@@ -44,6 +44,7 @@ THEORY = "theory"
 SQUARED = "MeanSquaredError"
 HELD = ("w·d", "w")
 WIDTHS = (100_000, 1_000_000, 10_000_000)
+MOST = 20_000_000  # w·d; larger sketches are left out
 ESTIMATES = ("mean", "median")
 
 
@@ -125,13 +126,6 @@ class C6(Counts, Figure):
         WIDTHS, "w·d, or w, of sketches", unit="buckets", kind=UNPRINTED
     )
     depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
-    most: int = whole(
-        20_000_000,
-        "w·d at most; larger sketches are left out",
-        high=2**28,
-        unit="buckets",
-        kind=UNPRINTED,
-    )
     sketches: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
         "w of the sketches in (g)",
@@ -157,7 +151,7 @@ class C6(Counts, Figure):
         made = []
         for depth in self.depths:
             width = size // depth if what == "w·d" else size
-            if width * depth <= self.most:
+            if width * depth <= MOST:
                 how = dict(width=width, depth=depth)
                 estimates = ESTIMATES if depth > 2 else ESTIMATES[:1]
                 made += [CountSketch(DP(self.epsilon), estimate=x, **how) for x in estimates]

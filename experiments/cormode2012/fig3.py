@@ -58,6 +58,7 @@ BOTH = {panel: "filter-priority, θ = 40" for panel in ("a", "b", "ab")}
 BOTH |= {"c": "filter-priority, θ = 20", "d": "filter-priority, θ = 50"}
 TWICE = ", s = 2·10⁵"
 OWN_SIZE = "size s"
+TWICE_THETAS = (5, 10, 20, 30, 40)  # of filter-priority with twice the size
 SHARE_HELD = "HeldCells"
 
 
@@ -191,9 +192,6 @@ class Fig3(Counts, Figure):
     both_theta: int = whole(40, "θ of filter-priority in (a) and (b)", unit="counts")
     wide_theta: int = whole(20, "θ of filter-priority in (c)", unit="counts")
     sparse_theta: int = whole(50, "θ of filter-priority in (d)", unit="counts")
-    twice_thetas: tuple[int, ...] = whole(
-        (5, 10, 20, 30, 40), "θ of filter-priority with twice the size", kind=UNPRINTED
-    )
     size: int = whole(100_000, "s of the samples", unit="cells")
     low_size: int = whole(10_000, "s of the samples in (d)", unit="cells")
     small: tuple[int, ...] = whole(
@@ -214,7 +212,7 @@ class Fig3(Counts, Figure):
         table = GeometricHistogram(budget)
         sample = partial(PrioritySampling, budget)
         wide, sparse = self.other_data()
-        twice = [sample(size=2 * self.size, theta=theta) for theta in self.twice_thetas]
+        twice = [sample(size=2 * self.size, theta=theta) for theta in TWICE_THETAS]
         both = partial(sample, size=self.size)
         in_ab = [HighPassFilter(budget, theta=self.theta), both(), both(theta=self.both_theta)]
         of_wide = self._filters(wide, self.size)

@@ -197,6 +197,9 @@ def _rows(made: list[dict], dataset: Any, **columns: str) -> pd.DataFrame:
 PAPER = {
     "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),
 }
+LEAN_SHARE = 100  # lean synthesis draws one record for so many
+RATIO_SHARE = 0.01  # ranges of the ratios, as a share of all cells
+BELOW_ONE = (0.1, 0.5, 0.9)  # ε at which a prior is looked for
 GEOMETRIC = "geometric"
 REPLACED = "geometric, replace one"
 SYNTHESIS = "Dirichlet synthesis"
@@ -267,10 +270,6 @@ class Sec45(CommutingTables, Figure):
         1000,
         kind=UNPRINTED,
     )
-    ratio_share: float = number(
-        0.01, "ranges of the ratios, as a share of all cells", 0, 1, strict=True, kind=UNPRINTED
-    )
-    lean: int = whole(100, "lean synthesis draws one record for so many", 2, kind=UNPRINTED)
     size: int = whole(
         3_000_000, "s on the twin; elsewhere the same share", unit="cells", kind=UNPRINTED
     )
@@ -284,9 +283,6 @@ class Sec45(CommutingTables, Figure):
     places: int = whole(
         5000, "work places at most; tables of more are not made one by one", kind=EFFORT
     )
-    below_one: tuple[float, ...] = number(
-        (0.1, 0.5, 0.9), "ε at which a prior is looked for", 1e-6, 1, kind=UNPRINTED
-    )
     queries: int = queries(1000)
     seeds: int = seeds(20)
 
@@ -296,7 +292,7 @@ class Sec45(CommutingTables, Figure):
         total = table_total(name)
         if not lean:
             return DirichletSynthesis(budget, records=total, total=total)
-        records = max(1, total // self.lean)
+        records = max(1, total // LEAN_SHARE)
         return DirichletSynthesis(budget, records=records, total=total, notion="approximate")
 
     def mechanisms(self, name: str) -> list:
@@ -318,8 +314,8 @@ class Sec45(CommutingTables, Figure):
 
     def query_sizes(self, domain: Domain) -> dict[int, float]:
         """The sizes of ranges, that of the ratios among them."""
-        at = max(1, round(self.ratio_share * domain.size))
-        return super().query_sizes(domain) | {at: self.ratio_share}
+        at = max(1, round(RATIO_SHARE * domain.size))
+        return super().query_sizes(domain) | {at: RATIO_SHARE}
 
     def rows(self, store) -> pd.DataFrame:
         """Errors, their ratios to geometric's, and what the prior's share is.
@@ -329,7 +325,7 @@ class Sec45(CommutingTables, Figure):
         errors = by_relation(super().rows(store))
         other = (errors.panel == TRACTS) & errors.epsilon.isin(self.epsilons)
         errors = errors[other | (errors.epsilon == self.epsilon)]
-        small = errors[(errors.panel == TRACTS) & (errors.share == self.ratio_share)]
+        small = errors[(errors.panel == TRACTS) & (errors.share == RATIO_SHARE)]
         bases = (GEOMETRIC, REPLACED) if len(small) else ()
         ratios = [error_ratio(small, base).assign(panel=base) for base in bases]
         return pd.concat([errors, *ratios, *self._of_priors()], ignore_index=True)
@@ -341,7 +337,7 @@ class Sec45(CommutingTables, Figure):
             series: [self.synthesis(name, x, lean) for x in self._all_epsilons()]
             for series, lean in ((SYNTHESIS, False), (LEAN, True))
         }
-        asked = [self.synthesis(name, x) for x in self.below_one]
+        asked = [self.synthesis(name, x) for x in BELOW_ONE]
         return [prior_shares(dataset, made), allowed_priors(dataset, asked)]
 
     def _all_epsilons(self) -> list[float]:
@@ -355,7 +351,7 @@ class Sec45(CommutingTables, Figure):
             where = {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}
             wanted.append((name, where, "share", {}))
         if GEOMETRIC in set(rows.panel):
-            title = f"{TRACTS}, at {100 * self.ratio_share:g} %"
+            title = f"{TRACTS}, at {100 * RATIO_SHARE:g} %"
             printed = {"printed": PAPER["ratio"]}
             wanted.append((title, {"panel": GEOMETRIC}, "epsilon", printed))
             wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))

@@ -286,7 +286,7 @@ class Counts(FiveMethods):
         """The five methods, on stand-ins as built; names in two lines, the paper's datasets first."""
         drawn = in_order(drawn_rows(rows))
         beside = ~drawn.panel.isin([panel_of(drawn, of) for of in FILES.values()])
-        names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
+        names = drawn.panel.str.replace(TWIN, "\nstand-in", regex=False)
         return drawn.assign(panel=names, beside=beside)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -121,6 +121,6 @@ class Fig10(FanFigure, Figure):
         whole = (rows.series == ORIGINAL) & (rows.metric == "SampledSize")
         drawn = rows[(rows.series != "HPA") & ~whole].replace({"series": {"SRA": "SRA, HPA"}})
         drawn = in_order(drawn)
-        names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
+        names = drawn.panel.str.replace(TWIN, "\nstand-in", regex=False)
         names = names.str.replace(CUT, "\nusers", regex=False)
         return drawn.assign(panel=names)

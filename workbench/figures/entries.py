@@ -233,6 +233,12 @@ class Entry:
     thumbnail: Thumbnail | None = None
 
     @property
+    def heading(self) -> str:
+        """Its short name and its title, or the title alone where that says the same or there is no name."""
+        alone = self.short in (self.id, self.title)
+        return self.title if alone else f"{self.short}: {self.title}"
+
+    @property
     def stem(self) -> str:
         """The name of its folder."""
         return self.folder.name

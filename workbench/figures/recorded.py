@@ -170,7 +170,7 @@ def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) ->
     Examples
     --------
     >>> sentence({"a_fig1": SAME, "a_fig2": WITHIN, "a_fig3": OTHER_DATA, "00_tour": SAME})
-    '1 of 2 figures has the recorded numbers. Within the spread of its sampled chains: a_fig2. \
+    '1 of 2 figures has the recorded numbers. Within the spread of sampled chains: a_fig2. \
 On other data and not compared: a_fig3.'
     """
     own = {
@@ -189,7 +189,7 @@ On other data and not compared: a_fig3.'
             f"{len(kinds[SAME])} of {counted(compared, 'figure')} {have} the recorded numbers"
         )
     words = {
-        WITHIN: "Within the spread of its sampled chains",
+        WITHIN: "Within the spread of sampled chains",
         OTHER_DATA: "On other data and not compared",
         "": "Different",
     }

@@ -132,8 +132,7 @@ class Index:
         for entry in self.entries():
             counts = ", ".join(f"{name} {n}" for name, n in entry.counts.items() if n)
             link = f"{entry.id.removeprefix(f'{self.paper}_')}.ipynb"
-            title = f"{entry.short}: {entry.title}"
-            cards.append((link, title, counts, self._picture(entry.id)))
+            cards.append((link, entry.heading, counts, self._picture(entry.id)))
         return _environment().from_string(_CARDS).render(cards=cards)
 
     def _picture(self, id: str) -> str:
@@ -411,7 +410,7 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
             "figure.html",
             site,
             **about,
-            title=f"{entry.short}: {entry.title}",
+            title=entry.heading,
             before=neighbours[place],
             after=neighbours[place + 2],
             rows_shown=_ROWS,

@@ -276,7 +276,7 @@ class Claim:
             missing = " and ".join(name for name in each.needs if not has_file(name))
             if missing:
                 outcome = UNTESTABLE
-                why = f"it takes the file of {missing}; this is its twin's number"
+                why = f"it needs the file of {missing}, and this number is from a stand-in"
             elif outcome == UNDECIDED and isfinite(finding.runs):
                 why = f"about {_round(finding.runs):,} repetitions would decide"
             verdicts.append(self.verdict(each, outcome, why, finding))
