@@ -12,6 +12,7 @@ from experiments.fan2015 import data as fan2015_data
 from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
+from experiments.fan2015 import modern as fan2015_modern
 from experiments.fan2015 import table5 as fan2015_table5
 from experiments.fan2015.counts import (
     METHODS,
@@ -26,6 +27,7 @@ from experiments.fan2015.counts import (
 )
 from experiments.fan2015.data import RatedFilms
 from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart, TopItems
+from tests.agreement import seeded
 from tests.figures.worlds import figure_of, noisy
 from workbench import DP, Bound, Domain, Trial
 from workbench.data import Interactions
@@ -271,3 +273,37 @@ def test_bands_of_precision_leave_no_room_beyond_it():
     plots.curves(made.assign(metric=PRECISION), "top", "series", ax, log="x")
     assert ax.get_ylim() == (0, 1.05)
     plt.close(ax.figure)
+
+
+def test_chosen_numbers_of_records_stand_beside_the_best_in_hindsight(small):
+    """A choice and its release share ε, and in hindsight the candidate with the least mean is shown."""
+    few = dict(candidates=(1, 5, 50), epsilons=(0.3, 1.0), seeds=2)
+    figure = fan2015_modern.Modern(data=("Foursquare twin",), **few)
+    (case,) = figure.cases().values()
+    for epsilon, _, mechanism in figure.mechanisms(case):
+        assert epsilon <= mechanism.budget.epsilon <= epsilon * (1 + 1e-15)
+    found = figure.rows(small)
+    assert (
+        len(found) == 2 * 2 * 4
+        and found.groupby(["epsilon", "series"]).seed.nunique().eq(2).all()
+    )
+    data, error = case.dataset.load(), fan2015_modern.ItemError()
+    best = found[found.series == fan2015_modern.HINDSIGHT].groupby("epsilon").l
+    for epsilon, chosen in best:
+        assert chosen.nunique() == 1
+        means = {
+            count: np.mean(
+                [
+                    error(data, SRA(DP(epsilon), count)(data, seeded(s)).estimate)
+                    for s in range(20)
+                ]
+            )
+            for count in few["candidates"]
+        }
+        assert means[chosen.iloc[0]] < 1.2 * min(means.values())
+    assert set(figure.comparison(found).columns) == {
+        "best l",
+        "l of the paper",
+        "l by error",
+        "l by rank",
+    }
