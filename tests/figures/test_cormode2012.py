@@ -24,11 +24,13 @@ from experiments.cormode2012 import fig6c as cormode2012_fig6c
 from experiments.cormode2012 import modern as cormode2012_modern
 from experiments.cormode2012 import sec45 as cormode2012_sec45
 from experiments.cormode2012 import table1 as cormode2012_table1
+from experiments.cormode2012 import trips as cormode2012_trips
 from tests.figures.worlds import claims_of, figure_of
-from workbench import DP, Domain, Ranges, SparseTable, figures
+from workbench import DP, ZCDP, Domain, Ranges, SparseTable, figures
 from workbench.data import Bound
 from workbench.datasets import GaussianSparse
 from workbench.figures import plots
+from workbench.mechanisms import InfTDA
 from workbench.trials import claims
 from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES
 
@@ -259,6 +261,44 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     assert hollow == {"stability histogram", "Dirichlet synthesis"} | sparse | gaussian
     assert not made[["epsilon", "delta"]].isna().any(axis=None)
     assert figure.compare_with_paper(made).shape == (4, 3) and figure.judge(made) == []
+
+
+def test_trips_are_compared_under_one_relation(tmp_path, monkeypatch):
+    trips = cormode2012_trips
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "none"))
+    figure = trips.ThenAndNow.at("quick", epsilons=(0.5, 1.0), seeds=1)
+    table = SparseTable.from_keys(Domain(("work", "home"), (20, 20)), [0, 9], [5, 7], Bound())
+    rho = ZCDP.within(DP(1.0, 1e-6)).rho
+    for mechanism in figure.mechanisms(1.0, table, 1):
+        budget = mechanism.budget
+        if isinstance(mechanism, InfTDA):
+            assert budget.rho == rho and mechanism.total == 12
+        elif isinstance(budget, ZCDP):
+            assert budget.rho == rho / 2
+        else:  # two steps, the second of which has e^ε times its δ
+            assert budget.epsilon == 0.5
+            assert (1 + exp(0.5)) * budget.delta in (0, pytest.approx(1e-6))
+    (data,) = {sweep.datasets[0] for sweep in figure.sweeps().values()}
+    assert data == trips.TwinPart() and not figure.off_paper()
+    boxes = trips.Trips("pairs of regions", 1).on(data.domain)
+    assert len(boxes) == 9 and boxes.cells(data.domain).sum() == data.domain.size
+    for between in trips.QUERIES[1:]:
+        asked = trips.Trips(between, 1).on(data.domain)
+        assert asked.cells(data.domain).sum() == data.domain.size
+
+
+@pytest.mark.slow
+def test_trips_then_and_now_has_six_panels_and_every_release(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "none"))
+    figure = cormode2012_trips.ThenAndNow.at("quick", epsilons=(0.5, 1.0), seeds=1)
+    made = figure.rows(tmp_path)
+    assert set(made.epsilon) == {0.5, 1.0} and set(made.delta) == {0, 1e-6}
+    drawing = figure.draw(made)
+    assert len(drawing.axes) == 6 and figure.supplement(made) is None
+    assert {*cormode2012_trips.TREES, *cormode2012_trips.PAIRS} == set(made.series)
+    shown = figure.compare_with_paper(made)
+    assert shown.shape == (11, 4) and figure.judge(made) == []
+    plt.close(drawing)
 
 
 TINY = {  # figures at another setting and a small size, for tests that run them

@@ -88,6 +88,8 @@ def options():
     yield In(mechanisms.CountSketch, estimate="median")
     yield In(mechanisms.HierarchicalHistogram, branching=3)
     yield In(mechanisms.HierarchicalHistogram, consistent=False)
+    yield In(mechanisms.InfTDA, prefixes=1)
+    yield In(mechanisms.InfTDA, prefixes=(1, 4))
 
 
 in_every_basis = pytest.mark.parametrize(

@@ -116,6 +116,17 @@ def test_portions_of_one_vector_are_one_measurement():
     ]
     assert np.concatenate(portions).tolist() == np.concatenate(expected).tolist()
     assert add_noise.receipt == noise.geometric(values, l1=2, epsilon=0.5, rng=rng)[1]
+    how = dict(l2_squared=3, rho=0.1)
+    add_noise = noise.PortionedGaussian(
+        **how, relation="replace-one-unit", rng=np.random.default_rng(3)
+    )
+    portions = [add_noise(values[:4]), add_noise(values[4:])]
+    rng = np.random.default_rng(3)
+    expected = [noise.gaussian(x, **how, rng=rng) for x in (values[:4], values[4:])]
+    assert np.concatenate(portions).tolist() == [y for x, _ in expected for y in x]
+    receipt = expected[0][1]
+    assert add_noise.receipt == dataclasses.replace(receipt, relation="replace-one-unit")
+    assert receipt.relation == "add-remove-one-unit"
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 0.1, 0.003])

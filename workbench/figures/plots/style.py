@@ -335,6 +335,9 @@ SUMMARIES = {  # series in words: colour, marker
     "Misra–Gries": ("#44AA99", ">"),
     "Gaussian sparse histogram": ("#88CCEE", "8"),
     "correlated Gaussian sparse histogram": ("#DDCC77", "."),
+    "consistent tree": ("#E69F00", "^"),
+    "consistent filter": ("#0072B2", "D"),
+    "InfTDA": ("#EE3377", "X"),
 }
 
 HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again
