@@ -5,6 +5,7 @@ import pickle
 import re
 from dataclasses import replace
 from importlib import import_module
+from math import exp
 from pathlib import Path
 
 import matplotlib.pyplot as plt
