@@ -183,7 +183,6 @@ def test_what_cannot_be_asked_costs_nothing(path, workload, epsilon):
             p, table(domain=Domain(("c", "b", "a"), (4, 3, 2))), dataset="v1"
         ),
         lambda p: Session.open(p, table(domain=Domain(("a", "b"), (4, 6))), dataset="v1"),
-        lambda p: Session.open(p, prior=((1, 1),)),
         lambda p: Session.open(p, COUNTS),
         lambda p: Session.open(p, table(PUBLIC)),
         lambda p: Session.open(p, table(), DP(1.0, 1e-6)),
@@ -462,14 +461,3 @@ def test_what_the_bank_cannot_tell_has_no_finite_error(path):
     session.ask(ONE, 0.5)
     _, errors = session.bank.recall(Products.of(DOMAIN, [{"b": (0, 1)}, {"a": (0, 2)}]))
     assert errors[0] == inf and errors[1] < inf
-
-
-def test_a_prior_may_come_from_the_bank(path):
-    from workbench.inference import product_prior
-
-    session = begin(path, 9.0, total=float(COUNTS.sum()))
-    session.ask(Marginals(1), 5.0)
-    again = Session.open(path, prior=product_prior(session.bank.answers))
-    assert again.bank.recall(Marginals(2), 1.0).values != pytest.approx(
-        session.bank.recall(Marginals(2), 1.0).values
-    )

@@ -371,7 +371,9 @@ class Figure:
                 line |= {name: format_number(x) for name, x in numbers.items()}
                 lines.append(line | {"the paper prints": says})
         table = pd.DataFrame(lines).set_index(["panel", "series"])
-        return table if any(table["the paper prints"]) else table.drop(columns="the paper prints")
+        return (
+            table if any(table["the paper prints"]) else table.drop(columns="the paper prints")
+        )
 
     def example_trial(self) -> Trial:
         """Return one of its trials, the whole configuration that you can paste and run."""

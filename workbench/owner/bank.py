@@ -211,8 +211,6 @@ class Bank:
         them.
     total : float, optional
         Public number of tuples. It is stored in the file.
-    prior : optional
-        Prior for `recall`, in the form that `KernelPCA` takes. You may change it later.
 
     Attributes
     ----------
@@ -222,7 +220,7 @@ class Bank:
     Raises
     ------
     ValueError
-        If the bank in the file has another dataset or total, or the prior does not fit its domain.
+        If the bank in the file has another dataset or total.
     """
 
     total: float | None
@@ -236,11 +234,9 @@ class Bank:
         *,
         dataset: str | None = None,
         total: float | None = None,
-        prior: Any = None,
     ) -> None:
         self.budget = budget if isinstance(budget, Budget) else Budget(budget)
         self._file = self.budget.file
-        self._prior = KernelPCA(1.0, prior=prior).prior
         self._declared: dict[str, Any] = {}
         self._agrees = False  # with the file, since it has a bank
         self._answers_by_question: dict[int, NoisyAnswers] = {}
@@ -288,7 +284,7 @@ class Bank:
             self._belong_to(self._file.settle(db, self._declared))
 
     def _belong_to(self, about: dict[str, Any]) -> None:
-        """Take over what the file says, if the prior fits it."""
+        """Take over what the file says."""
         self.total = _checked_total(about["total"])
         self.dataset = about["dataset"]
         self.domain = None
@@ -297,8 +293,6 @@ class Bank:
             self.domain = Domain.from_dict(about["domain"], folder=None)
             self.bound = Bound(*about["bound"])
             self.empty_table = empty_table(self.domain, self.bound)
-            if self._prior is not None:  # the uniform one fits; it is laid out when it is used
-                prior_vectors(self._prior, self.domain)
 
     def __repr__(self) -> str:
         try:
@@ -364,9 +358,9 @@ class Bank:
             Queries, each a weighted sum of cells, or queries by label in the form that `Release.answer`
             takes.
         alpha : float, optional
-            Use kernel PCA at this trade-off, in tuples, with the bank's stated prior. ∞ is unbiased. At a
-            finite α, errors are posterior standard deviations, which include bias. They are not calibrated
-            confidence intervals.
+            Use kernel PCA at this trade-off, in tuples, with a uniform prior. ∞ is unbiased. At a finite α,
+            errors are posterior standard deviations, which include bias. They are not calibrated confidence
+            intervals.
         by : str, optional
             Method to use instead of the bank's choice: "kernel PCA" or "junction tree".
         error : bool
@@ -410,9 +404,6 @@ class Bank:
         workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
         error: float,
         alpha: float | None = None,
-        *,
-        by: str | None = None,
-        rho: float | None = None,
     ) -> Price:
         """Return the smallest additional ε (or ρ) for this workload after which the error of kernel PCA is
         at most `error`.
@@ -427,10 +418,8 @@ class Bank:
             The same as for `recall`.
         error : float
             Largest acceptable standard error, in counts.
-        alpha, by
+        alpha : float, optional
             The same as for `recall`.
-        rho : float, optional
-            Limit on the price, for a budget in ρ. Default: all that remains.
 
         Returns
         -------
@@ -440,20 +429,14 @@ class Bank:
         Raises
         ------
         ValueError
-            If the price exceeds this limit or the remaining budget. The message names the error that the
-            limit would reach.
+            If the price exceeds the remaining budget. The message names the error that this budget would
+            reach.
         """
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
         remaining = self.budget.remaining
-        if rho is not None:
-            if not isinstance(self.budget.limit, ZCDP):
-                raise ValueError(
-                    f"rho = {rho!r} is not allowed: {self.budget.limit} is no budget of rho"
-                )
-            remaining = min(remaining, ZCDP(rho).rho)
         asked = as_workload(self.domain, workload)
-        posterior, why = self._priced(alpha, by)
+        posterior, why = self._priced(alpha)
         queries = linear_queries(asked, posterior.eigen.domain)
         variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
@@ -469,8 +452,7 @@ class Bank:
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
             message = f"error = {error:.6g} costs {self.budget.price} = {cost:.6g}, "
-            message += f"but {stated(remaining)} "
-            message += f"remain of {self.budget.limit}" if rho is None else "may be spent"
+            message += f"but {stated(remaining)} remain of {self.budget.limit}"
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)
@@ -495,13 +477,13 @@ class Bank:
         moved = workload_sensitivity(queries, table.domain) * sensitivity(table)
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, drawn
 
-    def _priced(self, alpha: float | None, by: str | None) -> tuple[Posterior, str]:
+    def _priced(self, alpha: float | None) -> tuple[Posterior, str]:
         """Return the posterior that a price is of, and what it has to do with the method of `recall`."""
         answers = self.by_question()
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self.fits(answers)
-        method, _ = bank.choose(by)
+        method, _ = bank.choose()
         why = "recall answers by kernel PCA too"
         if method != KERNEL:
             why = f"recall answers by {method}; the price is that of kernel PCA"
@@ -511,7 +493,7 @@ class Bank:
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """Return the fits to all answers. They are repeated only if there are new answers."""
         if self._fits is None or self._fits[0] != len(answers):
-            bank = AnswerBank(_history(answers), self.total, self._prior)
+            bank = AnswerBank(_history(answers), self.total)
             self._fits = (len(answers), bank)
         return self._fits[1]
 
@@ -645,14 +627,14 @@ class Bank:
         answers = self.by_question()
         if self.domain is None:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
-        method = KernelPCA(alpha, self.total, self._prior)
+        method = KernelPCA(alpha, self.total)
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
             if answers:
                 history = _history(answers)
                 AnswerBank.refuse_many(len(history))
                 eigen = method(history).eigen
             else:
-                eigen = _no_eigenqueries(self.domain, self.total, method.prior)
+                eigen = _no_eigenqueries(self.domain, self.total)
             self._eigenqueries = (len(answers), eigen)
         return Posterior(self._eigenqueries[1], method.alpha)
 
@@ -670,11 +652,11 @@ def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
     return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
 
 
-def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqueries:
+def _no_eigenqueries(domain: Domain, total: float | None) -> Eigenqueries:
     none = np.empty(0)
     no_queries = Products.of(domain, [])
     square = np.empty((0, 0))
-    return Eigenqueries(domain, no_queries, total, prior, none, square, none, none)
+    return Eigenqueries(domain, no_queries, total, None, none, square, none, none)
 
 
 def _checked_total(total: Any) -> float | None:

@@ -86,7 +86,6 @@ class Session:
         *,
         total: float | None = None,
         dataset: str | None = None,
-        prior: Any = None,
         data: str | Path | None = None,
         lost: bool = False,
         unit: str | None = None,
@@ -103,7 +102,7 @@ class Session:
         budget : DP or ZCDP, optional
             Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and δ
             < 1.
-        total, dataset, prior
+        total, dataset
             The same as for `Bank`.
         data, lost
             The same as for `Budget`.
@@ -126,7 +125,7 @@ class Session:
         """
         is_new = not Path(path).exists()
         account = Budget(path, budget, begin=table is not None, data=data, lost=lost)
-        bank = Bank(account, dataset=dataset, total=total, prior=prior)
+        bank = Bank(account, dataset=dataset, total=total)
         session = cls(account, bank, table, unit=unit)
         if is_new:
             bank.begin()
