@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015.counts import (
+from experiments.fan2015._counts import (
     DRAWN,
     IN_TITLES,
     OURS,

@@ -15,7 +15,7 @@ Open    Data, M, l and d: see `data`; what is beside the paper: see `_counts`. Î
 
 from __future__ import annotations
 
-from experiments.fan2015.counts import JUDGED, SAMPLED, Counts
+from experiments.fan2015._counts import JUDGED, SAMPLED, Counts
 from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
 from experiments.fan2015.unreleased import ItemErrorParts, KeptRecords, ReleaseTakenApart
 from workbench import DP, Sweep, run

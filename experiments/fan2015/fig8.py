@@ -12,7 +12,7 @@ Open    as in Figure 7, with which it shares its runs: edges are the other half 
 
 from __future__ import annotations
 
-from experiments.fan2015.counts import (
+from experiments.fan2015._counts import (
     ABOVE_ONE,
     ABOVE_ZERO,
     COMMON,

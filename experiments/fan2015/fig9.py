@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015.counts import (
+from experiments.fan2015._counts import (
     ABOVE_ZERO,
     DRAWN,
     IN_TITLES,

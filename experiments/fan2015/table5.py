@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import nextafter
 from typing import Any
 
-from experiments.fan2015.counts import (
+from experiments.fan2015._counts import (
     IN_TITLES,
     METHODS,
     OURS,

@@ -236,12 +236,6 @@ def test_every_panel_has_rows(small):
             assert drawn[there].value.notna().any() and drawn[there].metric.nunique() == 1
 
 
-def test_specs_tell_what_is_read_off(small):
-    (recovers, rows), (lists, others) = small
-    assert len(recovers.compare_with_paper(rows)) == 3 * 4
-    assert len(lists.compare_with_paper(others)) == 4
-
-
 def test_the_list_is_of_frequent_strings_in_order(small):
     figure, rows = small[1]
     found = figure.frequent_strings(rows, strings.LOG)

@@ -11,7 +11,7 @@ from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015.counts import DRAWN
+from experiments.fan2015._counts import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
@@ -207,7 +207,7 @@ def test_the_error_measured_is_the_one_expected(small_foursquare, tmp_path):
             law = fan2015_fig6.error_curve(rows, *where, "theory")["mean"]
             ours = fan2015_fig6.error_curve(rows, *where)["mean"]
             assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
-    assert len(figure.comparison(rows)) == 4
+    assert len(figure.comparison(rows)) == 8
     table = figure.best_sample_sizes(rows)
     assert set(table.columns) == {"exact", "Equation 22", "corrected"}
     assert set(table.index.get_level_values("ε")) == set(figure.epsilons)

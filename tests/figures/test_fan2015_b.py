@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.fan2015 import counts as groups
+from experiments.fan2015 import _counts as groups
 from experiments.fan2015 import data as fan2015_data
 from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
 from experiments.fan2015 import modern as fan2015_modern
 from experiments.fan2015 import table5 as fan2015_table5
-from experiments.fan2015.counts import (
+from experiments.fan2015._counts import (
     METHODS,
     PRECISION,
     PUBLISHED,

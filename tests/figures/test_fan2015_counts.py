@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.fan2015 import counts as checks
-from experiments.fan2015 import fig6, fig7, fig8, fig9, groups
-from experiments.fan2015.counts import (
+from experiments.fan2015 import _counts as checks
+from experiments.fan2015 import fig6, fig7, fig8, fig9
+from experiments.fan2015._counts import (
     DIVERGENCE,
     JUDGED,
     METHODS,
@@ -161,8 +161,8 @@ def of_fig8():
         own = {"metric": "GroupPrecision", "group": group}
         rows += of_files([(("MovieLens", series), x, own)])
     taste = dict(panel="MovieLens", law=FILE, metric="GroupTaste", seed=0, series="original")
-    parts = [{"part": groups.OWN, "group": group, "value": 0.1} for group in range(6)]
-    parts.append({"part": groups.COMMON, "value": 0.05})
+    parts = [{"part": checks.OWN, "group": group, "value": 0.1} for group in range(6)]
+    parts.append({"part": checks.COMMON, "value": 0.05})
     exactly = pd.DataFrame([taste | part for part in parts])
     return pd.concat([noisy(rows, seeds=SEEDS), exactly], ignore_index=True)
 
@@ -251,7 +251,7 @@ BROKEN = [
     ("f-8c.2", ({"of": "edges", "series": "SRA", "metric": PRECISION}, 0.5)),
     ("f-8c.3", ({"panel": "MovieLens", "of": "edges", "series": "HPA", "top": 10}, 0.7)),
     ("f-8c.4", ({"group": 3, "series": "HPA"}, 0.4)),
-    ("f-8c.5", ({"part": groups.COMMON}, 3)),
+    ("f-8c.5", ({"part": checks.COMMON}, 3)),
     ("f-9.1", ({"panel": "Netflix", "series": "HPA", "top": 1}, 0.9)),
     ("f-9.2", ({"panel": "Gowalla", "series": "HPA", "top": 1000}, 3)),
     ("f-9.3", ({"panel": "Netflix", "series": "SRA", "top": 1}, 0.2)),

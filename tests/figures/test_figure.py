@@ -9,8 +9,9 @@ import pytest
 from workbench import figures
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import choice, epsilon, number, queries, seeds, whole
+from workbench.figures.plots import Panel
 from workbench.trials import claims
-from workbench.trials.claims import Claim, Finding
+from workbench.trials.claims import Claim, Finding, Printed
 from workbench.value import value
 
 CLAIMS = (Claim.of_one("x-1", "It falls.", lambda rows, level: Finding(None, "not settled")),)
@@ -37,6 +38,31 @@ class Fig1(Figure):
     def comparison(self, rows):
         """What is printed."""
         return pd.DataFrame({"value": [self.epsilon]})
+
+
+class Drawn(Figure):
+    """Two panels, of which the paper prints a number in one."""
+
+    main = 2
+
+    def panels(self, rows):
+        """A panel a letter."""
+        printed = {"a": Printed("about 3", 2, 4)}
+        names = ("a", "b", "c")
+        return [Panel(f"in\n{x}", {"panel": x}, "x", printed=printed.get(x, ())) for x in names]
+
+
+def test_numbers_of_the_picture_stand_beside_what_is_printed():
+    points = [
+        (p, s, x, x * seed) for p in "abc" for s in "ts" for x in (2, 10) for seed in (1, 2)
+    ]
+    rows = pd.DataFrame(points, columns=["panel", "series", "x", "value"])
+    table = Drawn().comparison(rows)
+    assert [*table.index] == [("in a", "t"), ("in a", "s"), ("in b", "t"), ("in b", "s")]
+    numbers = table.iloc[0].to_dict()
+    assert numbers.pop("the paper prints") == "about 3" and numbers.pop("from … to") == "2 … 10"
+    assert numbers == {"first": "3", "last": "15", "lowest": "3", "highest": "15"}
+    assert "the paper prints" not in Drawn().comparison(rows[rows.panel != "a"])
 
 
 def test_a_figure_of_a_notebooks_cell_has_no_statements(monkeypatch):

@@ -364,7 +364,10 @@ class Figure:
             says = "; ".join(point.says for point in printed_points(panel))
             for series, each in own.groupby(panel.series, sort=False):
                 means = each.groupby(place).value.mean()
-                line = {"panel": in_words(panel.title), "series": in_words(str(series))}
+                line = {
+                    "panel": in_words(panel.title).replace("\n", " "),
+                    "series": in_words(str(series)),
+                }
                 line["from … to"] = " … ".join(cell(means.index[i]) for i in (0, -1))
                 numbers = dict(first=means.iloc[0], last=means.iloc[-1])
                 numbers |= dict(lowest=means.min(), highest=means.max())
