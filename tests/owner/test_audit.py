@@ -33,10 +33,12 @@ from workbench.owner.audit import (
     run_audits,
 )
 from workbench.owner.audit.enumeration import output_laws
-from workbench.owner.audit.events import bound_of_event, clopper_pearson
+from workbench.owner.audit.events import bound_of_event, clopper_pearson, strongest_evidence
+from workbench.owner.audit.measure import sample
 from workbench.owner.audit.outputs import observe
+from workbench.owner.audit.pairs import is_product, tiles
 from workbench.privacy import DP, ZCDP
-from workbench.queries import Products
+from workbench.queries import Dyadic, Products
 
 RUNS = 300  # show 2.2 where nothing overlaps
 CELLS = 16
@@ -465,6 +467,31 @@ def test_synthesis_that_leaves_empty_nodes_whole_is_caught():
         rng = np.random.default_rng(10)
         found = audit(mechanism, data, method="runs", runs=RUNS, rng=rng)
         assert found.leaks == leaks, found
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("GeometricHistogram", 0.7),
+        ("HighPassFilter", 0.5),
+        ("SRA", 0.5),
+        ("ThresholdSampling", 0.5),
+    ],
+)
+def test_tiles_are_as_many_runs(name, least):
+    job, *_ = default_jobs([getattr(mechanisms, name)], [1.0])  # at an ε
+    assert is_product(job.mechanism)
+    drawn = sample(tiles(job.mechanism, job.pair, np.random.default_rng(9)), 6000, 100.0)
+    assert len(drawn[0]) == 6000 and least < strongest_evidence(*drawn, 0.0, 1e-6).bound <= 1.0
+
+
+def test_what_joins_cells_is_not_tiled():
+    one = DP(1.0)
+    assert not is_product(replace(GeometricHistogram(one), transform=Dyadic()))
+    assert not is_product(HighPassFilter(one, size=10))
+    assert not is_product(DrawsPast(one))
+    for name in ("PrioritySampling", "UnattributedHistogram", "HierarchicalHistogram", "GS"):
+        assert not is_product(getattr(mechanisms, name).example(one))
 
 
 def test_bounds_of_events():
