@@ -480,3 +480,52 @@ def test_what_was_changed_by_hand_is_refused(path, change):
     db.close()
     with pytest.raises(ValueError, match="damaged|older copy"):
         Bank(path).recall(Marginals(1))
+
+
+FORMAT_1 = """
+CREATE TABLE readme (text TEXT NOT NULL);
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE ledger (question INTEGER PRIMARY KEY, time TEXT NOT NULL, asked TEXT NOT NULL,
+  queries INTEGER NOT NULL, deviation REAL NOT NULL, answered INTEGER NOT NULL DEFAULT 0,
+  epsilon REAL NOT NULL CHECK (typeof(epsilon) = 'real' AND epsilon > 0 AND epsilon < 9e999));
+CREATE TABLE bank (place INTEGER PRIMARY KEY, question INTEGER NOT NULL, query TEXT NOT NULL,
+  variance REAL NOT NULL, value);
+CREATE INDEX questions ON bank (question);
+CREATE TRIGGER kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'spent is spent'); END;
+CREATE TRIGGER paid BEFORE UPDATE OF epsilon ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
+PRAGMA application_id = 1685082929;
+INSERT INTO readme VALUES ('No private data is in this file.');
+INSERT INTO about VALUES ('format', '1'), ('id', '"12ab"'), ('dataset', '"v1"'), ('total', '7.0'),
+  ('bound', '[1, 1.0, 1.0]'), ('budget', '1.0'), ('domain',
+  '{"attributes": ["x"], "shape": [4], "labels": null}');
+INSERT INTO ledger VALUES (1, '2025-01-01T00:00:00', 'Products', 2, 9.5, 1, 0.25);
+INSERT INTO ledger VALUES (2, '2025-01-02T00:00:00', 'Products', 1, 9.5, 0, 0.5);
+INSERT INTO bank VALUES (1, 1, '[[1, {"x": [0, 1]}]]', 90.25, 3.5);
+INSERT INTO bank VALUES (2, 1, '[[1, {"x": [1, 4]}]]', 90.25, 4.5);
+INSERT INTO bank VALUES (3, 2, '[[1, {"x": [1, 4]}]]', 90.25, x'0000000000000000');
+"""
+
+
+def test_a_session_of_the_first_format_still_opens(path):
+    assert session_file._APPLICATION_ID == 1685082929
+    domain = Domain(("x",), (4,))
+    about = FORMAT_1.replace(
+        '{"attributes": ["x"], "shape": [4], "labels": null}',
+        session_file.json.dumps(domain.to_dict()),
+    )
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executescript(about)
+    db.close()
+    table = SparseTable.from_keys(domain, [0], [3], Bound())
+    for _ in range(2):
+        session = Session.open(path, table, DP(1.0), dataset="v1", total=7.0)
+        budget = session.budget
+        assert budget.remaining == 0.25 and budget.remaining_delta == 0.0
+        assert list(budget.ledger.answered) == [1, 0] and list(session.bank.answers.values) == [
+            3.5,
+            4.5,
+        ]
+        assert (budget.people, budget.unit, budget.relation) == (None, None, ADD_REMOVE)
+    budget.release(HistogramOf(DP(0.125)), OTHER)
+    session.ask(Marginals(1), 0.125)
+    assert len(Bank(path).answers) == 6

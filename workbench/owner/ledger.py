@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -217,6 +218,10 @@ CREATE TABLE bank (place INTEGER PRIMARY KEY, question INTEGER NOT NULL, query T
   variance REAL NOT NULL, value);
 CREATE INDEX questions ON bank (question);
 """
+_TRIGGER = re.compile(  # of ours, of this format and the first
+    r"CREATE TRIGGER \w+ BEFORE (DELETE|UPDATE OF [\w, ]+) ON ledger "
+    r"BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
+)
 OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
 
 
@@ -279,6 +284,10 @@ class SessionFile:
             for setting in ("synchronous = EXTRA", "fullfsync = ON", "journal_mode = DELETE"):
                 db.execute(f"PRAGMA {setting}").fetchall()
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            if _is_of_format_1(db):
+                db.execute("ROLLBACK")
+                db.execute("BEGIN IMMEDIATE")
+                _bring_up_to_date(db, self.path)
             if self.id:
                 self._check_same(db)
             yield db
@@ -486,15 +495,10 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
     return checksums
 
 
-def _schema(price: str) -> list[str]:
-    """Return the statements that make the tables, as SQLite keeps them."""
-    statements = (_TABLES + _LEDGER.replace("PRICE", price)).split(";\n")
-    return [statement.strip() for statement in statements if statement.strip()]
-
-
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
     """Create the tables of a new session, whose ledger holds ε or ρ as its budget does."""
-    for statement in _schema(price_of(stated["budget"])):
+    ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
+    for statement in (_TABLES + ledger).split(";\n"):
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     db.execute("INSERT INTO readme VALUES (?)", (_README,))
@@ -535,6 +539,41 @@ def _in_words(name: str, value: Any) -> str:
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
 
 
+def _is_of_format_1(db: sqlite3.Connection) -> bool:
+    """Return whether the file was written before budgets had a δ, and ledgers checksums."""
+    if not is_begun(db):
+        return False
+    return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    """Write a file of format 1 anew, within one transaction: no spend can get lost on the way."""
+    if not _is_of_format_1(db):
+        return  # another process was quicker
+    if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise ValueError(f"{path}: a damaged session")
+    about = {name: json.loads(x) for name, x in db.execute("SELECT name, value FROM about")}
+    rows = db.execute(
+        "SELECT question, time, asked, queries, deviation, epsilon, answered FROM ledger "
+        "ORDER BY question"
+    ).fetchall()
+    db.execute("DROP TABLE ledger")
+    for statement in _LEDGER.replace("PRICE", "epsilon").split(";\n"):
+        db.execute(statement)
+    brought = about | {"format": _FORMAT, "budget": [about["budget"], 0.0]}
+    _write_about(db, msgspec.to_builtins(msgspec.convert(brought, _About)))
+    for question, *values, answered in rows:
+        names = ("time", "asked", "queries", "deviation", "epsilon")
+        number = spend(db, **dict(zip(names, values, strict=True)), delta=0.0)
+        if number != question:
+            raise ValueError(
+                f"{path}: a damaged session: row {number} of its ledger is missing"
+            )
+        if answered:
+            select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
+            seal(db, question, db.execute(select, (question,)).fetchall())
+
+
 def same_unit(one: str, other: str) -> bool:
     """Return whether two texts name the same unit. For example, "a user", "User" and "each user" do, but
     "user (years)" is another unit.
@@ -550,15 +589,27 @@ def _unit_words(text: str) -> list[str]:
 def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
     """Raise a ValueError unless the file is a session's, or empty and to become one."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
-    found = db.execute(
-        "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    ).fetchall()
-    if kind != _APPLICATION_ID and (kind or found or not new):
+    if kind == _APPLICATION_ID:
+        _refuse_computed(db, path)
+        return
+    if kind or not new or db.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ValueError(f"{path}: not a session of this workbench")
-    ours = {*_schema("epsilon"), *_schema("rho")}
-    strange = [shown(name) for name, sql in found if sql not in ours]
-    if strange:  # which may compute without end, or change what is spent
-        raise ValueError(f"{path}: a session has no {', '.join(strange)} of this kind")
+
+
+def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
+    """Raise a ValueError for views, triggers and columns that would compute something, perhaps without end."""
+    select = (
+        "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
+    )
+    for kind, name, sql in db.execute(select).fetchall():
+        plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
+        if plain:
+            hidden = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden"
+            plain = db.execute(hidden, (name,)).fetchone() is None
+        if not plain and not (kind == "trigger" and _TRIGGER.fullmatch(sql)):
+            raise ValueError(
+                f"{path}: a session has no {kind} like {shown(name)}, which computes"
+            )
 
 
 def _refusal(path: Path, e: sqlite3.Error) -> Exception:
