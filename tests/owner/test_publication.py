@@ -136,18 +136,28 @@ def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
     assert (sheet.table.low <= sheet.table.high).all() and (sheet.table.high == 0).any()
 
 
-def test_the_column_that_is_too_low_is_the_unbiased_one():
-    """Without rounding there is one column; where nobody is truncated, nothing is too low."""
-    release = released(GeometricHistogram(DP(1)))
-    assert any(
-        "in the column count_for_sums" in x for x in said(sheet_of(release), "missing").texts
-    )
-    exact = said(sheet_of(release, rounded=False), "missing").texts
-    assert any("too low" in x for x in exact) and not any("column count" in x for x in exact)
+def test_a_table_whose_bound_is_stated_leaves_nobody_out():
+    texts = said(sheet_of(released(GeometricHistogram(DP(1)))), "missing").texts
+    assert texts[1].startswith("This lowers the numbers of patients")
     stated = SparseTable.from_frame(rows(), SPACE, Bound(l0=2, linf=1, unit="a patient"))
     whole = GeometricHistogram(DP(1))(stated, np.random.default_rng(1))
     texts = said(sheet_of(whole), "missing").texts
     assert texts[1:] == ("No appointments were left out to limit one patient.",)
+
+
+def test_limits_of_a_filtered_table_are_said_to_hold_for_fewer_rows():
+    """Where a filter shows noise, far fewer than 19 of 20 rows have their truth in their limits."""
+    data = SparseTable.from_keys(Domain(("cell",), (10_000,)), [0], [50], Bound())
+    release = HighPassFilter(DP(1), theta=4)(data, np.random.default_rng(0))
+    sheet = sheet_of(release)
+    noise = sheet.table[1:]
+    assert len(noise) > 50 and ((noise.low <= 0) & (0 <= noise.high)).mean() < 0.6
+    (text,) = said(sheet, "How large").texts
+    assert "and for fewer of those that are shown" in text and "noise alone" in text
+    assert said(sheet, "add rows").texts[0].startswith("Only as a rough guide")
+    assert "may be noise alone" in sheet.statement and "19 of 20" not in sheet.statement
+    every = sheet_of(released(GeometricHistogram(DP(1))))
+    assert "in about 19 of 20 rows" in said(every, "How large").texts[0]
 
 
 def test_losses_of_earlier_publications_add_up():

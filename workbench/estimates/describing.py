@@ -139,10 +139,10 @@ def cells_from_nothing(release: Release) -> str:
     released = len(release.estimate)
     if expected is None:
         return ""
-    if expected == released:
-        return f"An empty table would release as many {what}, so their presence shows nothing."
     if not expected:
         return f"An empty table would release no {what}."
+    if expected == released:
+        return f"An empty table would release as many {what}, so their presence shows nothing."
     shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
     noise = "All" if expected >= released else "On average at most that many"
     said = f"An empty table would release about {shown} {what}."

@@ -32,7 +32,7 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it dep
 _ERRORS = {"sd": "standard deviation of the noise", "low": "lower limit", "high": "upper limit"}
 _MEANINGS = {
     "count": "published count",
-    "count_for_sums": "unbiased count, right for sums, may be negative",
+    "count_for_sums": "count before negative values became 0",
     "noisy": "count with its noise, before sampling",
     **{name: f"{text} of the unbiased count" for name, text in _ERRORS.items()},
 }

@@ -24,6 +24,10 @@ _DELTA = 1e-6  # at which a price in ρ is said as an ε
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
+_LARGE = (
+    "Rows are shown because their noisy counts are large, so their noise is larger than usual, and rows with "
+    "the smallest counts may be noise alone."
+)
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,12 @@ class Sheet:
         return bool(self.release.estimate.kind == "values")
 
     @property
+    def is_filtered(self) -> bool:
+        """Whether rows are there because their noisy counts are large, so that their noise is larger too."""
+        absent = self.table.attrs.get("absent_cells", 0)
+        return bool(absent) and not self.is_selection and "Sampled" not in self.said
+
+    @property
     def facts(self) -> list[tuple[str, str]]:
         """Return the basic facts of the publication, such as publisher and source, one line each."""
         about = self.about
@@ -126,7 +136,12 @@ class Sheet:
             "Noise changes small counts by more, in proportion, than large ones.",
             f"{about.publisher} answers questions ({about.contact}).",
         ]
-        if isfinite(self.sd):
+        if isfinite(self.sd) and self.is_filtered:
+            sentences[1] = (
+                f"Noise has a standard deviation of {format_number(self.sd)}, and only combinations with large "
+                "noisy counts are shown, so the smallest counts may be noise alone."
+            )
+        elif isfinite(self.sd):
             sentences[1] = (
                 f"Noise changes a single count by at most {ceil(2 * self.sd):,} in about 19 of 20 cases, so "
                 "large counts are more exact in proportion than small ones."
@@ -246,14 +261,9 @@ class Sheet:
         texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
         bound = self.release.bound
         if self.bound:
-            numbers = f"numbers of {self.counted}"
-            if (
-                "count_for_sums" in self.table.columns
-            ):  # counts that are never negative are too high
-                numbers += " in the column count_for_sums"
             texts.append(
-                f"On average the published {numbers} are therefore too low. By how much exactly is private. "
-                f"Groups whose {about.persons} have many rows lose more than others."
+                f"This lowers the numbers of {self.counted}. By how much exactly is private. Groups whose "
+                f"{about.persons} have many rows lose more than others."
             )
         elif bound and bound.status == STATED and "Truncated" not in self.said:
             texts.append(f"No {about.several} were left out to limit one {about.person}.")
@@ -294,7 +304,14 @@ class Sheet:
             texts = ["Column sd has the standard deviation of each row's noise, where known."]
             if "Unknown" in self.said:
                 texts.append(f"Here: {self.said['Unknown']}.")
-            return Answer(question, tuple(texts))
+            return Answer(question, (*texts, *([_LARGE] if self.is_filtered else [])))
+        if self.is_filtered:
+            text = (
+                f"The noise of each combination has a standard deviation of {format_number(self.sd)}. Columns "
+                f"low and high are ± {format_number(2 * self.sd)}. These limits hold for about 19 of 20 "
+                f"combinations, and for fewer of those that are shown. {_LARGE}"
+            )
+            return Answer(question, (text,))
         text = (
             f"The noise of each row has a standard deviation of {format_number(self.sd)}. It stays within ± "
             f"{format_number(2 * self.sd)} in about 19 of 20 rows. Columns low and high are these limits."
@@ -337,6 +354,8 @@ class Sheet:
             return (
                 "Add rows of one level only, because a row contains those of the level below."
             )
+        if self.is_filtered:
+            return f"Only as a rough guide. A sum lacks the missing rows. {_LARGE}"
         if "count_for_sums" not in self.table.columns:
             return "Yes. The column count is right for sums."
         return (
