@@ -3,8 +3,9 @@
 An audit needs no table. It generates two neighbouring inputs, runs the mechanism on both many times, and
 searches all outputs for an event whose probabilities under the two inputs differ by more than ε allows.
 
-`audit` one mechanism or callable on one pair of neighbours `pairs_for` the synthetic pairs for a mechanism
-`run_audits` many audits, in one process or several
+`audit`            one mechanism or callable on one pair of neighbours
+`pairs_for`        the synthetic pairs for a mechanism
+`run_audits`       many audits, in one process or several
 """
 
 from workbench.owner.audit.measure import Audit, audit
