@@ -86,7 +86,7 @@ def test_what_selects_nothing_is_refused(run, words, why):
 
 def test_answer_says_which_files_are_no_releases(run):
     assert "does not exist" in run("answer nowhere.csv hour=7", code=2)
-    assert "not a release by itself" in run("answer t.csv hour=7", code=2)
+    assert "not a complete release" in run("answer t.csv hour=7", code=2)
 
 
 def test_show_warns_of_noise_alone(run):

@@ -262,7 +262,7 @@ TYPED = {
     f"release HighPassFilter t.csv {RELEASE} --theta 3,5 --force": "need a number, with a point: 3.5",
     "release HighPassFilter t.csv --epsilon 0,5": "--epsilon = '0,5' is not allowed: need a number, "
     "with a point: 0.5",
-    "show ex.py": "ex.py is no release: one is a .parquet file, or a .csv file",
+    "show ex.py": "ex.py is not a release: need a .parquet file, or a .csv file",
     "answer out.parquet hour=0-10": "a range is written 0..10",
     "release HighPassFilter t.csv --domain domain.json --count n --user home --epsilon 1 --theta 9 "
     "--bound 1000000000,1000000000 --out two.parquet": "Lower the bound",
@@ -315,7 +315,7 @@ def test_show_says_what_a_release_promises(run):
 
 def test_show_refuses_what_is_no_release(run):
     assert "does not exist" in complaint(run("show nowhere.parquet", code=2))
-    assert "not a release by itself" in complaint(run("show t.csv", code=2))
+    assert "not a complete release" in complaint(run("show t.csv", code=2))
     Path("x.parquet").write_text(TABLE)
     assert "not a complete Parquet file" in complaint(run("show x.parquet", code=2))
     pd.read_csv("t.csv").to_parquet("t.parquet")
@@ -504,7 +504,7 @@ QUICK = {
     "bank nowhere.session": "'nowhere.session' does not exist",
     "laws Nowhere": "no mechanism 'Nowhere'",
     "audit Nowhere": "no mechanism 'Nowhere'",
-    "export HighPassFilter luck=3": "it is called 'seed'",
+    "export HighPassFilter luck=3": "its new name is 'seed'",
     "lab --notebooks nowhere": "'nowhere' does not exist",
 }
 
@@ -643,8 +643,8 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
         ("HighPassFilter epsilon=-1", "epsilon = -1.0 is not allowed"),
         ("HighPassFilter consistent=maybe", "consistent = 'maybe' is not allowed"),
         ("HighPassFilter seeds=0", "seeds = 0 is not allowed"),
-        ("HighPassFilter luck=3", "'luck' is not allowed: it is called 'seed'"),
-        ("HighPassFilter draws=2", "'draws' is not allowed: it is called 'seeds'"),
+        ("HighPassFilter luck=3", "'luck' is not allowed: its new name is 'seed'"),
+        ("HighPassFilter draws=2", "'draws' is not allowed: its new name is 'seeds'"),
         ("HighPassFilter epsilon=0", "need a finite epsilon > 0"),
     ],
 )

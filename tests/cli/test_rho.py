@@ -27,7 +27,7 @@ def test_a_rho_is_spent_and_read_as_an_epsilon_at_the_delta_that_is_named(run):
     assert "At δ = 1e-06 it is (5.222, 1e-06" in said and "10⁻⁶" in said
     said = run("show x.parquet")
     assert "run workbench show FILE --delta D" in said and "At δ" not in said
-    assert "at delta = 0 zCDP promises no epsilon" in run("show x.parquet --delta 0", 2)
+    assert "a rho implies no epsilon at 0" in run("show x.parquet --delta 0", 2)
 
 
 def test_an_epsilon_and_a_delta_buy_the_rho_within_them(run):
@@ -51,7 +51,7 @@ def test_pure_releases_are_read_at_a_delta_too(run):
         ("--rho nan", "GaussianHistogram", "ZCDP.rho = nan"),
         ("--rho inf", "GaussianHistogram", "ZCDP.rho = inf"),
         ("--rho -1", "GaussianHistogram", "ZCDP.rho = -1"),
-        ("--rho 1 --delta 0", "GaussianHistogram", "at delta = 0 zCDP promises no epsilon"),
+        ("--rho 1 --delta 0", "GaussianHistogram", "a rho implies no epsilon at 0"),
         ("--rho 1 --noise geometric", "Privelet", "need 'gaussian', or leave it out"),
         (
             "--epsilon 1",
@@ -97,7 +97,7 @@ def test_five_fifths_of_a_rho_are_one(run):
 def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
     run(["budget", "new", "b.sqlite", "--epsilon", "1", *PEOPLE])
     said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
-    assert "is a budget of epsilon: begin one of rho" in said
+    assert "is a budget in epsilon. Begin a budget in rho" in said
     assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
     assert "--epsilon or --rho: need one of them" in run(
         ["budget", "new", "c.sqlite", *PEOPLE], 2

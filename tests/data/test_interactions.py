@@ -250,9 +250,9 @@ def test_what_is_kept_says_its_bound(bound):
 def test_bad_limits_are_refused():
     data = made()
     for bad in (0, -1, 2.5, True, "3", None):
-        with pytest.raises(ValueError, match=r"l = .* need an integer >= 1"):
+        with pytest.raises(ValueError, match=r"l = .* an integer >= 1"):
             data.bounded(bad)
-        with pytest.raises(ValueError, match=r"l = .* need an integer >= 1"):
+        with pytest.raises(ValueError, match=r"l = .* an integer >= 1"):
             data.top_scored(bad, np.zeros(6))
     with pytest.raises(ValueError, match="random = 4 is not allowed.*<= 3"):
         data.top_scored(3, np.zeros(6), random=4)

@@ -130,7 +130,7 @@ def test_least_active_user():
     seen = range(0, 20_001, 100)
     assert max(abs(loss(x, 20, 1)) for x in seen) > 100 * epsilon  # and grows with x
     assert max(abs(loss(x, 20, 20)) for x in seen) <= epsilon
-    with pytest.raises(ValueError, match="never read off the data"):
+    with pytest.raises(ValueError, match="not computed from the data"):
         HPA(DP(1.0), l=10)
 
 

@@ -42,7 +42,7 @@ def test_it_answers_the_queries_that_it_holds_and_no_others():
     got, errors = answers.answer(answers.workload[[3, 1, 3]], error=True)
     assert (got == answers.values[[3, 1, 3]]).all() and (errors == 2).all()
     with pytest.raises(
-        ValueError, match="1 of 2 queries were never asked, the first is query 1"
+        ValueError, match="1 of 2 queries were never asked, first query 1"
     ):
         answers.answer(
             Together((answers.workload[[0]], Products.of(DOMAIN, [{"age": [2] * 5}])))
@@ -119,7 +119,7 @@ def test_words_that_are_none_are_refused():
         '{"table": ["home"], "values": [1]}',
         '"x"',
     ):
-        with pytest.raises(ValueError, match="no query|is not in"):
+        with pytest.raises(ValueError, match="not a query|no query|not a factor|is not in"):
             stated.from_text(DOMAIN, [text])
 
 
@@ -152,7 +152,7 @@ def test_a_history_is_of_one_domain_and_not_empty():
         with pytest.raises(ValueError, match="history is empty"):
             NoisyAnswers.history(empty)
     other = Domain(("x",), (3,))
-    with pytest.raises(ValueError, match="does not add up"):
+    with pytest.raises(ValueError, match="cannot be joined"):
         NoisyAnswers.history([one, NoisyAnswers(other, Marginals(1), np.ones(3), np.ones(3))])
     with pytest.raises(ValueError, match="need NoisyAnswers"):
         NoisyAnswers.history([one, 3])

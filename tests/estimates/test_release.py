@@ -167,7 +167,7 @@ def test_a_release_without_receipts_is_neither_saved_nor_loaded(tmp_path):
         replace(release, ledger=()).save(tmp_path / "x.parquet")
     assert not list(tmp_path.iterdir())
     path = release.save(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="x.parquet: no receipt"):
+    with pytest.raises(ValueError, match="x.parquet: there is no receipt"):
         Release.load(rewritten(path, lambda record: record.update(ledger=[])))
 
 
@@ -376,7 +376,7 @@ def test_a_csv_file_that_is_not_as_it_was_released_is_refused(tmp_path):
         Release.load(path)
     path.write_text(whole)
     assert Release.load(path)
-    with pytest.raises(ValueError, match="name that file"):
+    with pytest.raises(ValueError, match="Name that file"):
         Release.load(beside)
     described = json.loads(beside.read_text(encoding="utf-8"))
     for wrong in (

@@ -143,14 +143,14 @@ def test_noise_of_the_system_is_told_from_simulated_noise():
 @pytest.mark.parametrize(
     "name, content, why",
     [
-        ("x.png", b"\x89PNG\r\n\x1a\nnone", "does not say where it comes from"),
-        ("x.pdf", b"%PDF-1.4 /Keywords (not json)", "does not say where it comes from"),
-        ("x.pdf", b"%PDF-1.4 /Keywords (", "does not say where it comes from"),
+        ("x.png", b"\x89PNG\r\n\x1a\nnone", "has no record of how it was made"),
+        ("x.pdf", b"%PDF-1.4 /Keywords (not json)", "has no record of how it was made"),
+        ("x.pdf", b"%PDF-1.4 /Keywords (", "has no record of how it was made"),
         ("x.svg", b"<svg><dc:description>[1]</dc:description></svg>", "does not say"),
-        ("x.parquet", b"PAR1", "does not say where it comes from"),
-        ("x.md", b'<!-- workbench: {"command": "", "files": []} -->', "does not say where"),
-        ("x.md", b"<!-- workbench: {" + b'"a":{' * 10**5 + b"} -->", "does not say where"),
-        ("x.csv", b"a,b\n1,2\n", "does not say where it comes from"),
+        ("x.parquet", b"PAR1", "has no record of how it was made"),
+        ("x.md", b'<!-- workbench: {"command": "", "files": []} -->', "has no record"),
+        ("x.md", b"<!-- workbench: {" + b'"a":{' * 10**5 + b"} -->", "has no record"),
+        ("x.csv", b"a,b\n1,2\n", "has no record of how it was made"),
         (
             "x.md",
             b'<!-- workbench: {"command": "x", "format": 2} -->',

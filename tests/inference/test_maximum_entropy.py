@@ -393,7 +393,7 @@ def test_as_printed_is_the_references_loop_in_law():
     ]
     spread = np.std(theirs, axis=0) * np.sqrt(1 / 12 + 1 / 40)
     assert (np.abs(np.mean(ours, axis=0) - np.mean(theirs, axis=0)) < 6 * spread + 0.02).all()
-    with pytest.raises(ValueError, match="as printed"):
+    with pytest.raises(ValueError, match="printed fit"):
         printed(history(Products.of(DOMAIN, [{"a": (0, 2)}])))
 
 

@@ -172,11 +172,11 @@ def test_a_bound_that_is_not_true_is_made_true(bound):
 
 def test_what_must_be_stated_is_refused_with_the_reason():
     for make, said in (
-        (lambda: LPA(B), "LPA.bound = None .* state as public"),
-        (lambda: HPA(B, 3), "HPA.d = None .* state as public"),
+        (lambda: LPA(B), "LPA.bound = None .* from public knowledge"),
+        (lambda: HPA(B, 3), "HPA.d = None .* from public knowledge"),
         (lambda: HPA(B, 3, 1, score=(1, 2)), "HPA.d = 1 .* need d = None"),
-        (lambda: HPA(B, 3, 0), "HPA.d = 0 .* need an integer >= 1"),
-        (lambda: SRA(B, 0), "SRA.l = 0 .* need an integer >= 1"),
+        (lambda: HPA(B, 3, 0), "HPA.d = 0 .* an integer >= 1"),
+        (lambda: SRA(B, 0), "SRA.l = 0 .* an integer >= 1"),
         (lambda: SRA(B, 2.0), "SRA.l = 2.0"),
         (lambda: SRA(B, True), "SRA.l = True"),
         (lambda: SRA(B, "guess"), "SRA.l = 'guess' .* or 'suggested'"),

@@ -347,8 +347,8 @@ def test_domains_of_any_size_and_empty_tables(size):
 def test_what_cannot_be_answered_is_said(mechanism):
     release = mechanism(TABLE, seeded())
     for asked, word in (
-        (RandomSubsets(10, 5), "Ranges or Subsets"),
-        (Boxes([[0]], [[5]]), "Ranges or Subsets"),
+        (RandomSubsets(10, 5), "Ranges, Subsets"),
+        (Boxes([[0]], [[5]]), "Ranges, Subsets"),
         (Ranges([0], [2**28 + 1]), "visited"),
         (Ranges([0, 0], [2**28, 1]), "visited"),
         (Ranges([0], [2**62 + 1]), "outside"),

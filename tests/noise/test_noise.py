@@ -388,7 +388,7 @@ def test_a_price_must_be_payable(epsilon):
 
 
 def test_a_summary_too_large_to_hold_is_refused_before_anything_is_drawn():
-    with pytest.raises(ValueError, match="raise theta"):
+    with pytest.raises(ValueError, match="Raise theta"):
         noise.threshold_sample(np.empty(0, int), np.empty(0, int), [(10**14, 1, 0.1)], theta=1)
 
 

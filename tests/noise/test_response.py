@@ -212,7 +212,7 @@ def test_receipts_say_local_and_other_tables_are_refused(cls):
 
 def test_bits_of_huge_domains_are_refused():
     huge = SparseTable.from_keys(Domain(("a",), (2**40,)), [7], [3], Bound())
-    with pytest.raises(ValueError, match="one bit a code"):
+    with pytest.raises(ValueError, match="one bit per code"):
         Flipping(DP(1.0))(huge)
     assert len(RetentionReplacement(DP(1.0))(huge).estimate.keys) == 3
 

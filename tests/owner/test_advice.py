@@ -73,10 +73,10 @@ def test_large_data_are_simulated_in_part():
         (lambda: advise(FULL, 1.0, queries=[10**5]), "does not fit the domain"),
         (lambda: advise(FULL, 1.0, task="boxes", shape=[1, 1]), "does not fit a domain"),
         (lambda: advise(FULL, 1.0, task="rows", order=3), "order = 3"),
-        (lambda: advise(FULL, 1.0, task="users"), "how many people"),
+        (lambda: advise(FULL, 1.0, task="users"), "number of people"),
         (lambda: advise(FULL, 1.0, task="records"), "does not fit Domain"),
-        (lambda: advise(Beliefs(LINE, 10), 1.0), "how many cells are not empty"),
-        (lambda: advise(FULL, error=500.0), "a release of nothing has no larger error"),
+        (lambda: advise(Beliefs(LINE, 10), 1.0), "number of non-empty cells"),
+        (lambda: advise(FULL, error=500.0), "an empty release has no larger error"),
     ],
 )
 def test_beliefs_and_arguments_that_contradict_are_refused(make, words):
@@ -298,5 +298,5 @@ def test_a_table_chooses_a_bound_for_a_price(tmp_path, monkeypatch):
     assert "nothing was spent" in refused
     for line in (asked, "advise --domain d.json --bounds 1,2 --epsilon 1 --choose-epsilon 1"):
         assert "--choose-from needs" in run_command(line, 2).output
-    with pytest.raises(ValueError, match="need integers from 1"):
+    with pytest.raises(ValueError, match="need integers >= 1"):
         choose_bound(found, (1, 0), 40, epsilon=1.0)

@@ -178,11 +178,11 @@ def test_bad_input_says_what_is_needed():
         5: "is not a callable object",
         (lambda table, seed: 0): "missing a required argument: 'seed'",
         (lambda: 0): "too many positional arguments",
-        (lambda table: 1 / 0): "for either neighbour",
+        (lambda table: 1 / 0): "for both neighbours",
     }.items():
         with pytest.raises(ValueError, match=says):
             audit(bad, table, epsilon=1.0, runs=RUNS)
-    with pytest.raises(ValueError, match="state the epsilon"):
+    with pytest.raises(ValueError, match="state the promised epsilon"):
         audit(lambda table: 0, table)
     with pytest.raises(ValueError, match="method"):
         audit(lambda table: 0, table, epsilon=1.0, method="guess")
@@ -263,8 +263,8 @@ class DrawsByGenerator(DrawsPast):
 @pytest.mark.parametrize(
     ("cls", "why"),
     [
-        (DrawsPast, "another output when `rng` draws the same"),
-        (DrawsBoth, "another output when `rng` draws the same"),
+        (DrawsPast, "output differs between runs with the same draws"),
+        (DrawsBoth, "output differs between runs with the same draws"),
         (DrawsByGenerator, "draws by laplace, which is not enumerated"),
     ],
 )

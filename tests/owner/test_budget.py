@@ -154,7 +154,7 @@ def test_the_unit_of_a_bound_is_the_budgets(path):
     session = create(path)
     release = session.release(HistogramOf(DP(0.125)), users, report_cut=0.125)
     assert session.remaining == 0.75 and len(release.ledger) == 2
-    with pytest.raises(ValueError, match="users were cut"):
+    with pytest.raises(ValueError, match="users were truncated"):
         session.release(HistogramOf(DP(0.125)), TABLE, report_cut=0.125)
     with pytest.raises(ValueError, match="too small"):
         session.release(HistogramOf(DP(0.125)), users, report_cut=1e-300)

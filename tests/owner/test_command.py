@@ -93,7 +93,7 @@ def test_a_file_of_something_else_is_not_added_to(tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("home,work\n1,2\n")
     result = run("tests.owner.leaky:coin", "--epsilon", "1", "--out", str(other))
-    assert result.exit_code == 2 and "something else" in result.stderr
+    assert result.exit_code == 2 and "does not contain" in result.stderr
     assert other.read_text() == "home,work\n1,2\n"
 
 

@@ -158,7 +158,7 @@ def test_a_worker_of_other_sources_or_without_the_package_is_refused_by_name(clu
     changed = other / "workbench" / "noise" / "laws.py"
     changed.write_text(changed.read_text() + "\n# another law\n")
     (worker,) = cluster.workers(1, other)
-    with pytest.raises(ValueError, match=r"has other sources.*workbench/noise/laws\.py"):
+    with pytest.raises(ValueError, match=r"has other source files.*workbench/noise/laws\.py"):
         connect(cluster.file)
     worker.kill()
     empty = tmp_path / "empty"
@@ -183,7 +183,7 @@ def test_a_worker_that_joins_later_is_checked_by_its_first_task(cluster, tmp_pat
         assert executor.submit(max, 1, 2).result() == 2
         cluster.worker(other)
         first.kill()
-        with pytest.raises(RuntimeError, match="other sources"):
+        with pytest.raises(RuntimeError, match="other source files"):
             executor.submit(max, 1, 2).result(60)
 
 
@@ -217,7 +217,7 @@ def test_a_client_that_was_closed_does_not_hide_that_the_cluster_was_lost(cluste
     "address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786", "ucx://127.0.0.1:1", "x"]
 )
 def test_what_is_not_encrypted_stays_on_this_machine(address):
-    with pytest.raises(ValueError, match="in the clear"):
+    with pytest.raises(ValueError, match="unencrypted"):
         connect(address)
 
 
@@ -226,9 +226,9 @@ def test_an_address_that_does_not_answer_is_said(tmp_path):
         connect("127.0.0.1:9", timeout=0.5)
     for text in ("{}", "not JSON", "[1]"):
         (tmp_path / "s.json").write_text(text)
-        with pytest.raises(ValueError, match="no file that a Dask scheduler"):
+        with pytest.raises(ValueError, match="not a file that a Dask scheduler"):
             connect(tmp_path / "s.json")
-    with pytest.raises(ValueError, match="no file that a Dask scheduler"):
+    with pytest.raises(ValueError, match="not a file that a Dask scheduler"):
         connect(tmp_path / "nowhere.json")
     result = run_command("reproduce cormode2012_fig5 --scheduler tcp://192.0.2.1:1", code=2)
     assert "--insecure" in result.output

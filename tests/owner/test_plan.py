@@ -97,7 +97,7 @@ def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
             told += one.attrs["questions"]
             session.ask(told[-1], 2.0)
         assert len(near & set(told[:2])) == 2
-    with pytest.raises(ValueError, match="needs the table"):
+    with pytest.raises(ValueError, match="needs a table"):
         Session.open(path).plan(Marginals(2), 1.0, by="data", epsilon=0.1)
 
 

@@ -103,7 +103,7 @@ def test_tenths_are_added_exactly(tmp_path):
 
 def test_a_budget_of_epsilon_pays_no_rho(tmp_path):
     budget = Budget.create(tmp_path / "budget.dp", DP(1.0, 1e-6), **PEOPLE)
-    with pytest.raises(ValueError, match="is a budget of epsilon: begin one of rho"):
+    with pytest.raises(ValueError, match="is a budget in epsilon. Begin a budget in rho"):
         budget.book(ZCDP(0.001), "Gaussian noise")
     booking = budget.book(DP(0.5), "a release")
     with pytest.raises(
@@ -181,7 +181,7 @@ def test_questions_at_a_rho_are_answered_with_gaussian_noise(tmp_path, data):
     ):
         session.ask(queries, rho=0.4)
     ended = Session.open(tmp_path / "other.dp", data, DP(1.0))
-    with pytest.raises(ValueError, match="is a budget of epsilon"):
+    with pytest.raises(ValueError, match="is a budget in epsilon"):
         ended.ask(queries, rho=0.1)
     assert ended.budget.remaining == 1.0
 
@@ -231,7 +231,7 @@ def test_replacing_and_adding_or_removing_meet_at_no_door(
     mixed = (Receipt("x", ZCDP(0.1), own), Receipt("y", DP(0.1), other))
     release = GaussianHistogram(ZCDP(0.1))(data, np.random.default_rng(0))
     for door in (compose, exact_rho, lambda ledger: guarantee(ledger, 1e-9)):
-        with pytest.raises(ValueError, match="different relations"):
+        with pytest.raises(ValueError, match="different neighbouring relations"):
             door(mixed)
     file = tmp_path / "x.parquet"
     for door in (
@@ -239,6 +239,6 @@ def test_replacing_and_adding_or_removing_meet_at_no_door(
         lambda r: r.at(1e-9),
         lambda r: r.save(file, simulated=True),
     ):
-        with pytest.raises(ValueError, match="different relations"):
+        with pytest.raises(ValueError, match="different neighbouring relations"):
             door(Release(release.estimate, mixed, release.mechanism, release.bound))
     assert not file.exists()

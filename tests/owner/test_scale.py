@@ -305,7 +305,7 @@ def test_progress_does_not_tell_where_cells_lie(tmp_path, monkeypatch):
 def test_scratch_where_anybody_may_rename_is_refused(folder, scratch, mode):
     scratch.chmod(mode)
     said = refused(folder, scratch=scratch)
-    assert "anybody may put another folder" in said and "chmod +t" in said
+    assert "others could replace" in said and "chmod +t" in said
     scratch.chmod(mode | 0o1000)
     release(HighPassFilter(DP(1.0), theta=5), Rows.read(folder, DOMAIN, BOUND), scratch=scratch)
 
@@ -478,11 +478,11 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(spill, "_write", full)
-        with pytest.raises(OSError, match="cannot hold the scratch files: No space left"):
+        with pytest.raises(OSError, match="has no room for the scratch files: No space left"):
             release(mechanism, rows, scratch=scratch)
     with monkeypatch.context() as patch:
         patch.setattr(work, "temporary_folder", full)
-        with pytest.raises(OSError, match="cannot hold the scratch files: No space left"):
+        with pytest.raises(OSError, match="has no room for the scratch files: No space left"):
             release(mechanism, rows, scratch=scratch)
     assert not any(scratch.iterdir())
     release(mechanism, rows, scratch=scratch)
@@ -512,7 +512,7 @@ def test_a_disk_that_is_full_for_workers_is_said_once(user, tmp_path, scratch):
         capture_output=True,
         text=True,
     )
-    assert run.returncode == 1 and "cannot hold the scratch files" in run.stderr
+    assert run.returncode == 1 and "has no room for the scratch files" in run.stderr
     assert "Exception ignored" not in run.stderr
     assert not any(scratch.iterdir())
 
@@ -523,7 +523,7 @@ def test_what_is_not_released_in_parts_says_why(folder):
         (PrivTree(DP(1.0)), "or the records of all users, at once"),
         (LaplaceHistogram(DP(1.0)), "needs all cells"),
         (SRA(DP(1.0), 3), "UNBOUNDED"),
-        (HighPassFilter(DP(1.0), theta=5, transform=Dyadic(2)), "cross every range"),
+        (HighPassFilter(DP(1.0), theta=5, transform=Dyadic(2)), "cross all ranges"),
         (HighPassFilter(DP(1e-9), theta=1), "would already release"),
     ):
         if "already" in why:

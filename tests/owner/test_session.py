@@ -306,7 +306,7 @@ def test_an_attribute_of_billions_of_codes_is_refused_where_a_prior_is_laid_out(
     wide = Domain(("x",), (2**31,))
     opened = Session.open(path, SparseTable.from_keys(wide, [3], [5], Bound(1)), DP(1.0))
     assert opened.budget.remaining == 1.0
-    with pytest.raises(ValueError, match=r"attributes of 2,147,483,648 values are not allowed"):
+    with pytest.raises(ValueError, match=r"attributes with 2,147,483,648 values are too large"):
         uniform_prior(wide)
 
 
@@ -326,7 +326,7 @@ def test_a_file_that_goes_or_is_replaced_is_noticed(path):
         session.ask(ONE, 0.25)
     assert "cannot be read" in repr(session) and not path.exists()
     begin(path)
-    with pytest.raises(ValueError, match="another session has taken"):
+    with pytest.raises(ValueError, match="another session has replaced"):
         session.ask(ONE, 0.25)
 
 

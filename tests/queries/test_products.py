@@ -272,7 +272,7 @@ def test_what_does_not_fit_is_one_error():
         Marginals(5).on(DOMAIN)
     with pytest.raises(ValueError, match="do not fit"):
         RandomMarginalRanges(5, 7).on(DOMAIN)
-    with pytest.raises(ValueError, match="no linear queries"):
+    with pytest.raises(ValueError, match="no form as linear queries"):
         linear_queries(RandomSubsets(3, 2), DOMAIN)
 
 

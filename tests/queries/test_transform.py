@@ -362,7 +362,7 @@ def test_bad_configurations_are_refused_by_name(make):
 
 def test_trees_refuse_what_they_cannot_answer_or_hold():
     release = HighPassFilter(B, 5, transform=Dyadic())(filled((9,)), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="Ranges, Boxes and Subsets"):
+    with pytest.raises(ValueError, match="Ranges, Boxes or Subsets"):
         release.answer(RandomSubsets(3))
     huge = SparseTable.from_keys(Domain(("x",), (2**62 + 1,)), [5], [3], Bound())
     with pytest.raises(ValueError, match="dyadic nodes: need at most"):
@@ -428,7 +428,7 @@ def test_choices_are_what_they_look_like(wrong):
     lambda: PrioritySampling(B, 5, transform=LINE[1])(filled((9,), bound=Bound(1, 1e299))),
 ], ids=["tiny ε", "huge l1", "huge l1, split"])  # fmt: skip
 def test_a_price_out_of_reach_is_refused_in_words(make):
-    with pytest.raises(ValueError, match=r"epsilon = \S+ is too small where one unit moves"):
+    with pytest.raises(ValueError, match=r"epsilon = \S+ is too small if one unit changes"):
         make()
 
 

@@ -160,7 +160,7 @@ def test_an_undecided_check_says_how_many_runs_it_would_take():
 
 
 def test_one_point_is_no_curve():
-    with pytest.raises(MissingPoints, match="neither rises nor falls"):
+    with pytest.raises(MissingPoints, match="fewer than two points"):
         claims.steps(rows_of({"a": np.ones((1, 8))}, (1,)), "a", "x")
 
 

@@ -102,7 +102,7 @@ def test_what_it_refuses():
     for pair in ((private, public), (public, private)):
         with pytest.raises(ValueError, match="truth_public"):
             EarthMover(4)(*pair)
-    with pytest.raises(ValueError, match=r"EarthMover.depth = 5 .* is no deeper"):
+    with pytest.raises(ValueError, match=r"EarthMover.depth = 5 .* has no more levels"):
         EarthMover(5)(public, public)
     other = Records.from_values(Quadtree(2, 5), points(5, 2, 0), PUBLIC)
     with pytest.raises(ValueError, match="one Quadtree"):

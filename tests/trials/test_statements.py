@@ -79,7 +79,7 @@ def checked(text):
         (CLAIM + 'why = "so"' + FALLS, "x-1 has an unknown key 'why'"),
         (CLAIM, "x-1 has no statement"),
         (CLAIM + FALLS.replace("says", "page"), "x-1.1 lacks 'says'"),
-        (CLAIM + FALLS + 'untestable = "no"', "is said to be untestable"),
+        (CLAIM + FALLS + 'untestable = "no"', "need one of them"),
         (checked('{ kind = "smells" }'), "x-1.1 has a check of kind 'smells': need a function"),
         (checked('{ kind = "falls", ours = "a" }'), "x-1.1: its check lacks 'by'"),
         (checked('{ kind = "lower", ours = "a", by = "x" }'), "its check lacks 'other'"),
@@ -199,7 +199,7 @@ def test_what_was_not_run_of_what_is_swept_is_open(tmp_path):
 
 def test_a_function_that_is_not_there_is_named(tmp_path):
     (claim,) = read(tmp_path, checked('"test_statements.nothing"'))
-    with pytest.raises(ValueError, match="test_statements has no function nothing"):
+    with pytest.raises(ValueError, match="test_statements.nothing, which does not exist"):
         claim.judge([CURVES], 0.95)
 
 
@@ -276,7 +276,7 @@ def test_what_the_paper_prints_stands_beside_what_was_measured():
     [
         ((2, 1), "need low <= high, not 2 and 1"),
         ((float("nan"), 1), "need low <= high, not nan and 1"),
-        ((1, 2, None, 3), "value 3 lies outside 1 to 2"),
+        ((1, 2, None, 3), "value 3 is outside 1 to 2"),
         ((1, 2, None, None, "z"), "need axis 'x' or 'y', not 'z'"),
         ((1, 2, None, None, "y", (9, 5)), "need over with its lower end first, not 9 to 5"),
     ],
@@ -296,7 +296,7 @@ GOOD = {"says": "It holds.", "statements": ["x-1.1"], "data": "any data"}
             {"statements": ["x-1.1", "x-9.9"]},
             r"rests on \['x-9.9'\]: need statements of this file",
         ),
-        ({"statements": []}, "rests on nothing"),
+        ({"statements": []}, "rests on no statement"),
         ({"data": "a guess"}, "was judged on 'a guess': need one of"),
         ({"says": "word " * 26}, "has more than 25 words"),
         ({"outcome": "reproduces"}, "has an unknown key 'outcome'"),

@@ -190,7 +190,7 @@ def test_an_error_is_next_to_the_control_that_caused_it():
     assert moved(shown, size=11)["error"] == "" and shown.values["size"] == 11
     with pytest.raises(ValueError, match="no control 'espilon'"):
         shown.set(espilon=1.0)
-    with pytest.raises(ValueError, match="'luck' is not allowed: it is called 'seed'"):
+    with pytest.raises(ValueError, match="'luck' is not allowed: its new name is 'seed'"):
         shown.set(luck=1)
     with pytest.raises(ValueError, match="seeds = 0 is not allowed"):
         shown.set(seeds=0)
@@ -326,7 +326,7 @@ def test_the_private_has_no_panel_whatever_its_dataset_says(cls, says):
 def test_data_of_your_choice_must_be_public():
     shown = widgets.panel(PrioritySampling, dataset=GaussianSparse(10_000), size=500)
     assert len(shown.release.estimate) == 500 and "m=10000" in shown.view["code"]
-    with pytest.raises(ValueError, match="need a dataset, whose text anybody can run"):
+    with pytest.raises(ValueError, match="need a dataset that anybody can load from its text"):
         widgets.panel(PrioritySampling, dataset=TINY.load())
     with pytest.raises(ValueError, match="need one of SparseTable, not Records"):
         widgets.panel(PrioritySampling, dataset=datasets.Towns(1000))
@@ -613,5 +613,5 @@ def test_an_estimate_about_something_else_is_not_compared():
             other = SparseTable.from_keys(Domain(("y",), (3,)), [1], [9], Bound())
             return GeometricHistogram(self.budget)(other, rng)
 
-    with pytest.raises(ValueError, match="neither about"):
+    with pytest.raises(ValueError, match="estimates neither"):
         widgets.panel(Elsewhere(DP(1.0)))

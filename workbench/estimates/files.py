@@ -328,16 +328,16 @@ def read(path: str | Path) -> dict[str, Any]:
         record = None
     if not _is_record(record):
         raise ValueError(
-            f"{path} does not say where it comes from: this workbench did not write it, or another "
-            "program has rewritten it since"
+            f"{path} has no record of how it was made. Either this workbench did not write it, or "
+            "another program has rewritten it"
         )
     if record.get("format") != FORMAT:
         raise ValueError(
             f"{path} was written by another version of the workbench (format "
-            f"{record.get('format')!r}, this one reads {FORMAT}): update it"
+            f"{record.get('format')!r}, this one reads {FORMAT}). Update the workbench"
         )
     if _is_changed(path, record):
-        raise ValueError(f"{path} is not as it was written: it has been changed since")
+        raise ValueError(f"{path} has been changed since the workbench wrote it")
     return record
 
 

@@ -360,7 +360,7 @@ class ItemEdgeCounts(Estimate):
         m, h = self.domain.shape
         if v is None or w is None or self.covariance:
             raise ValueError(
-                "these tables do not tell variances of independent noise on each count"
+                "consistent counts need independent noise of known variance on each count"
             )
         edges = self.edges.values.reshape(m, h)
         sums = edges.sum(axis=1)
@@ -473,7 +473,7 @@ class Partition(OverHierarchy, Estimate):
             return workload.summed(self._answer(workload.boxes[1], error), error)
         workload = queries_on_hierarchy(workload, self.hierarchy)
         if not isinstance(workload, Boxes):
-            raise ValueError(f"{workload!r} cannot be asked of a partition: ask Boxes")
+            raise ValueError(f"a partition cannot answer {workload!r}. Ask Boxes instead")
         answers = np.empty(len(workload))
         volume = (self.hi - self.lo).astype(float).prod(axis=1)
         for i, (lo, hi) in enumerate(zip(workload.lo, workload.hi, strict=True)):

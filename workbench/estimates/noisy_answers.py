@@ -99,8 +99,8 @@ class NoisyAnswers(Estimate):
                 raise ValueError(f"{other!r} is not allowed in a history: need NoisyAnswers")
             if other.domain != releases[0].domain:
                 raise ValueError(
-                    f"a history over {releases[0]._attribute_names} and over "
-                    f"{other._attribute_names} does not add up"
+                    f"answers over {releases[0]._attribute_names} and over {other._attribute_names} "
+                    "cannot be joined: need one domain"
                 )
         if not sum(map(len, releases)):
             raise ValueError("the history is empty: need at least one noisy answer")
@@ -189,8 +189,8 @@ class NoisyAnswers(Estimate):
         new = at < 0
         if new.any():
             raise ValueError(
-                f"{int(new.sum())} of {len(at)} queries were never asked, the first is query "
-                f"{int(new.argmax())}: inference answers them from this history (KernelPCA)"
+                f"{int(new.sum())} of {len(at)} queries were never asked, first query {int(new.argmax())}. "
+                "Use inference to answer them, for example KernelPCA"
             )
         return self._merged.means[at], np.sqrt(self._merged.variances[at])
 

@@ -227,7 +227,7 @@ class Release:
             answers: Answers = self.estimate.answer(queries, error=True, **options)
             return answers.believing(belief)
         if belief is not None:
-            raise ValueError("a belief narrows error bars: need error=True with it")
+            raise ValueError("belief applies to error bars only: pass error=True as well")
         return self.estimate.answer(queries, **options)
 
     def marginal(
@@ -273,7 +273,7 @@ class Release:
         columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
         if taken := sorted({*columns} & {*frame.columns}):
             raise ValueError(
-                f"attributes called {taken} leave no name for error bars: leave error out"
+                f"attributes have the names of error columns, {taken}: leave out error=True"
             )
         frame = frame.assign(count=answers.values, **columns)
         if belief is not None:
@@ -288,7 +288,7 @@ class Release:
         domain = getattr(domain, "domain", domain)  # of `Attributes`
         if not isinstance(domain, Domain):
             raise ValueError(
-                f"{self.estimate!r} has no attributes with labels: ask a workload, such as Nodes"
+                f"{self.estimate!r} has no attributes with labels. Ask a workload, for example Nodes"
             )
         return domain
 
@@ -346,7 +346,7 @@ class Release:
         ):
             counts = estimate.values
         else:
-            raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
+            raise ValueError(f"{estimate!r} has no cells, so there are no largest ones")
         rows = np.argsort(-counts, kind="stable")[:top]
         if isinstance(estimate, estimates.Summary):
             labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])
@@ -554,13 +554,11 @@ class Release:
         """
         if not knows_users_cut(data):
             raise ValueError(
-                "how many users were cut cannot be said: name the column of users when the data is read, "
-                "and they are cut to the bound"
+                "the number of users that were cut is unknown. Name the column of users when you "
+                "read the data, so that the workbench truncates them to the bound"
             )
         if self.relation == LOCAL:
-            raise ValueError(
-                "how many users were cut is not said of what each of them sends alone"
-            )
+            raise ValueError("report_cut does not apply if each user randomises their own data")
         users_cut = getattr(data, "users_cut", None)
         if users_cut is None:  # the mechanism cut them, to the release's bound
             users_cut = data.users_beyond(self.bound)
@@ -642,20 +640,20 @@ class Release:
 
     def _refuse_unfit(self, simulated: bool) -> None:
         if not self.ledger:
-            raise ValueError("this release has no receipt for what it cost, and is never saved")
+            raise ValueError("this release has no receipts, so it is never saved")
         if self.simulated and not simulated:
             raise ValueError(
-                "this release was made with a seeded rng, so its noise can be replayed: release with "
+                "this release was made with a seeded rng, so its noise can be replayed. Release with "
                 "rng=None to publish, or save with simulated=True"
             )
         if self.idealised:
             raise ValueError(
-                "this release was drawn with floating point: idealised, never saved"
+                "this release is idealised (drawn with floating point), so it is never saved"
             )
         for receipt in self.ledger:
             if receipt.withdrawn:
                 raise ValueError(
-                    f"this release promises nothing, and is never saved: {receipt.description}"
+                    f"this release promises nothing, so it is never saved: {receipt.description}"
                 )
 
     def _record(self) -> dict[str, Any]:
@@ -711,7 +709,7 @@ class Release:
             raise ValueError(f"{path}: {e}") from None
         except _NOT_OURS as e:
             raise ValueError(
-                f"{path}: not a release that this version of the workbench reads "
+                f"{path}: not a release that this version of the workbench can read "
                 f"({type(e).__name__}: {str(e)[:80]})"
             ) from None
 

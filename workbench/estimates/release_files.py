@@ -42,8 +42,8 @@ def refuse_ending(path: Path) -> None:
     """Raise a ValueError if the file name has an ending that releases do not support."""
     if path.suffix not in ENDINGS:
         raise ValueError(
-            f"{path}: a release is written as {path.stem or 'x'}.parquet, which carries its guarantee, or "
-            f"as {path.stem or 'x'}.csv with its guarantee beside it in {path.stem or 'x'}.csv.json"
+            f"{path}: need the name {path.stem or 'x'}.parquet, which includes the guarantee, or "
+            f"{path.stem or 'x'}.csv, which gets it in {path.stem or 'x'}.csv.json"
         )
 
 
@@ -87,7 +87,8 @@ def reserve(path: Path, data: Any) -> Draft:
         return draft
     except OSError as e:
         raise OSError(
-            f"{path}: no room for a release of up to {size:,} bytes ({e.strerror or e}). Nothing was spent"
+            f"{path}: no room for a release of up to {size:,} bytes ({e.strerror or e}). Nothing was "
+            "spent"
         ) from None
 
 
@@ -100,7 +101,7 @@ def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
         for given in inputs:
             if given is not None and _is_same_file(written, given):
                 raise ValueError(
-                    f"{written} is an input of this command and would be overwritten: choose another name"
+                    f"{written} is an input of this command and would be overwritten. Choose another name"
                 )
 
 
@@ -241,7 +242,7 @@ def _parquet_rows(path: Path) -> pa.Table:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if str(kind) not in {*_TYPES, "large_string"}:
             raise ValueError(
-                f"{path}: column {shown(field.name)} holds {str(kind)[:60]}, which no release has"
+                f"{path}: column {shown(field.name)} has {str(kind)[:60]}, not a type of releases"
             )
     refuse_bomb(path, size, values=metadata.num_rows * metadata.num_columns)
     # places in a list, so that a long text in many rows is held once
@@ -283,23 +284,22 @@ def read_record(path: str | Path) -> Record:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such release file")
     if path.name.endswith(".csv.json"):
-        raise ValueError(f"{path} says what {str(path)[:-5]} is: name that file")
+        raise ValueError(f"{path} describes {str(path)[:-5]}. Name that file instead")
     if path.suffix not in ENDINGS:
         raise ValueError(
-            f"{path} is no release: one is a .parquet file, or a .csv file with its .csv.json beside it"
+            f"{path} is not a release: need a .parquet file, or a .csv file with its .csv.json"
         )
     if path.suffix == ".csv":
         beside = sidecar(path)
         if not beside.is_file():
             raise FileNotFoundError(
-                f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which "
-                "is not there"
+                f"{path} is not a complete release: the file {beside} with its guarantee is missing"
             )
         return _record(beside, beside.read_bytes())
     with _whole_parquet(path):
         metadata = parquet.read_schema(path).metadata or {}
     if b"workbench" not in metadata:
-        raise ValueError(f"{path}: a table, but not a release of this workbench")
+        raise ValueError(f"{path} is a table, but not a release of this workbench")
     return _record(path, metadata[b"workbench"])
 
 
@@ -315,13 +315,13 @@ def _csv_rows(path: Path, record: Record) -> pa.Table:
     """Return the rows of a CSV file that nobody has changed."""
     beside = sidecar(path)
     if len(record.sha256) != 1:
-        raise ValueError(f"{beside}: not what stands beside the CSV file of a release")
+        raise ValueError(f"{beside} does not describe a CSV file of a release")
     if file_sha256(path) not in record.sha256.values():  # whatever name both have by now
         raise ValueError(
             f"{path} is not the file that {beside} describes: it was changed after it was released"
         )
     if not set(record.columns.values()) <= set(_TYPES):
-        raise ValueError(f"{beside}: columns of types that no release has")
+        raise ValueError(f"{beside} names types of columns that releases do not have")
     types = {name: pa.type_for_alias(kind) for name, kind in record.columns.items()}
     try:
         return csv.read_csv(
@@ -445,7 +445,7 @@ def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
         except ValueError as e:
             raise ValueError(f"$.ledger[{i}]: not a receipt ({e})") from None
     if not ledger:
-        raise ValueError("no receipt says what this release cost")
+        raise ValueError("there is no receipt, so the cost of this release is unknown")
     try:
         bound = Bound(**msgspec.structs.asdict(record.bound)) if record.bound else None
     except ValueError as e:

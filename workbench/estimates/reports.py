@@ -191,11 +191,11 @@ class RandomisedReports(Estimate):
         cells = prod(self.domain.shape[k] for k in axes)
         if not axes or len(set(axes)) < len(axes):
             raise ValueError(
-                f"attributes = {attributes!r} are not allowed: need different ones"
+                f"attributes = {attributes!r} are not allowed: need different attributes"
             )
         if cells > _MAX_JOINT_CELLS:
             raise ValueError(
-                f"a joint of {cells} cells is too large: at most {_MAX_JOINT_CELLS}"
+                f"a joint table of {cells} cells is too large: need at most {_MAX_JOINT_CELLS}"
             )
         ascending = sorted(axes)
         joint = self._joint(tuple(ascending)).transpose([ascending.index(k) for k in axes])

@@ -60,7 +60,7 @@ class SelectedValues(Estimate):
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
         if not self.has_counts:
-            raise ValueError(f"{self!r} has no counts: none were paid for")
+            raise ValueError(f"{self!r} has no counts, because none were paid for")
         queries: Workload = workload.on(self.domain)
         keys = np.arange(len(self))
         answers = queries.sums(self.domain, keys, self.values)

@@ -262,7 +262,7 @@ class Summary(Estimate):
                 columns[name] = self.domain.decode(name, codes)
         if {"count", "noisy"} & set(columns):
             raise ValueError(
-                "attributes may not be called 'count' or 'noisy' in a release file"
+                "attributes of a release file may not be called 'count' or 'noisy'. Rename them"
             )
         return columns | {"count": self.weights(), "noisy": self.values}
 
@@ -538,7 +538,7 @@ class Sketch(Estimate):
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         depth = len(fields["hash_parameters"])
         if not len(table):
-            raise ValueError("no buckets are not allowed: need one at least in each row")
+            raise ValueError("a sketch needs at least one bucket in each row")
         return {"values": table["noisy"].to_numpy().reshape(depth, -1)}
 
 
@@ -588,5 +588,5 @@ class Projection(Estimate):
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         words = len(table)
         if words.bit_count() != 1:  # the compiled loops look up whatever a hash function says
-            raise ValueError(f"{words:,} words of bits are not allowed: need 1, 2, 4, 8, …")
+            raise ValueError(f"{words:,} words of bits are not allowed: need a power of two")
         return {"bits": table["noisy"].to_numpy()}

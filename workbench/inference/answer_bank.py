@@ -176,8 +176,8 @@ class AnswerBank:
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
         if by == TREE and self.network is None:
             raise ValueError(
-                "a junction tree, of which rows are drawn too, needs the number of tuples (open the session "
-                "with total=, or buy a complete table), and a bought set of attributes of few cells"
+                "a junction tree, which also draws rows, needs the number of tuples (open the session with "
+                "total=, or pay for a complete table), and a paid set of attributes with few cells"
             )
         if by is not None:
             return by, "as was asked for"
@@ -224,8 +224,8 @@ class AnswerBank:
         """Raise a ValueError if there are too many answers for a matrix."""
         if count > cls.most_answers:
             raise ValueError(
-                f"{KERNEL} is not allowed for this bank: it has {count} answers, and at most "
-                f"{cls.most_answers} make a matrix"
+                f"{KERNEL} is not possible for this bank: it has {count} answers, and at most "
+                f"{cls.most_answers} fit into a matrix"
             )
 
     @cached_property

@@ -79,7 +79,7 @@ class MaximumEntropyAsPrinted:
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
         if any(part.cells is None for part in problem.terms):
-            raise ValueError("as printed, the fit is of cells of marginals: need Marginals(k)")
+            raise ValueError("the printed fit needs cells of marginals: ask Marginals(k)")
         shape = problem.domain.shape
         rng = np.random.default_rng(self.seed)
         chains = Chains(shape, problem.prior, problem.sets)
@@ -90,7 +90,7 @@ class MaximumEntropyAsPrinted:
         )
         query = np.concatenate([part.query for part in problem.terms])
         if len(np.unique(cell)) < len(cell):
-            raise ValueError("as printed, the fit is of different cells: need each asked once")
+            raise ValueError("the printed fit needs different cells: ask each once")
         pi = np.zeros(layout.starts[-1])
         box = np.zeros(layout.starts[-1])
         w = np.zeros(layout.starts[-1])

@@ -179,7 +179,7 @@ def refilter(summary: Summary, theta: float) -> Summary:
     """
     if not isinstance(summary, Summary):
         raise ValueError(
-            f"{summary!r} has no cut to raise: need a Summary or a TransformedSummary"
+            f"{summary!r} has no threshold to raise: need a Summary or a TransformedSummary"
         )
     if not theta >= summary.theta:
         raise ValueError(
@@ -253,8 +253,8 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
     if sum(sizes) != nodes:
         fewer, more = map(nodes_over, (max(1, leaves - 1), leaves))
         raise ValueError(
-            f"noisy has {nodes} nodes, which no {branching}-ary tree has: the nearest have "
-            f"{fewer} and {more}, from the root down, level by level"
+            f"no {branching}-ary tree has {nodes} nodes (noisy): the nearest have {fewer} and {more}. "
+            "List nodes from the root down, level by level"
         )
     return sizes
 
@@ -672,4 +672,4 @@ class NonnegativeLeastSquares:
 
 def _refuse_others(released: HierarchicalSums) -> None:
     if not isinstance(released, HierarchicalSums):
-        raise ValueError(f"{released!r} is no tree of noisy sums: need HierarchicalSums")
+        raise ValueError(f"{released!r} is not a tree of noisy sums: need HierarchicalSums")

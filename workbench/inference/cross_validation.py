@@ -320,7 +320,7 @@ def cross_validated_errors(
 
 def _check_folds(folds: int, m: int) -> None:
     if not (isinstance(folds, int) and 2 <= folds <= m):
-        raise ValueError(f"folds = {folds!r} is not allowed: need 2 to {m}, the past answers")
+        raise ValueError(f"folds = {folds!r} is not allowed: need 2 to {m} (the past answers)")
 
 
 def _search(

@@ -89,7 +89,7 @@ class DualProblem:
         domain = answers.domain
         if total is None:
             raise ValueError(
-                "total = None is not allowed: a model of tuples needs their number, public or bought"
+                "total = None is not allowed: a model of tuples needs their number, public or paid for"
             )
         prior = prior_vectors(prior, domain)
         constants = np.zeros(len(answers))

@@ -42,8 +42,8 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
         good = False
     if not good or any(not (np.isfinite(p) & (p > 0)).all() for p in vectors):
         raise ValueError(
-            f"prior = {str(prior)[:60]} is not allowed: need a vector of numbers > 0 for each "
-            "attribute, one a code (floor noisy counts: product_prior)"
+            f"prior = {str(prior)[:60]} is not allowed: need one vector of numbers > 0 per attribute, "
+            "with one number per code (`product_prior` makes one from noisy counts)"
         )
     return tuple(_probabilities(p) for p in vectors)
 

@@ -187,7 +187,7 @@ def _refuse_large(entries: int) -> None:
     if entries > _MAX_ENTRIES:
         raise ValueError(
             f"queries with {entries} values on the cells of their attributes are too large: need at "
-            f"most {_MAX_ENTRIES} a set of attributes"
+            f"most {_MAX_ENTRIES} per set of attributes"
         )
 
 

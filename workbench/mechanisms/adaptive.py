@@ -63,8 +63,8 @@ class AdaptiveHistogram(Mechanism):
             raise not_allowed(
                 self,
                 "threshold",
-                f"of an empty node's {tree.branching} children {tree.branching * chance:.3g} would be "
-                f"split, so that empty nodes spawn for ever; need more than {least:.6g}",
+                f"on average {tree.branching * chance:.3g} of the {tree.branching} children of an empty "
+                f"node would be split, so the tree might never end. Need more than {least:.6g}",
             )
         return chance
 
@@ -177,7 +177,7 @@ class Discount:
                 self.arrival = np.empty(len(records), np.int64)
                 self.arrival[np.argsort(words, kind="stable")] = np.arange(len(records))
             except MemoryError:  # whose own words would tell how many records there are
-                raise MemoryError("strategy = 'proportional' needs memory a record") from None
+                raise MemoryError("strategy = 'proportional' needs memory per record") from None
         frontier = Frontier.root(records)
         if self.strategy == "fractional":
             return replace(frontier, share_left=np.ones(1))
@@ -268,7 +268,7 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split nodes with large noisy counts, then measure the leaves.
+    """Split nodes with large noisy counts, then measure.
 
     The mechanism splits a node if its noisy count is at least `threshold`, down to level `depth`.
 
@@ -350,7 +350,7 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split nodes by biased noisy counts, then measure the leaves.
+    """Split nodes by biased noisy counts, then measure.
 
     Node v is split if max(θ − δ, c(v) − δ·level) + noise > θ.
 
@@ -430,7 +430,7 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split nodes by discounted noisy counts, then measure the leaves.
+    """Split nodes by discounted counts, then measure.
 
     The mechanism splits a node if its noisy count is at least `threshold`. Before it looks at the children,
     it removes `discount` records of the node.

@@ -154,9 +154,9 @@ class Contributions(Mechanism):
             raise not_allowed(
                 self,
                 "bound",
-                "need an integer >= 1 that you state as public, how many records of each user "
-                "are counted at most (others are dropped at random). It is never read off the data, "
-                "whose most active user it would tell",
+                "give the largest number of records per user, an integer >= 1, from public knowledge "
+                "(other records are dropped at random). It is not computed from the data, because that "
+                "would reveal the most active user",
             )
 
     def bounded_data(
@@ -255,8 +255,8 @@ class SampledContributions(Contributions):
                 raise not_allowed(
                     self,
                     name,
-                    "need what you state as public (n users, a bound M on the records of one, and "
-                    "how popular items are); none of it is read off the data",
+                    "give n (number of users), bound (largest number of records per user) and popularity from "
+                    "public knowledge. None of these is computed from the data",
                     " with l = 'suggested'",
                 )
 
@@ -279,8 +279,8 @@ class SampledContributions(Contributions):
         if isinstance(self.popularity, tuple):
             if len(self.popularity) != items:
                 raise ValueError(
-                    f"{type(self).__name__}.popularity has {len(self.popularity)} weights: need "
-                    f"{items}, one an item"
+                    f"{type(self).__name__}.popularity has {len(self.popularity)} weights: need {items}, one "
+                    "per item"
                 )
             p = np.array(self.popularity, np.float64)
         else:
@@ -362,7 +362,7 @@ def _check_scores(scores: Any) -> str | None:
 
 @value
 class HPA(SampledContributions):
-    """Count at most `l` records per user, preferring popular items.
+    """Count `l` records per user, popular items first.
 
     HPA is the hand-picked algorithm. It keeps records of popular items, so the counts of other items are
     too low. A share `random_share` of the l records is first drawn at random from all records of the user.
@@ -417,15 +417,15 @@ class HPA(SampledContributions):
             raise not_allowed(
                 self,
                 "d",
-                "need an integer >= 1 that you state as public, how many records of each user "
-                "the popularity is learnt from. It is never read off the data, whose least active "
-                "user it would tell. (With a score of your own there is none.)",
+                "give the number of records per user for estimating popularity, an integer >= 1, from "
+                "public knowledge. It is not computed from the data, because that would reveal the least "
+                "active user. (With your own score, leave it out.)",
             )
         if self.d is not None and self.score is not None:
             why = "need d = None, since no popularity is learnt"
-            raise not_allowed(self, "d", why, " with a score of your own")
+            raise not_allowed(self, "d", why, " with your own score")
         if self.popularity_share == 1:
-            raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
+            raise not_allowed(self, "popularity_share", "need < 1: the counts also cost")
 
     def budgets(self) -> tuple[float, float]:
         """Return the ε, or ρ, of the popularity and of the counts."""
@@ -479,7 +479,7 @@ class HPA(SampledContributions):
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
         if self.score is not None and len(self.score) != data.domain.shape[0]:
             raise ValueError(
-                f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one an item"
+                f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one per item"
             )
         scores, paid = self.scores(data, rng)
         picked = self._pick(data, scores, rng)

@@ -349,7 +349,7 @@ class DirectSynthesis(Mechanism):
             children = min(nodes, total // 2) * radix
             if children > _MAX_CHILDREN:
                 raise ValueError(
-                    f"{total} records need noise on up to {children:.3g} children at a level, and "
+                    f"{total} records need noise on up to {children:.3g} children per level, and at most "
                     f"{_MAX_CHILDREN} are possible: need fewer records, or less depth"
                 )
             nodes *= radix

@@ -224,8 +224,8 @@ class DirichletSynthesis(Mechanism):
         """Release synthetic counts, scaled to the table's total."""
         if sensitivity(table) != 1:
             raise ValueError(
-                f"a table of bound {table.bound!r} is not allowed: DirichletSynthesis hides which cell "
-                "one record lies in, so need one record a unit, l1 = 1"
+                f"a table with the bound {table.bound!r} is not allowed: DirichletSynthesis hides the cell "
+                "of one record, so need one record per unit, l1 = 1"
             )
         alpha = self.prior(table.domain.size)
         if table.total != self.total:

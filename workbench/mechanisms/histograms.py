@@ -52,8 +52,8 @@ class FullTable(Mechanism):
         size = sum(block.size for block in blocks)
         if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
-                f"{type(self).__name__}.memory = {self.memory} is too little: every one of {size} "
-                f"cells needs {BYTES_PER_CELL} bytes; a filter or a sample costs only what it releases"
+                f"{type(self).__name__}.memory = {self.memory} is too little: each of {size} cells needs "
+                f"{BYTES_PER_CELL} bytes. A filter or a sample needs memory for released cells only"
             )
         nodes, counts = basis.forward(table.keys, table.counts)
         exact = np.zeros(size, np.int64)

@@ -68,7 +68,7 @@ class RetentionReplacement(Mechanism):
 
 @value
 class Flipping(Mechanism):
-    """Publish each record as bits that are flipped at random.
+    """Publish each record as randomly flipped bits.
 
     Guarantee  ε-DP for each record separately (local privacy), because two records differ in at most two
                bits per attribute. Attributes with two or more codes share ε equally.

@@ -82,7 +82,7 @@ def parse_box(text: str) -> dict[str, tuple[float, float]]:
         low, dots, high = ends.partition("..")
         if not (name and equals and dots) or name in sides:
             raise ValueError(
-                f"--box {text!r}: need COLUMN=LOW..HIGH for each of some columns, parted by commas"
+                f"--box {text!r}: need COLUMN=LOW..HIGH for one or more columns, separated by commas"
             )
         sides[name] = (parse_number("--box", low), parse_number("--box", high))
     return sides
@@ -130,7 +130,7 @@ def setting_text(x: Any) -> str:
 def refuse_renamed(name: str) -> None:
     """Raise a ValueError for the old name of a setting that was renamed."""
     if name in RENAMED:
-        raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
+        raise ValueError(f"{name!r} is not allowed: its new name is {RENAMED[name]!r}")
 
 
 # ---- fields of a mechanism, as options

@@ -46,8 +46,8 @@ def private_bound(table: Any) -> Bound:
     """
     if not isinstance(table.bound, Bound):
         raise ValueError(
-            "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
-            "states a Bound)"
+            "the table is PUBLIC: publish it unchanged, without a mechanism (a private table has a "
+            "Bound)"
         )
     return table.bound
 
@@ -527,21 +527,21 @@ class Mechanism(Protocol):
         need = each * cells
         if need > self.memory:
             raise ValueError(
-                f"{type(self).__name__}.memory = {self.memory} is too little: {cells} cells need "
-                f"some {need} bytes"
+                f"{type(self).__name__}.memory = {self.memory} is too little: {cells} cells need about "
+                f"{need} bytes"
             )
 
     def refuse_size_above(self: Any, cells: int) -> None:
         """Raise a ValueError if `size` asks for more cells than there are."""
         if self.size > cells:
-            raise not_allowed(self, "size", f"need at most {cells}, all that there are")
+            raise not_allowed(self, "size", f"need at most {cells}, the number of cells")
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
         """Raise a ValueError for a table in which a unit may have more than one tuple."""
         if sensitivity(table) != 1:
             raise ValueError(
-                f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
-                "each tuple by itself, so need one tuple a unit, l1 = 1"
+                f"a table with the bound {table.bound!r} is not allowed: {type(self).__name__} protects "
+                "each tuple separately, so need one tuple per unit, l1 = 1"
             )
 
 

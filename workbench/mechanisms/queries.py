@@ -96,7 +96,7 @@ class LaplaceQueries(Mechanism):
         workload = linear_queries(self.workload, table.domain)
         moved = workload_sensitivity(workload, table.domain)
         if not len(workload) or not moved > 0:
-            raise not_allowed(self, "workload", "need queries that a tuple can move")
+            raise not_allowed(self, "workload", "need queries that depend on the tuples")
         measure = self._whole_answers if workload.integer_valued else self._rounded_answers
         values, variance, receipt = measure(table, workload, moved, l1, rng)
         variances = np.full(len(workload), variance)
@@ -213,7 +213,7 @@ class GaussianQueries(Mechanism):
         workload = linear_queries(self.workload, table.domain)
         moved = workload_l2_squared(workload, table.domain) * l1**2
         if not len(workload) or not moved > 0:
-            raise not_allowed(self, "workload", "need queries that a tuple can move")
+            raise not_allowed(self, "workload", "need queries that depend on the tuples")
         step = 1.0
         if not workload.integer_valued:
             step = grid_step(sqrt(moved / 2 / Fraction(self.budget.rho)), workload.max_term)

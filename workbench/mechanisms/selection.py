@@ -78,7 +78,7 @@ class ValueSelection(Mechanism):
 
 @value
 class GeometricSelection(ValueSelection):
-    """Release values that enough users have, without a public list of values.
+    """Release unlisted values that enough users have.
 
     A value is released with the largest probability that (ε, δ)-DP allows for its number of users.
 
@@ -121,7 +121,7 @@ class GeometricSelection(ValueSelection):
 
 @value
 class WeightedSelection(ValueSelection):
-    """Release values with a large noisy weight, without a public list of values.
+    """Release unlisted values of large noisy weight.
 
     A user with t values adds 1/√t to the weight of each. If users have many values, this releases more
     values than `GeometricSelection`.

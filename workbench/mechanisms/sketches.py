@@ -120,7 +120,7 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 @value
 class ALP(Mechanism):
-    """Release a noisy bit array from which the count of any cell can be estimated.
+    """Release a noisy bit array that answers for any cell.
 
     Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.alp_projection` has the proof, which holds
                for every ε and α). The hash functions are public and drawn without looking at the data.
@@ -196,8 +196,8 @@ class ALP(Mechanism):
 
     def _refuse(self, need: str, l1: float, limit: int, cause: str) -> NoReturn:
         raise ValueError(
-            f"{self!r} needs {need} where one unit moves {l1} counts, and at most {limit} "
-            f"are allowed: lower {cause} or epsilon, or raise alpha"
+            f"{self!r} needs {need} if one unit changes {l1} counts, and at most {limit} are allowed: "
+            f"lower {cause} or epsilon, or raise alpha"
         )
 
     @classmethod

@@ -77,7 +77,7 @@ def _check_odd(k: Any) -> str | None:
 
 @value
 class FPA(contributions.Contributions):
-    """Release the counts of items and edges through `k` noisy Fourier coefficients.
+    """Release counts by `k` noisy Fourier coefficients.
 
     FPA is the Fourier perturbation algorithm. It transforms the counts, in the order of their keys, and
     keeps the k coefficients with the lowest frequencies. A table with fewer than k counts keeps all of its
@@ -283,7 +283,7 @@ class _Sample(NamedTuple):
 
 @value
 class GS(contributions.Contributions):
-    """Release the counts of items and edges as noisy means of groups.
+    """Release items and edges as noisy means of groups.
 
     GS is grouping and smoothing. A group has about `width` counts. The mechanism first sorts all counts by
     their noisy counts in a sample, and then makes groups of consecutive counts. `grouping` selects the

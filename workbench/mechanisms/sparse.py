@@ -124,7 +124,7 @@ class ItemBlanket(Mechanism):
 
 @value
 class GaussianSparseHistogram(Mechanism):
-    """Release non-empty cells with large counts, with Gaussian noise.
+    """Release large non-empty cells, with Gaussian noise.
 
     Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit, the guarantee is
                (2ε, (1 + e^ε)·δ)-DP.

@@ -20,7 +20,7 @@ from workbench.value import not_allowed, parameter, value
 
 @value
 class UniformSampling(Mechanism):
-    """Sample cells uniformly at random, whatever their counts.
+    """Sample cells at random, whatever their counts.
 
     On sparse data almost all sampled cells are empty.
 

@@ -40,8 +40,8 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     ratio = epsilon_ / l1_
     if ratio < _SMALLEST_RATIO:
         raise ValueError(
-            f"epsilon = {float(epsilon):.3g} is too small where one unit moves "
-            f"{float(min(l1_, Fraction(10**300))):.3g} in all: their ratio must be at least 2^-36"
+            f"epsilon = {float(epsilon):.3g} is too small if one unit changes the values by "
+            f"{float(min(l1_, Fraction(10**300))):.3g}: their ratio must be at least 2^-36"
         )
     return min(ratio, _LARGEST_RATIO)
 
@@ -53,9 +53,9 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
         raise ValueError(
-            f"rho = {float(rho):.3g} is too small where one unit moves the square of the l2 norm by "
-            f"{float(min(Fraction(l2_squared), Fraction(10**300))):.3g}: their ratio must be at least "
-            "2^-101"
+            f"rho = {float(rho):.3g} is too small if one unit changes the values by a squared l2 "
+            f"norm of {float(min(Fraction(l2_squared), Fraction(10**300))):.3g}: their ratio must "
+            "be at least 2^-101"
         )
     return capped(ratio)
 

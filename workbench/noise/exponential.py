@@ -92,8 +92,8 @@ def exponential_mechanism(
     scores = np.asarray(scores)
     if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
         raise ValueError(
-            f"scores of shape {scores.shape} and type {scores.dtype} are not allowed: need numbers, "
-            "a row for each choice, and at least one candidate a row"
+            f"scores of shape {scores.shape} and type {scores.dtype} are not allowed: need "
+            "numbers, with one row per choice and at least one candidate per row"
         )
     available = (
         np.ones(scores.shape, bool) if available is None else np.asarray(available, bool)
@@ -116,7 +116,7 @@ def exponential_mechanism(
         scores = np.nan_to_num(steps)  # never a refusal that tells
         moved = Fraction(-(-moved // Fraction(grid)) + int(rows) - 1)
     if not available.any(axis=1).all():
-        raise ValueError("a row has no candidate available: need at least one in each")
+        raise ValueError("a row has no available candidate: need at least one in each row")
     rate = positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
     source = Source.of(rng)
     reads = Reads((scores, available), moved, distance=_scores_moved(monotone))

@@ -173,8 +173,7 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     cells, moved = moves(bound)
     if cells > _MOST_CELLS:
         raise ValueError(
-            f"a bound by which one unit changes {cells:,} counts is not allowed: "
-            f"need at most {_MOST_CELLS:,}"
+            f"the bound lets one unit change {cells:,} counts: need at most {_MOST_CELLS:,}"
         )
     enough = delta * (1 - 1e-6)  # the threshold needs something too
 

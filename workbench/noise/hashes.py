@@ -182,8 +182,8 @@ def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
     """Return the ranges of each query. Raise a ValueError if visiting all cells takes too many look-ups."""
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
-            f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
-            "query, and need Ranges or Subsets, or labels"
+            f"hashed cells cannot answer {type(workload).__name__}: need Ranges, Subsets or "
+            "queries by label, whose cells are visited one by one"
         )
     if isinstance(workload, Ranges):
         which, ranges = None, workload
@@ -195,7 +195,7 @@ def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
     if cells > max_cells:
         raise ValueError(
             f"the queries cover {cells:.3g} cells, each of which must be visited: need at most "
-            f"{max_cells} in one answer, at {lookups} look-ups a cell"
+            f"{max_cells} in one answer, at {lookups} look-ups per cell"
         )
     return Visited(ranges, which, cells, len(workload))
 

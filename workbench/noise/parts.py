@@ -94,8 +94,8 @@ def check_size(size: int, released: float) -> None:
     """
     if released > MAX_RELEASED_CELLS:
         raise ValueError(
-            f"an empty table of {size} cells would already release {released:.3g} of them: "
-            f"need at most {MAX_RELEASED_CELLS}; raise theta or tau, or lower size"
+            f"an empty table of {size} cells would already release {released:.3g} of them: need "
+            f"at most {MAX_RELEASED_CELLS}. Raise theta or tau, or lower size"
         )
 
 
@@ -237,7 +237,7 @@ def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
     ends = [0, *(high for _, high in everything)]
     starts = [*(low for low, _ in everything), size]
     if not ascending or starts != ends:
-        raise ValueError(f"ranges must hold each of {size} cells once, and ascend in each part")
+        raise ValueError(f"ranges must contain each of {size} cells once, in order per part")
 
 
 def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:

@@ -55,8 +55,8 @@ def bit_layout(domain: Domain) -> BitLayout:
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
         raise ValueError(
-            f"a domain of {domain.shape} codes is not allowed: one bit a code makes {sum(bits)}, at "
-            f"most {_MAX_BITS} are possible"
+            f"a domain of {domain.shape} codes is not allowed: with one bit per code, a report "
+            f"has {sum(bits)} bits, and at most {_MAX_BITS} are possible"
         )
     starts = np.cumsum([0, *bits])[:-1]
     return BitLayout(np.where(np.array(bits) > 0, starts, -1), -(-sum(bits) // 64))

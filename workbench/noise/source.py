@@ -290,8 +290,8 @@ def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
     relations = {r.relation for r in receipts}
     if len(relations) != 1:
         raise ValueError(
-            f"replaces = {receipts!r} is not allowed: need the receipts of all draws, at least one, "
-            "about one relation"
+            f"replaces = {receipts!r} is not allowed: need at least one receipt, and all for one "
+            "relation"
         )
     return replace(
         receipt,

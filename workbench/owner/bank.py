@@ -245,7 +245,7 @@ class Bank:
         if dataset is not None:
             if not isinstance(dataset, str):
                 raise ValueError(
-                    f"dataset = {dataset!r} is not allowed: need text, name and version"
+                    f"dataset = {dataset!r} is not allowed: need a text with name and version"
                 )
             self._declared["dataset"] = dataset
         if total is not None:
@@ -382,7 +382,7 @@ class Bank:
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
-                f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
+                f"alpha = {alpha!r} is not allowed with by = {by!r}: only kernel PCA has an alpha"
             )
         answers = self.by_question()
         queries = as_workload(self.domain, workload)
@@ -390,7 +390,7 @@ class Bank:
             return self.fits(answers).recall(queries, by, error)
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
-            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+            raise ValueError("the bank is empty: ask a question before you recall")
         why = f"as was asked for, at alpha = {posterior.alpha:g}"
         if alpha is None:
             why = "the bank is empty: this is the prior"
@@ -520,7 +520,7 @@ class Bank:
         """
         answers = self.by_question()
         if not answers:
-            raise ValueError("the bank is empty: nothing was bought that rows could agree with")
+            raise ValueError("the bank is empty: ask a question before you draw rows")
         bank = self.fits(answers)
         model = bank.tree.model
         budget = self.budget
@@ -626,7 +626,7 @@ class Bank:
             alpha = self.total or inf
         answers = self.by_question()
         if self.domain is None:
-            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+            raise ValueError("the bank is empty: ask a question before you recall")
         method = KernelPCA(alpha, self.total)
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
             if answers:

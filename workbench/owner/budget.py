@@ -127,7 +127,7 @@ class Booking:
             wrong = self._too_dear(receipts)
         if wrong:
             raise ValueError(
-                f"the release is withheld, and what was booked stays spent: {wrong}"
+                f"the release is withheld, and its booked cost stays spent: {wrong}"
             )
         try:
             self._unused.pop()  # atomic, so that only one of several threads passes
@@ -201,13 +201,13 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
         return Fraction(cost.rho), Fraction(cost.delta)
     if isinstance(cost, ZCDP):
         raise ValueError(
-            f"{cost} promises no epsilon without a delta, and {budget} is a budget of epsilon: begin one "
-            "of rho, or spend on noise that costs an epsilon"
+            f"{cost} implies no epsilon without a delta, and {budget} is a budget in epsilon. Begin a "
+            "budget in rho, or use noise that is priced in epsilon"
         )
     if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
         raise ValueError(
-            f"cost = {cost!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
-            "nothing is never booked"
+            f"cost = {cost!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1), because a "
+            "cost that promises nothing is never booked"
         )
     price = rho_above(cost.epsilon) if isinstance(budget, ZCDP) else cost.epsilon
     return Fraction(price), Fraction(cost.delta)
@@ -453,7 +453,7 @@ class Budget:
         also = []
         if report_cut is not None:
             if self.relation == LOCAL or not knows_users_cut(data):
-                raise ValueError("report_cut: need data whose users were cut to their bound")
+                raise ValueError("report_cut: need data whose users were truncated")
             refuse_report_cut(report_cut)
             also.append((DP(report_cut), USERS_CUT))
         own = getattr(mechanism, "__dataclass_fields__", {})
@@ -597,7 +597,7 @@ class Budget:
         """
         if relation not in (None, self.relation):
             raise ValueError(
-                f"{what} is about {relation}, this budget about {self.relation}: they do not add up"
+                f"{what} is for {relation}, but this budget is for {self.relation}: they do not add up"
             )
         self.refuse_other_unit(unit)
         file = None if out is None else str(Path(out).resolve())
@@ -647,8 +647,7 @@ class Budget:
             if name and not (self.unit and same_unit(name, self.unit)):
                 declared = f"protects {self.unit!r}" if self.unit else "declares no unit"
                 raise ValueError(
-                    f"{self.path} {declared}, not {name!r}: what is spent on one unit says nothing of "
-                    "another"
+                    f"{self.path} {declared}, not {name!r}: costs for different units do not add up"
                 )
 
     @property

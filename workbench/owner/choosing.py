@@ -152,11 +152,11 @@ def chosen_by_data(
     table = session.table
     if table is None:
         raise ValueError(
-            "by = 'data' needs the table, and this session has none: open it with one"
+            "by = 'data' needs a table, and this session has none. Open it with its table"
         )
     if session.budget.relation != ADD_REMOVE:
         raise ValueError(
-            "choices are about neighbours that add or remove a unit, this budget about "
+            "by = 'data' needs a budget for neighbours that add or remove a unit, but this one is for "
             f"{session.budget.relation}"
         )
     sets = candidate_sets(questions, table.domain)

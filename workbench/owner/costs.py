@@ -27,18 +27,20 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
     if not isinstance(budget, DP | ZCDP):
-        raise ValueError(f"{name} has no budget: need a mechanism that states what it may cost")
+        raise ValueError(f"{name} has no budget: need a mechanism with a budget")
     about = getattr(mechanism, "relation", ADD_REMOVE)
     if about != relation:
         raise ValueError(
-            f"{name} promises something about neighbours of another relation, {about}; this budget is "
-            f"about {relation}, and the two do not add up"
+            f"{name} has a guarantee for neighbours of another relation, {about}. This budget is for "
+            f"{relation}, and the two do not add up"
         )
     if getattr(mechanism, "idealised", False):
-        raise ValueError(f"{name} is drawn with floating point: idealised, and never released")
+        raise ValueError(
+            f"{name} is idealised (drawn with floating point), so it is never released"
+        )
     if getattr(mechanism, "withdrawn", False):
         raise ValueError(
-            f"{name} promises nothing as it is printed: its guarantee is withdrawn"
+            f"{name} promises nothing, because its printed guarantee is wrong and withdrawn"
         )
     if data is None:
         return

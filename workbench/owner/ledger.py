@@ -57,7 +57,7 @@ class Counter:
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
-                f"{self.path}: the counter of {self.session} is gone. Put it back. If it is lost, and "
+                f"{self.path}: the counter of {self.session} is missing. Put it back. If it is lost, and "
                 "the file is surely the latest copy, open it with lost=True (workbench budget show --lost)"
             )
         if named.id != self.id:
@@ -126,8 +126,8 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
     named = _named_session(path)
     if named is not None and named.spent != 0:
         raise ValueError(
-            f"{path} counts for another budget, {shown(named.session)}, of which some is spent: a "
-            "second budget for the same people adds to it. Use that one, or name another counter"
+            f"{path} counts for another budget, {shown(named.session)}, which was used. A second budget "
+            "for the same people adds to its loss. Use that one, or name another counter"
         )
     if named is None:
         counter.begin()
@@ -155,7 +155,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
     session.
     """
     if not data.exists():
-        raise FileNotFoundError(f"{data}: no such data")
+        raise FileNotFoundError(f"{data}: no such data file")
     lock = data.with_name(f"{data.name}.session")
     counter = Counter(lock, session, id)
     named = _named_session(lock)
@@ -165,8 +165,8 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
         other = Path(named.session)
         if not lost or other.exists() and other not in (session, lock):
             raise ValueError(
-                f"{lock} names another session, {shown(str(other))}: a second budget adds to what that "
-                "one spent. Open that one; if it is gone, Session.open(path, lost=True) and count what it spent"
+                f"{lock} names another session, {shown(str(other))}. A second budget adds to its loss. Open "
+                "that one. If it is lost, use Session.open(path, lost=True) and count its spends"
             )
     try:
         if named is None:
@@ -174,7 +174,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
         else:
             counter.begin_again()
     except FileExistsError:
-        raise ValueError(f"{lock}: another session was quicker; open that one") from None
+        raise ValueError(f"{lock}: another session was created first. Open that one") from None
     return counter
 
 
@@ -184,7 +184,7 @@ def _named_session(lock: Path) -> _Counted | None:
         return None
     try:
         if not lock.is_file():  # a device or a pipe may have no end
-            raise ValueError(f"{lock} is no file")
+            raise ValueError(f"{lock} is not a file")
         with open(lock, "rb") as file:
             return msgspec.json.decode(file.read(_LARGEST), type=_Counted)
     except (ValueError, RecursionError):  # one of msgspec is a ValueError
@@ -275,7 +275,7 @@ class SessionFile:
         undo a spend.
         """
         if not new and not self.path.exists():
-            raise FileNotFoundError(f"{self.path}: the session is gone; nothing was asked")
+            raise FileNotFoundError(f"{self.path}: the session is missing. Nothing was asked")
         uri = f"{self.path.as_uri()}?mode={'rwc' if new else 'rw'}"
         db = None
         try:
@@ -370,13 +370,13 @@ class SessionFile:
         """Raise a ValueError if the file at the path is another one by now, an older copy, or damaged."""
         stored = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
         if stored != (json.dumps(self.id),):
-            raise ValueError(f"{self.path}: another session has taken this one's place")
+            raise ValueError(f"{self.path}: another session has replaced this one")
         checksums = _checksums(db, self.path, self.id)
         for latest, checksum in (self._latest, *(c.read() for c in self._counters)):
             if checksums.get(latest) != checksum:
                 raise ValueError(
-                    f"{self.path}: an older copy has taken this session's place: it has forgotten "
-                    "what was spent, so nothing more is asked of it"
+                    f"{self.path}: an older copy has replaced this session. It lacks later spends, so nothing "
+                    "more is asked of it"
                 )
 
 
@@ -458,8 +458,8 @@ def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple
     select = "SELECT seal FROM ledger WHERE question = ?"
     if db.execute(select, (question,)).fetchone() != (_seal(db, question, answers),):
         raise ValueError(
-            f"{path}: the answers to question {question} are not as they were written: the file is "
-            "damaged"
+            f"{path}: the answers to question {question} were changed after they were written, so the "
+            "file is damaged"
         )
     return answers
 
@@ -608,7 +608,7 @@ def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
             plain = db.execute(hidden, (name,)).fetchone() is None
         if not plain and not (kind == "trigger" and _TRIGGER.fullmatch(sql)):
             raise ValueError(
-                f"{path}: a session has no {kind} like {shown(name)}, which computes"
+                f"{path}: a session has no {kind} like {shown(name)}, which could run code"
             )
 
 

@@ -173,7 +173,7 @@ class Session:
             Nothing is spent then.
         """
         if self.table is None:
-            raise ValueError("this session has no table to ask: open it with one, or recall")
+            raise ValueError("this session has no table: open it with one, or use recall")
         queries = as_workload(self.table.domain, workload)
         text = asked_in_words(queries, self.table.domain)
         if strategy is None:
@@ -191,7 +191,7 @@ class Session:
         budget = self.budget
         if budget.relation != ADD_REMOVE:
             raise ValueError(
-                "answers are about neighbours that add or remove a unit, this budget about "
+                "answers need a budget for neighbours that add or remove a unit, but this one is for "
                 f"{budget.relation}"
             )
         price = _one_of(epsilon, rho, _NEED_PRICE)
@@ -209,7 +209,7 @@ class Session:
                 reserved = self.bank.reserve(db, question, trial)
         except Unpaid as e:
             offer = self.bank.contents()
-            raise ValueError(f"{e}. Recall still answers, for nothing, from {offer}") from None
+            raise ValueError(f"{e}. At no cost, recall can still answer from {offer}") from None
         release: Release = mechanism(self.table)
         booking.check(release)
         try:
@@ -272,7 +272,7 @@ class Session:
         if by not in (None, "data"):
             raise ValueError(f"by = {by!r} is not allowed: need 'data'")
         if by is None and (epsilon is not None or rounds is not None):
-            raise ValueError("epsilon and rounds are those of by = 'data'")
+            raise ValueError("epsilon and rounds need by = 'data'")
         if by is None:
             return free_plan(self, asked, _one_of(budget, rho, _NEED_WHOLE))
         whole = _one_of(budget, rho if budget is None else None, _NEED_WHOLE)

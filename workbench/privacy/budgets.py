@@ -214,8 +214,8 @@ class ZCDP:
             0 < budget.epsilon < inf and 0 < budget.delta < 1
         ):
             raise ValueError(
-                f"{budget!r} is not allowed: need a finite epsilon > 0 and 0 < delta < 1, since "
-                "at delta = 0 no rho-zCDP promises any epsilon"
+                f"{budget!r} is not allowed: need a finite epsilon > 0 and 0 < delta < 1, because at "
+                "delta = 0 no rho implies an epsilon"
             )
         epsilon = budget.epsilon
         shift = shift_for_epsilon(epsilon, budget.delta)
@@ -225,9 +225,7 @@ class ZCDP:
         while rho > 0 and cls(rho).at(budget.delta).epsilon > epsilon:  # by its last digit
             rho = nextafter(rho * (1 - 2.0**-52), 0)
         if rho <= 0:
-            raise ValueError(
-                f"{budget!r} is not allowed: no rho that a float holds is within it"
-            )
+            raise ValueError(f"{budget!r} is not allowed: its rho is too small for a float")
         return cls(rho)
 
     def at(self, delta: float) -> DP:
@@ -278,10 +276,10 @@ class ZCDP:
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
     """Round an exact sum of costs up. Raise a ValueError if the sum promises nothing."""
     if delta >= 1:
-        raise ValueError(f"delta = {float(delta):g} in all: together these promise nothing")
+        raise ValueError(f"delta adds up to {float(delta):g}: together these promise nothing")
     if round_up(rho) == inf:
         raise ValueError(
-            "rho in all is more than a float holds: together these promise nothing"
+            "the sum of rho is too large for a float, so together the costs promise nothing"
         )
     return ZCDP(round_up(rho), round_up(delta))
 
@@ -305,10 +303,10 @@ def refuse_delta(delta: float, spent: Fraction) -> None:
     """
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(
-            f"delta = {delta!r} is not allowed: need 0 < delta < 1; at delta = 0 zCDP promises no epsilon"
+            f"delta = {delta!r} is not allowed: need 0 < delta < 1, as a rho implies no epsilon at 0"
         )
     if delta <= spent:
         raise ValueError(
-            f"delta = {stated(delta)} is not allowed: need more than the {stated(round_up(spent))} that "
-            "measurements spend of it"
+            f"delta = {stated(delta)} is not allowed: need more than {stated(round_up(spent))}, "
+            "which the measurements spend"
         )

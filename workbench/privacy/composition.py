@@ -135,7 +135,7 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
     if len(epsilons) < len(prices):
-        raise ValueError("a measurement under zCDP promises no epsilon without a delta")
+        raise ValueError("a measurement priced in rho implies no epsilon without a delta")
     return sum(epsilons, Fraction(0)), _summed(prices)[1]
 
 
@@ -289,7 +289,7 @@ def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
     relations = {r.relation for r in receipts}
     if len(relations) > 1:
         raise ValueError(
-            f"receipts about different relations do not add up: {sorted(relations)}"
+            f"receipts for different neighbouring relations do not add up: {sorted(relations)}"
         )
     partitions: dict[Any, dict[Any, list[Receipt]]] = defaultdict(lambda: defaultdict(list))
     for i, r in enumerate(receipts):

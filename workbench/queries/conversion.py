@@ -40,7 +40,7 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
         return Products.boxes(domain, codes, codes + 1, workload.offsets)
     if isinstance(workload, Ranges) and len(workload) <= MAX_TERMS:
         return _products_of_ranges(workload, domain)
-    raise ValueError(f"{workload!r} are no linear queries over {domain.attributes}")
+    raise ValueError(f"{workload!r} has no form as linear queries over {domain.attributes}")
 
 
 def _products_of_ranges(ranges: Ranges, domain: Domain) -> Products:
@@ -200,5 +200,5 @@ class First:
         """
         queries = linear_queries(self.workload, domain)
         if self.count > len(queries):
-            raise not_allowed(self, "count", f"need at most {len(queries)}, all that there are")
+            raise not_allowed(self, "count", f"need at most {len(queries)} (all queries)")
         return queries[np.arange(self.count)]

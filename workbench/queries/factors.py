@@ -137,7 +137,7 @@ def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, "
         lo, hi = factor
         if not (lo == int(lo) and hi == int(hi) and 0 <= lo <= hi <= n):
             raise ValueError(
-                f"range {factor} of {name!r} is not allowed: need whole 0 <= lo <= hi <= {n}"
+                f"range {factor} of {name!r} is not allowed: need integers 0 <= lo <= hi <= {n}"
             )
         indicator[int(lo) : int(hi)] = 1
         return indicator

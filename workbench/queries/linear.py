@@ -74,7 +74,7 @@ class Linear(ABC):
         keys.
         """
         raise ValueError(
-            f"{self!r} makes no ranges of keys: a table answers it, or inference from NoisyAnswers"
+            f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
@@ -182,8 +182,8 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
-            f"attributes of {max(domain.shape):,} values are not allowed where answers are recalled: need "
-            f"at most {_LARGEST_PRIOR:,} values of all attributes together"
+            f"attributes with {max(domain.shape):,} values are too large to recall answers: need "
+            f"at most {_LARGEST_PRIOR:,} values in all attributes together"
         )
     return tuple(np.full(n, 1 / n) for n in domain.shape)
 
@@ -234,8 +234,8 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():
         raise ValueError(
-            f"{name}: values beyond 1e-100 … 1e100 (and 0) are not allowed, nor terms whose factors "
-            "make more together"
+            f"{name}: need values that are 0 or between 1e-100 and 1e100, also for products of "
+            "factors"
         )
 
 

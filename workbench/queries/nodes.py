@@ -59,7 +59,7 @@ class Nodes:
             or not digits.contains(self.keys)
             or (digits.ancestors(self.levels, self.keys) != self.keys).any()
         ):
-            raise ValueError(f"these nodes are not of {domain!r}")
+            raise ValueError(f"these nodes do not belong to {domain!r}")
         return self
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class Level:
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
     """Return the workload over a hierarchy, or raise a ValueError if the hierarchy cannot answer its boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
-        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
     return workload.on(tree)
 
 
@@ -133,7 +133,7 @@ def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)
     if tree.size >= 2**63 or isinstance(workload, Boxes):
-        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
     queries, ranges = workload.intervals(tree)
     runs = np.flatnonzero(ranges.hi > ranges.lo)
     lowest = ranges.lo[runs].astype(np.uint64)[None]

@@ -93,7 +93,7 @@ class Products(Linear):
                     f"Products.factors of {name!r} must be finite rows, the first all ones"
                 )
             if terms and not 0 <= self.which[:, k].min() <= self.which[:, k].max() < len(f):
-                raise ValueError(f"Products.which names a factor of {name!r} that is not there")
+                raise ValueError(f"Products.which names an unknown factor of {name!r}")
         if not np.isfinite(self.times).all():
             raise ValueError("Products.times must be finite")
         ends = self.offsets
@@ -378,6 +378,6 @@ def _refuse_size(values: int) -> None:
     """Raise a ValueError, before memory is allocated, if factors have very many values."""
     if values > _MOST_VALUES:
         raise ValueError(
-            f"factors of {values:,} values are too many: need at most {_MOST_VALUES:,}, one a code "
-            "of each different factor"
+            f"factors with {values:,} values are too large: need at most {_MOST_VALUES:,}, one "
+            "value per code and factor"
         )

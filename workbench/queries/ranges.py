@@ -105,7 +105,9 @@ class Ranges:
             ends = np.atleast_1d(np.asarray(getattr(self, name), np.int64))
             object.__setattr__(self, name, ends)
         if self.lo.shape != self.hi.shape or self.lo.ndim != 1:
-            raise ValueError(f"Ranges.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+            raise ValueError(
+                f"Ranges.lo {self.lo.shape} and hi {self.hi.shape} must have one shape"
+            )
         wrong = (self.lo < 0) | (self.hi < self.lo)
         if wrong.any():
             i = int(wrong.argmax())
@@ -260,7 +262,9 @@ class Boxes:
             ends = np.atleast_2d(np.asarray(getattr(self, name), np.int64))
             object.__setattr__(self, name, ends)
         if self.lo.shape != self.hi.shape:
-            raise ValueError(f"Boxes.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+            raise ValueError(
+                f"Boxes.lo {self.lo.shape} and hi {self.hi.shape} must have one shape"
+            )
         wrong = (self.lo < 0) | (self.hi <= self.lo)
         if wrong.any():
             i, axis = np.argwhere(wrong)[0]
@@ -407,8 +411,8 @@ class Windows:
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
         """Raise a ValueError, because the cells of a random subset are scattered."""
         raise ValueError(
-            "random subsets are scattered over the domain and make no ranges: a tree answers Ranges, "
-            "Boxes and Subsets"
+            "random subsets are scattered over the domain, so a tree cannot answer them. Ask "
+            "Ranges, Boxes or Subsets"
         )
 
 

@@ -333,7 +333,7 @@ def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Pr
     """Make a query for each cell of the marginals on some sets of axes."""
     sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
     if sum(sizes) > MAX_TERMS:
-        raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
+        raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS} cells")
     used = {k for axes in sets for k in axes}
     for k in used:
         if domain.shape[k] > _MOST_CODES:

@@ -83,7 +83,7 @@ def _query(domain: Domain, text: str) -> Any:
                 return [_term(term) for term in terms]
     except (TypeError, AttributeError, ValueError) as e:
         raise ValueError(f"{text[:80]!r} is no query over {domain.attributes}: {e}") from None
-    raise ValueError(f"{str(query)[:80]!r} is no query: need a list of terms, or a table")
+    raise ValueError(f"{str(query)[:80]!r} is not a query: need a list of terms or a table")
 
 
 def _term(term: Any) -> tuple[float, dict[str, Any]]:
@@ -99,7 +99,7 @@ def _factor(factor: Any) -> Any:
             return set(codes)
         case {"values": values}:
             return np.array(values, float)
-    raise ValueError(f"{str(factor)[:60]!r} is no factor")
+    raise ValueError(f"{str(factor)[:60]!r} is not a factor")
 
 
 def _factor_json(row: np.ndarray) -> Any:
@@ -148,8 +148,8 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
         marginals = Marginals(int(text[:20]))
         if not 1 <= marginals.k <= len(domain.shape):
             raise ValueError(
-                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, all that the domain "
-                "has"
+                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, the number of "
+                "attributes"
             )
         return marginals
     path = Path(text)
@@ -161,7 +161,7 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
     good = isinstance(sets, list) and all(isinstance(names, list) for names in sets)
     good = good and all(isinstance(name, str) for names in sets for name in names)
     if not good:
-        raise ValueError(f"{path}: need a list of lists of attributes, one a marginal")
+        raise ValueError(f"{path}: need a list of lists of attributes, one list per marginal")
     named = tuple(tuple(name.strip() for name in names) for names in sets if names)
     for name in (name for names in named for name in names):
         if name not in domain.attributes:
@@ -207,7 +207,7 @@ def read_queries(text: str, domain: Domain) -> Selections:
         lines = ((n, line.strip()) for n, line in enumerate(_file_text(path).splitlines(), 1))
         queries = [(n, line) for n, line in lines if line and not line.startswith("#")]
     if not queries:
-        raise ValueError(f"{path} holds no query")
+        raise ValueError(f"{path} contains no query")
     try:
         return labelled_queries(domain, [query for _, query in queries])
     except ValueError:
@@ -246,4 +246,4 @@ def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as e:
-        raise ValueError(f"{path}: not a text in UTF-8 ({e.reason})") from None
+        raise ValueError(f"{path}: not a text file in UTF-8 ({e.reason})") from None

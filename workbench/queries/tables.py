@@ -211,8 +211,8 @@ def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], 
     tables = np.asarray(tables, float)
     if len(set(names)) != len(names) or tables.ndim != len(names) + 1:
         raise ValueError(
-            f"TableQueries.groups: tables of shape {tables.shape} do not fit {names}; need "
-            "different attributes, an axis each, after one of queries"
+            f"TableQueries.groups: tables of shape {tables.shape} do not fit {names}: need different "
+            "attributes, and one axis for queries and one per attribute"
         )
     if not np.isfinite(tables).all():
         raise ValueError(f"TableQueries.groups of {names} must be finite numbers")

@@ -70,7 +70,7 @@ def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, An
             return {}
         if len(condition) < 3 or condition[0][0] == "sign" or condition[1] != ("sign", "="):
             raise ValueError(
-                f"query {text[:60]!r}: {_shown(condition)!r} is no condition: {_FORM}"
+                f"query {text[:60]!r}: {_shown(condition)!r} is not a condition: {_FORM}"
             )
         name = condition[0][1]
         if name in query:
@@ -88,7 +88,7 @@ def conditions_of(text: str) -> list[list[tuple[str, str]]]:
     while place < len(text):
         found = _TOKEN.match(text, place)
         if not found:
-            raise ValueError(f"query {text[:60]!r}: a quote is opened and not closed")
+            raise ValueError(f"query {text[:60]!r}: a quote is not closed")
         kind = str(found.lastgroup)
         token = found[0]
         place = found.end()
@@ -103,7 +103,7 @@ def conditions_of(text: str) -> list[list[tuple[str, str]]]:
     if len(conditions) > 1:
         conditions = [c for c in conditions if c != [("bare", ALL)]]  # "town * sex"
     if not conditions:
-        raise ValueError(f"an empty query says nothing: {_FORM}; {ALL!r} counts everything")
+        raise ValueError(f"the query is empty: {_FORM}. {ALL!r} counts everything")
     return conditions
 
 
@@ -139,8 +139,8 @@ def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
                 labels.append((low, high))
             case _:
                 raise ValueError(
-                    f"query {text[:60]!r}: {_shown(tokens)!r} names no labels: {_FORM}; labels with "
-                    "any of = .. | , or spaces stand in quotes"
+                    f"query {text[:60]!r}: {_shown(tokens)!r} names no labels: {_FORM}. Put quotes around "
+                    "labels with spaces or any of = .. | ,"
                 )
     return labels[0] if len(labels) == 1 else labels
 
@@ -186,7 +186,7 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     """
     if not isinstance(queries, Iterable):
         raise ValueError(
-            f"{queries!r} is no query: need {{attribute: labels}}, its text, or a list"
+            f"{queries!r} is not a query: need {{attribute: labels}}, its text, or a list"
         )
     listed = [queries] if isinstance(queries, Mapping | str) else list(queries)
     named: dict[int, list[_Named]] = {}
@@ -218,7 +218,7 @@ def as_workload(domain: Domain | None, queries: Any) -> Recipe:
         return recipe
     if domain is None:
         raise ValueError(
-            "nothing was asked yet, so that there are no labels that queries could name"
+            "the bank is empty, so it has no labels that a query could name. Ask a question first"
         )
     return labelled_queries(domain, queries)
 
@@ -253,7 +253,7 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
     names = tuple(attributes)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"attributes {names!r} are not allowed: need different ones, at least one"
+            f"attributes {names!r} are not allowed: need one or more different attributes"
         )
     for name in names:
         _axis(domain, name)
@@ -315,8 +315,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     shape = [domain.shape[domain.axis(name)] for name in by]
     if prod(shape) > most:
         raise ValueError(
-            f"{' × '.join(by)[:60]} has {prod(shape):,} combinations of labels, and at most {most:,} are "
-            f"answered at once: name some of them, as {by[-1]}=first..last"
+            f"{' × '.join(by)[:60]} has {prod(shape):,} combinations of labels, but at most "
+            f"{most:,} are answered at once. Select some labels, for example {by[-1]}=first..last"
         )
     names = [domain.decode(name, np.arange(domain.shape[domain.axis(name)])) for name in by]
     labels = tuple(product(*(column.tolist() for column in names)))
@@ -344,8 +344,8 @@ def _ends(name: str, labels: Any) -> list[Any]:
             ends += part
         else:
             raise ValueError(
-                f"{name} = {str(labels)[:60]}: a tuple is a pair (first, last), of which both belong to "
-                "it; need a list for a set of labels"
+                f"{name} = {str(labels)[:60]}: a tuple must be a pair (first, last), with both ends "
+                "included. Use a list for a set of labels"
             )
     if not ends:
         raise ValueError(f"{name} = {labels!r} selects nothing: need at least one label")
@@ -366,8 +366,8 @@ def _runs(
         if wrong.any():
             low, high = ends[2 * int(wrong.argmax()) :][:2]
             raise ValueError(
-                f"{name} = {low}..{high} selects nothing, as {low} comes after {high} in the domain: a set "
-                "of two ranges goes round the end"
+                f"{name} = {low}..{high} selects nothing, because {low} comes after {high} in the "
+                "domain. To go around the end, use two ranges joined by |"
             )
         runs: list[tuple[int, int]] = []
         for lo, last in sorted(map(tuple, pairs.tolist())):

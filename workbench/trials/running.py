@@ -84,7 +84,7 @@ def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
             draft.replace(file)
     except OSError as e:
         raise OSError(
-            f"{file} was not written: {e.strerror or e}; rows before it are kept"
+            f"{file} was not written: {e.strerror or e}. Earlier rows are kept"
         ) from None
 
 

@@ -148,6 +148,6 @@ def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
         bound = Bound() if data is domain else getattr(data, "bound", None)
     if not isinstance(bound, Bound):
         raise ValueError(
-            f"bound = {bound!r} is not allowed: need Bound(l0, linf), how far one unit moves the table"
+            f"bound = {bound!r} is not allowed: need Bound(l0, linf), the largest change by one unit"
         )
     return AdviceSubject(Domain(domain.attributes, domain.shape), bound)

@@ -78,7 +78,7 @@ class MechanismSubject(Subject):
             )
         if dataset is not None and not hasattr(dataset, "load"):
             raise ValueError(
-                f"dataset = {dataset!r} is not allowed: need a dataset, whose text anybody can run, "
+                f"dataset = {dataset!r} is not allowed: need a dataset that anybody can load from its text, "
                 "for example GaussianSparse()"
             )
         if dataset is None:
@@ -257,7 +257,7 @@ def _truth(data: Any, release: Any) -> Any:
         truth = data.ranked()
     if domain != truth.domain:
         raise ValueError(
-            f"{release.estimate!r} is neither about {data!r} nor about its sorted counts"
+            f"{release.estimate!r} estimates neither {data!r} nor its sorted counts"
         )
     return truth
 
@@ -289,7 +289,7 @@ def suitable_dataset(mechanism: Any) -> Any:
         else:
             return dataset
     raise ValueError(
-        f"no small dataset is known for {mechanism!r} ({why}): name one, dataset=…"
+        f"no small dataset is known for {mechanism!r} ({why}). Name one with dataset="
     )
 
 

@@ -146,7 +146,7 @@ class Panel(anywidget.AnyWidget):
         for name in given:
             refuse_renamed(name)
             if name not in controls and not page:
-                raise ValueError(f"no control {name!r}; there are: {', '.join(controls)}")
+                raise ValueError(f"no control {name!r}. Controls: {', '.join(controls)}")
         moved = {n: x for n, x in given.items() if n in controls}
         moved = {n: x for n, x in moved.items() if n not in self.values or x != self.values[n]}
         resets = {name: x for name, x in moved.items() if controls[name].resets}
@@ -497,7 +497,7 @@ def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
         name = word.partition("=")[0]
         if name not in values:
             names = ", ".join(controls)
-            raise ValueError(f"{word!r} is not allowed: need name=value, a name out of {names}")
+            raise ValueError(f"{word!r} is not allowed: need name=value with a name of {names}")
     return values
 
 

@@ -85,7 +85,7 @@ def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.Dat
         with suppress(ValueError):  # what it cannot be asked
             frames += list(view(truth, estimate, series, exact))
     if not any(len(frame) for frame in frames):
-        raise ValueError(f"{estimate!r} answers nothing that is drawn here")
+        raise ValueError(f"{estimate!r} cannot answer any query that is drawn here")
     return pd.concat(frames)
 
 

@@ -268,7 +268,7 @@ def _refuse(
 ) -> None:
     """Raise ValueError for arguments that contradict each other."""
     if (epsilon is None) == (error is None):
-        raise ValueError("give either epsilon or error: the other one is the answer")
+        raise ValueError("give either epsilon or error: the advice computes the other one")
     for name, x in (("epsilon", epsilon), ("error", error)):
         if x is not None and not (isfinite(x) and x > 0):
             raise ValueError(f"{name} = {x} is not allowed: need a finite number > 0")
@@ -283,9 +283,9 @@ def _refuse(
     if (task == "records") != (not isinstance(beliefs.domain, Domain)):
         raise ValueError(f"{task} does not fit {type(beliefs.domain).__name__}")
     if task not in ("users", "records") and beliefs.cells is None:
-        raise ValueError(f"{task} needs a belief about how many cells are not empty")
+        raise ValueError(f"{task} needs a belief about the number of non-empty cells")
     if task == "users" and beliefs.users is None:
-        raise ValueError("users needs a belief about how many people there are")
+        raise ValueError("users needs a belief about the number of people")
     if task in ("marginals", "rows") and not 1 <= order <= len(beliefs.domain.shape):
         raise ValueError(
             f"order = {order} is not allowed: need 1 to {len(beliefs.domain.shape)}"
@@ -300,8 +300,8 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
-            f"error = {error:g} is not allowed: true answers on {kind} average {three_digits(nothing)}, so "
-            "that a release of nothing has no larger error. Need a smaller one"
+            f"error = {error:g} is not allowed: true answers on {kind} average {three_digits(nothing)}, "
+            "so even an empty release has no larger error. Need a smaller one"
         )
     first = replace(simulation, asked=simulation.asked[:1])
     able: set[Any] | None = None  # candidates that reach it at the least ε so far

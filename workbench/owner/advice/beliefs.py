@@ -80,7 +80,7 @@ class Beliefs:
         if cells > self.domain.size:
             raise ValueError(
                 f"{cells:,} non-empty cells contradict a domain of {self.domain.size:,} cells: need at most "
-                "as many"
+                "this number"
             )
         if self.records < cells:
             raise ValueError(

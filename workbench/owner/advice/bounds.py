@@ -167,7 +167,7 @@ def advise_bounds(
             f"per_user_most = {per_user_most} contradicts a mean of {per_user}: need at least the mean"
         )
     if bounds is not None and any(isinstance(b, bool) or b != int(b) or b < 1 for b in bounds):
-        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers from 1")
+        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers >= 1")
     order = min(order, len(domain.shape))
     rng = np.random.default_rng(0)  # of beliefs: nothing private is drawn
     people = int(max(1, min(users, _PEOPLE, _RECORDS / per_user)))

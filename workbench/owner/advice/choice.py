@@ -92,4 +92,4 @@ def choose_bound(
 def refuse_bounds(bounds: Sequence[int]) -> None:
     """Raise a ValueError unless all bounds are integers >= 1."""
     if not bounds or any(isinstance(b, bool) or not 1 <= b < 2**53 or b % 1 for b in bounds):
-        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers from 1")
+        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers >= 1")

@@ -99,11 +99,11 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     stated: Any = mechanism
     fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]
     if not hasattr(mechanism, "budget"):
-        raise NotEnumerable("it takes no `rng`, and only what it draws by one can be")
+        raise NotEnumerable("it takes no `rng`, and only draws from an `rng` can be")
     if set(fields) & set(_SECRET):
-        raise NotEnumerable("it hides by a random choice of users or records")
+        raise NotEnumerable("it relies on a random choice of users or records")
     if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
-        raise NotEnumerable("priorities are real numbers, and decide")
+        raise NotEnumerable("its outcome depends on priorities, which are real numbers")
     alike = _alike(pair.one) and _alike(pair.other)
     one, other = Enumeration(alike), Enumeration(alike)
     try:
@@ -111,7 +111,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         other.followed = one.calls  # so that calls correspond
         mechanism(pair.other, other)
     except Exception as e:
-        raise NotEnumerable(f"it refuses the pair: {e}") from None
+        raise NotEnumerable(f"it raises an error for the pair: {e}") from None
     threshold = public_threshold(mechanism)
     names_differ = [
         x.exact.keys() != y.exact.keys() and not (x.empty and y.empty)
@@ -119,12 +119,10 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     ]
     if any(names_differ) or one.empty != other.empty:
         if not getattr(mechanism, "spends_delta", False) or not hasattr(mechanism, "threshold"):
-            raise NotEnumerable(
-                "other cells are empty under one neighbour than under the other"
-            )
+            raise NotEnumerable("different cells are empty under the two neighbours")
         threshold = stated.threshold(pair.one.bound)  # an empty cell is never released
     if len(one.calls) != len(other.calls):
-        raise NotEnumerable("how often it draws depends on data")
+        raise NotEnumerable("the number of its draws depends on the data")
     adaptive = getattr(mechanism, "takes", None) is Records
     for level in range(_FINEST, -1, -1):
         calls, others = cuts_between(one.calls, other.calls, level, threshold, one.choices)
@@ -136,7 +134,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         other_law = law and _law(mechanism, pair.other, Enumeration(alike, cuts))
         if other_law:
             return OutputLaws(law, other_law, all_noise)
-    raise NotEnumerable(f"its draws fall in more than {MOST_RUNS} ways")
+    raise NotEnumerable(f"its draws have more than {MOST_RUNS} outcomes")
 
 
 def _alike(data: Any) -> bool:
@@ -162,7 +160,7 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
         if not is_ours(type(mechanism)):
             source.begin()
             if observe(call).whole != output.whole:
-                raise NotEnumerable("it gives another output when `rng` draws the same")
+                raise NotEnumerable("its output differs between runs with the same draws")
         probabilities[output.whole].append(source.probability)
         shown.setdefault(output.whole, output)
         if run > MOST_RUNS or (run == 0 and prod(map(float, source.options)) > MOST_RUNS):

@@ -320,7 +320,7 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
     forms = {output.form for output in one + other}
     if len(forms) == 1 and (form := forms.pop()) and form[0].startswith("raises "):
         raised = form[0].partition("\n")[0]
-        raise ValueError(f"{name} {raised}, for either neighbour: there is nothing to audit")
+        raise ValueError(f"{name} {raised}, for both neighbours: there is nothing to audit")
 
 
 # Promises
@@ -357,8 +357,8 @@ def promise_of(
         promise = promise._replace(epsilon=epsilon)
     if not 0 <= promise.epsilon < inf:
         raise ValueError(
-            f"{name_of(mechanism)} promises ε = {promise.epsilon}: state the epsilon that it "
-            "promises, a number >= 0"
+            f"{name_of(mechanism)} promises ε = {promise.epsilon}: state the promised epsilon, a number "
+            ">= 0"
         )
     return promise if delta is None else promise._replace(delta=delta)
 
@@ -412,9 +412,7 @@ def read_rows(path: Path) -> list[Audit]:
         stated = [{name: x for name, x in row.items() if x} for row in rows]
         audits = msgspec.convert(stated, list[Audit], strict=False)
     except msgspec.ValidationError:
-        raise ValueError(
-            f"{path} holds something else than rows of audits: name a new file"
-        ) from None
+        raise ValueError(f"{path} does not contain rows of audits: name a new file") from None
     if whole != text:
         path.write_text(whole, encoding="utf-8")
     return audits

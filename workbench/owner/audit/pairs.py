@@ -98,8 +98,8 @@ def pairs_for(mechanism: Any) -> list[Pair]:
         cells = space.digits.size
     elif takes is not SparseTable:
         raise ValueError(
-            f"{type(mechanism).__name__} takes {takes.__name__}: state a pair of neighbours, since "
-            "none can be made up of tables, records or interactions"
+            f"{type(mechanism).__name__} takes {takes.__name__}, for which the workbench cannot "
+            "generate neighbours. State a pair"
         )
     listed = _counts(mechanism, cells)
     if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:

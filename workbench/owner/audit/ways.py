@@ -88,7 +88,7 @@ class Enumeration(Source):
             self.taken.append(0)
             self.options.append(len(weights))
         elif self.options[self.depth] != len(weights):
-            raise NotEnumerable("what it draws differs between runs of the same draws")
+            raise NotEnumerable("its draws differ between runs with the same outcomes")
         chosen = self.taken[self.depth]
         self.depth += 1
         self.probability *= weights[chosen]
@@ -109,12 +109,12 @@ class Enumeration(Source):
         """Raise NotEnumerable, because a mechanism that needs random words uses a distribution that cannot
         be enumerated.
         """
-        raise NotEnumerable("it draws by a law that is not enumerated")
+        raise NotEnumerable("it draws from a distribution that is not enumerated")
 
     @property
     def floats(self) -> Any:
         """Raise NotEnumerable, because draws in floating point cannot be enumerated."""
-        raise NotEnumerable("it draws with floating point, which is not enumerated")
+        raise NotEnumerable("it draws in floating point, which is not enumerated")
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(np.random.Generator, name):
@@ -127,7 +127,7 @@ class Enumeration(Source):
         """
         if self.alike:
             return bytes(length)
-        raise NotEnumerable("it cuts records at random")
+        raise NotEnumerable("it truncates users at random")
 
     def public_words(self, count: int, names: Any = None) -> Any:
         """Return fixed words."""
@@ -146,7 +146,7 @@ class Enumeration(Source):
     def add(self, law: Any, values: Any, *, moved: Any, names: Any = None) -> None:
         """Choose, for each value, one of the parts into which the cuts divide its noise."""
         if getattr(law, "idealised", False):
-            raise NotEnumerable("it draws with floating point, which is not enumerated")
+            raise NotEnumerable("it draws in floating point, which is not enumerated")
         is_named = isinstance(names, np.ndarray) and names.ndim == 1
         exact = dict(zip(names.tolist() if is_named else count(), values.tolist()))  # noqa: B905
         self.call += 1
@@ -173,7 +173,7 @@ class Enumeration(Source):
         """
         if isinstance(law, GaussianCell):
             if law.above is not None:
-                raise NotEnumerable("it draws empty cells again, at a lower threshold")
+                raise NotEnumerable("it draws empty cells again at a lower threshold")
             chance = law.chance
         else:
             chance = float(law.survival(192))

@@ -39,7 +39,7 @@ def scheduler_address(address: str | Path) -> str:
     try:
         return str(json.loads(Path(address).read_text())["address"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{address} is no file that a Dask scheduler has written") from None
+        raise ValueError(f"{address} is not a file that a Dask scheduler has written") from None
 
 
 def refuse_open(place: str, insecure: bool) -> None:
@@ -52,8 +52,8 @@ def refuse_open(place: str, insecure: bool) -> None:
         local = False
     if kind not in ("tcp", "tls") or (kind == "tcp" and not (local or insecure)):
         raise ValueError(
-            f"{place} is not allowed: private rows and keys would cross the network in the clear; need "
-            "tls://, a loopback address, or --insecure (insecure=True) where nobody else can listen"
+            f"{place} is not allowed: private rows and keys would cross the network unencrypted. Need "
+            "tls://, a loopback address, or --insecure (insecure=True) if nobody else can listen"
         )
 
 
@@ -89,13 +89,13 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
     if names:
         shown = [n if n.endswith(".py") else f"{n} {theirs.get(n)}" for n in names[:3]]
         others = ", ".join(shown) + ", …" * (len(names) > 3)
-        raise ValueError(f"{who} has other sources or libraries: {others}")
+        raise ValueError(f"{who} has other source files or packages: {others}")
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task if this worker has the same digest as the caller. Otherwise return an error."""
     if digest() != expected:
-        raise RuntimeError("a worker that joined has other sources or libraries")
+        raise RuntimeError("a worker that joined has other source files or packages")
     return function(*arguments)
 
 

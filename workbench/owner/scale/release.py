@@ -191,23 +191,23 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):
         raise ValueError(
-            f"{name} needs all cells, or the records of all users, at once. Read a SparseTable, Records or "
-            "Interactions and release that."
+            f"{name} needs all cells, or the records of all users, at once. Read a SparseTable, Records "
+            "or Interactions, and release that"
         )
     if report_cut is not None:
         if rows.user is None:
-            raise ValueError("report_cut: need rows with user=, who are cut to a bound")
+            raise ValueError("report_cut: need rows with user=, whose users are truncated")
         refuse_report_cut(report_cut)
     is_sampled = rows.user is not None and rows.count is None and rows.bound == UNBOUNDED
     if isinstance(mechanism, Contributions) and not is_sampled:
         raise ValueError(
-            f"{name} samples the records of each user itself, one a row: need rows with user=, of the "
-            "bound UNBOUNDED, and without count="
+            f"{name} samples the records of each user itself: need one record per row, with user=, with "
+            "the bound UNBOUNDED, and without count="
         )
     transform = getattr(mechanism, "transform", None)
     if getattr(transform, "dims", 1) > 1:
         raise ValueError(
-            f"{name} with transform = {transform!r} is not released in parts: its nodes over two "
-            "attributes cross every range of keys"
+            f"{name} with transform = {transform!r} cannot be released in parts, because its nodes over "
+            "two attributes cross all ranges of keys"
         )
     mechanism(rows.without_rows())  # whatever it refuses of its own

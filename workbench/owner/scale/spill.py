@@ -146,7 +146,7 @@ def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
             for first, rows in some.places.tolist():
                 file.seek(first * width)
                 if file.readinto(rest[: rows * width]) != rows * width:
-                    raise OSError(f"{folder}: a scratch file is not whole")
+                    raise OSError(f"{folder}: a scratch file is incomplete")
                 rest = rest[rows * width :]
     return records
 
@@ -171,6 +171,6 @@ def scratch_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as e:
         raise OSError(
-            f"{folder} cannot hold the scratch files: {e.strerror or e}; name another folder with "
+            f"{folder} has no room for the scratch files: {e.strerror or e}. Name another folder with "
             "scratch="
         ) from None

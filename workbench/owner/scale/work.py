@@ -100,8 +100,8 @@ def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
     mode = parent.stat().st_mode
     if os.name == "posix" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise ValueError(
-            f"scratch = {parent} is not allowed: anybody may put another folder in the place of a private "
-            "one there; need a folder of your own, or chmod +t"
+            f"scratch = {parent} is not allowed: others could replace a private folder there. Need a "
+            "folder of your own, or set chmod +t"
         )
     with ExitStack() as stack:
         with scratch_errors(parent):

@@ -6,9 +6,10 @@ paper.
 magnitude* a factor of at least 10.
 
 Suppose that a statement claims a property at `need` of n points. It holds if the confidence intervals of
-`need` points show the property. Each interval is wide enough that, except with the error rate of the level,
-at most n − need of the n intervals are wrong. It differs if the intervals of n − need + 1 points show the
-opposite, each at the level for `need` points. Both conclusions keep the error rate of the level.
+`need` points show the property. Each interval has a level that is corrected for n − need + 1 comparisons.
+The correction suffices, because a wrong result needs a wrong interval at one of the n − need + 1 points
+without the property. It differs if the intervals of n − need + 1 points show the opposite, each at the
+level for `need` points. Both conclusions keep the error rate of the level.
 """
 
 from __future__ import annotations

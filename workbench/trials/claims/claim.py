@@ -198,7 +198,9 @@ class Statement:
                 f"statement {self.id} has no check: need one, or `untestable` and the reason why"
             )
         if self.check is not None and self.untestable:
-            raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
+            raise ValueError(
+                f"statement {self.id} has a check and `untestable`: need one of them"
+            )
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
         """Return the finding of the first look that decides the statement, or else of the last look.
@@ -374,7 +376,7 @@ class Printed:
             raise ValueError(f"{whose}: need low <= high, not {self.low} and {self.high}")
         if self.value is not None and not self.covers(self.value):
             raise ValueError(
-                f"{whose}: value {self.value} lies outside {self.low} to {self.high}"
+                f"{whose}: value {self.value} is outside {self.low} to {self.high}"
             )
         if self.axis not in ("x", "y"):
             raise ValueError(f"{whose}: need axis 'x' or 'y', not {self.axis!r}")

@@ -224,7 +224,7 @@ def _named(function: str, package: str) -> Any:
     module, _, name = function.rpartition(".")
     found = getattr(importlib.import_module(f"{package}.{module}"), name, None)
     if found is None:
-        raise ValueError(f"{package}.{module} has no function {name}, which a statement names")
+        raise ValueError(f"a statement needs {package}.{module}.{name}, which does not exist")
     return found
 
 

@@ -133,7 +133,7 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
     absent = [id for id in table["statements"] if id not in known]
     if absent or not table["statements"]:
         raise ValueError(
-            f"{whose} rests on {absent or 'nothing'}: need statements of this file"
+            f"{whose} rests on {absent or 'no statement'}: need statements of this file"
         )
     return PaperFinding(**{**table, "statements": tuple(table["statements"])})
 

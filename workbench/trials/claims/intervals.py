@@ -82,8 +82,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
             mixed.append(f"{column} ({', '.join(map(str, first[:3]))}{more})")
     if mixed:
         raise ValueError(
-            f"rows of one point ({', '.join(by)}) mix {'; '.join(mixed[:3])}: a mean is taken over seeds "
-            "only. Put it on an axis, in a panel or in the series' name"
+            f"rows of one point ({', '.join(by)}) mix {'; '.join(mixed[:3])}, but a mean may be "
+            "over seeds only. Put this column on an axis, in a panel or in the name of the series"
         )
 
 
@@ -184,7 +184,7 @@ class Intervals:
             columns = ["estimate", "low", "high"]
             known = points[columns].div(law, axis=0).dropna(subset="estimate")
             if known.empty:
-                raise MissingPoints("the law has none of these points")
+                raise MissingPoints("the closed form has none of these points")
             return known.assign(runs=points.runs)
 
         return Intervals(divided)
@@ -273,7 +273,7 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
     """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
-        raise MissingPoints("a curve of less than two points neither rises nor falls")
+        raise MissingPoints("the curve has fewer than two points")
     numbers = values.to_numpy()
     return _of_logs(values.index[1:], _log_ratio(numbers[1:], numbers[:-1]))
 
@@ -334,7 +334,7 @@ def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points
 def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
     """Return the intervals of ratios from their logarithms by point and seed."""
     if np.isnan(logs).all():
-        raise MissingPoints("the two have no point and seed in common")
+        raise MissingPoints("the two series have no point and seed in common")
     return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
 
 

@@ -20,8 +20,8 @@ def refuse_private(truth: SparseTable | Interactions | Records) -> None:
     """Raise a ValueError unless the truth is public, or marked as `truth_public`."""
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
-            "this table does not say truth_public: an error against it is an exact function of private "
-            "data and would leak it; `advise` works from public quantities"
+            "this table is not marked as truth_public. An error against it is an exact function "
+            "of private data and would leak it. Use `advise`, which needs only public numbers"
         )
 
 
@@ -31,7 +31,7 @@ def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: A
     if domain != truth.domain:
         ours = " × ".join(domain.attributes)
         theirs = " × ".join(truth.domain.attributes)
-        raise ValueError(f"an estimate over {ours} has no error against a truth over {theirs}")
+        raise ValueError(f"an estimate over {ours} does not fit a truth over {theirs}")
 
 
 # Answers
@@ -216,7 +216,7 @@ class HeldCells:
         """
         refuse_private(truth)
         if type(estimate) is not Summary:
-            raise ValueError(f"{estimate!r} names no cells: HeldCells needs a Summary")
+            raise ValueError(f"{estimate!r} has no released cells: HeldCells needs a Summary")
         released = np.isin(truth.keys, estimate.keys, assume_unique=True)
         return float(released.mean()) if len(released) else float("nan")
 

@@ -226,8 +226,8 @@ class SampledSize:
         refuse_private(truth)
         if not isinstance(estimate, Interactions):
             raise ValueError(
-                f"{estimate!r} does not tell how many records it stands for: SampledSize needs the "
-                "Interactions that the mechanism's `bounded_data` returns"
+                f"{estimate!r} has no number of kept records: SampledSize needs the Interactions that "
+                "the mechanism's `bounded_data` returns"
             )
         return len(estimate) / len(truth) if len(truth) else float("nan")
 
@@ -373,7 +373,7 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
     refuse_private(data)
     if not hasattr(mechanism, "bounded_data"):
         raise ValueError(
-            f"{mechanism!r} does not say which records it keeps: need `bounded_data`"
+            f"{mechanism!r} has no method `bounded_data`, which returns the records that it keeps"
         )
     frames = []
     for seed in seeds:

@@ -85,7 +85,7 @@ class EarthMover:
                 f"EarthMover compares points in one Quadtree, not {tree!r} and {theirs.hierarchy!r}"
             )
         if self.depth > tree.depth:
-            raise not_allowed(self, "depth", f"{tree!r} is no deeper")
+            raise not_allowed(self, "depth", f"{tree!r} has no more levels")
         word = np.array([0, *map(tree.digits.word_of_level, range(self.depth))])
         bits = [n.bit_length() - 1 for n in tree.digits.widths[: self.depth]]
         differences = np.zeros(self.depth + 1, np.int64)
@@ -310,7 +310,7 @@ def _all_commutes(data: Any, seed: int) -> Commutes:
     tree = data.hierarchy
     if not isinstance(tree, Quadtree) or tree.dims != 4:
         raise ValueError(
-            f"commutes are points of a Quadtree of 4 dimensions, home and work, not of {tree!r}"
+            f"commutes need a Quadtree with 4 dimensions (home and work), not {tree!r}"
         )
     if isinstance(data, Records):
         refuse_private(data)
