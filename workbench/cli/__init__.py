@@ -18,6 +18,7 @@ from workbench.cli import (
     budget,
     data,
     figures,
+    options,
     release,
     screen,
     serving,
@@ -25,8 +26,6 @@ from workbench.cli import (
 from workbench.compiled import WITH, stated_modules, use_current_folder
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
-_OF_A_PARSER = "Value error, "  # before what a function refuses
-_UsageError: Any = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):
@@ -66,14 +65,11 @@ def _one_line(ctx: Any) -> Iterator[None]:
         raise typer.Exit(130) from None
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise  # whoever read our output has gone, or a command has said what is wrong
-    except _UsageError as e:
+    except options.UsageError as e:
         if not e.format_message() or type(e).__name__ == "NoArgsIsHelpError":
             raise  # which prints the help
         path = (e.ctx or ctx).command_path
-        words = e.format_message()
-        if _OF_A_PARSER in words:  # which names the option itself
-            words = words.partition(_OF_A_PARSER)[2]
-        screen.complain(f"{words}\nSee: {path} --help")
+        screen.complain(f"{e.format_message()}\nSee: {path} --help")
         raise typer.Exit(2) from None
     except (ValueError, OSError, MemoryError) as e:
         screen.complain(str(e) or "there is not enough memory for this")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -162,11 +163,9 @@ def new(
         refuse_input(out, [source])
         refuse_existing(out, force)
     draft = draft_domain(source, name)
-    lines = [
-        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(stated, ensure_ascii=False)}"
-        for name, stated in draft.items()
-    ]
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    write = partial(json.dumps, ensure_ascii=False)
+    lines = ",\n".join(f"  {write(name)}: {write(stated)}" for name, stated in draft.items())
+    text = f"{{\n{lines}\n}}\n"
     if out is None:
         screen.say(text, end="")
         return

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, is_dataclass
-from functools import partial
 from inspect import Parameter, Signature, cleandoc, signature
 from math import inf
 from pathlib import Path
@@ -108,13 +107,28 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
     if p.default is False:
         names = names or [option_of(p.name)]
     if note.parser is not None:
-        note.parser = partial(note.parser, names[0] if names else option_of(p.name))
+        note.parser = parser(note.parser, names[0] if names else option_of(p.name))
     note.param_decls = names or note.param_decls
     note.metavar = " ".join(word for word in words if word not in names) or note.metavar
     note.help = help or note.help
     if title not in ("", "Parameters"):
         note.rich_help_panel = title
     return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, note])
+
+
+UsageError: Any = typer.BadParameter.__base__
+
+
+def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
+    """Return a parser of one option, whose refusal is the whole message."""
+
+    def parsed(text: str) -> Any:
+        try:
+            return parse(*about, text)
+        except ValueError as e:
+            raise UsageError(str(e)) from None
+
+    return parsed
 
 
 Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")]

@@ -10,7 +10,6 @@ import shlex
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import partial
 from inspect import Parameter
 from itertools import islice
 from pathlib import Path
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 # Options of a mechanism
 
 _QUERIES = {
-    "--workload": "FILE, of queries by label, one a line",
-    "--marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
+    "workload": "FILE, of queries by label, one a line",
+    "marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
 }  # that are stated in one of two ways
-_FILES = _QUERIES | {"--initial": _QUERIES["--marginals"]}
+_FILES = _QUERIES | {"initial": _QUERIES["marginals"]}
 _ONLY = {
     "bound": "SparseTable Records UnlistedValues",
     "count domain_from_data": "SparseTable Records",
@@ -62,25 +61,16 @@ def left_out(cls: Any) -> str:
 
 def overview(command: str) -> str:
     """Return every mechanism that can be saved, by family, one line each."""
+    saved = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
+    families = [*mechanisms.FAMILIES.values(), saved]  # those of --with come last
+    names = dict.fromkeys(name for family in families for name in family if name in saved)
     lines = [
-        f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]",
-        "",
+        f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]\n",
         "Release a table of counts, records or interactions under differential privacy.",
         "For the options of a mechanism, name it, for example:",
-        f"  {command} HighPassFilter --help",
-        "",
-    ]
-    families = dict(mechanisms.FAMILIES)
-    ours = [*each_mechanism()]
-    others = [cls.__name__ for cls in ours if cls.__name__ not in mechanisms.__all__]
-    if others:
-        families["of --with"] = others
-    by_name = {cls.__name__: cls for cls in ours if not getattr(cls, "idealised", False)}
-    for name in (name for names in families.values() for name in names if name in by_name):
-        lines.append(f" {name:26}{(by_name[name].__doc__ or '').splitlines()[0]}")
-    lines += [
-        "",
-        "Use --with MODULE to add the mechanisms of your own module.",
+        f"  {command} HighPassFilter --help\n",
+        *(f" {name:26}{(saved[name].__doc__ or '').splitlines()[0]}" for name in names),
+        "\nUse --with MODULE to add the mechanisms of your own module.",
         "Write ./NAME for a file that has the name of a mechanism.",
     ]
     return "\n".join(lines)
@@ -89,29 +79,22 @@ def overview(command: str) -> str:
 def own_parameters(cls: type) -> list[Parameter]:
     """Return the options that a mechanism adds, as the parser takes them."""
     parameters = []
-    for option, f in declared_options(cls).items():
-        what = f"{f.metadata['doc'][:1].upper()}{f.metadata['doc'][1:]}"
-        is_query = option in _FILES
+    for name, f in declared_options(cls).items():
+        doc = f.metadata["doc"]
+        parse: Any = options.parser(texts.parse_option, f"{cls.__name__}.{f.name}", f)
         note = typer.Option(
-            option,
+            option_of(name),
             metavar="VALUE",
-            parser=str
-            if is_query
-            else partial(texts.parse_option, f"{cls.__name__}.{f.name}", f),
-            help=_FILES.get(option) or f"{what}: {texts.option_need(f)}.",
+            parser=str if name in _FILES else parse,
+            help=_FILES.get(name) or f"{doc[:1].upper()}{doc[1:]}: {texts.option_need(f)}.",
             show_default=False if f.default in (MISSING, None) else str(f.default),
             rich_help_panel=f"Of {cls.__name__}",
         )
-        name = _python_name(option)
         kind = Annotated[Any, note]
         parameters.append(
             Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
         )
     return parameters
-
-
-def _python_name(option: str) -> str:
-    return "own_" + option.removeprefix("--").replace("-", "_")
 
 
 def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
@@ -122,7 +105,7 @@ def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> N
             others = [c.__name__ for c in each_mechanism() if option in _all_options(c)]
             if not others:
                 raise ValueError(f"No such option: {option}{did_you_mean(option, known)}")
-            own = ", ".join(declared_options(cls)) or "none of its own"
+            own = ", ".join(map(option_of, declared_options(cls))) or "none of its own"
             some = ", ".join(others[:8]) + (" and others" if others[8:] else "")
             raise ValueError(
                 f"{cls.__name__} has no option {option}; it has {own}; {option} is for {some}"
@@ -132,8 +115,8 @@ def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> N
 def _all_options(cls: Any) -> list[str]:
     """Return the options of a mechanism that some others do not have."""
     names = " ".join([*_ONLY, "choose choose_epsilon report_cut"]).split()
-    lacks = left_out(cls).split()
-    return [*declared_options(cls), *(option_of(name) for name in names if name not in lacks)]
+    own = [name for name in names if name not in left_out(cls).split()]
+    return [option_of(name) for name in (*declared_options(cls), *own)]
 
 
 def find_mechanism(name: str) -> type | None:
@@ -165,22 +148,18 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
     """Return the mechanism with the options of the command line and the budget of the request."""
     name = cls.__name__
     declared = declared_options(cls)
-    typed = {x: own.get(_python_name(x)) for x in declared}
-    if "--workload" in declared:
-        need_one({x: typed[x] for x in _QUERIES}, f" for {name}")
-    candidates = _stated_candidates(name, request, typed)
-    if candidates:
-        typed[f"--{_CHOSEN[name]}"] = candidates[0]
-    values: dict[str, Any] = {}
-    for option, x in typed.items():
-        f = declared[option]
+    if "workload" in declared:
+        need_one({option_of(x): own.get(x) for x in _QUERIES}, f" for {name}")
+    candidates = _stated_candidates(name, request, own)
+    values: dict[str, Any] = {_CHOSEN[name]: candidates[0]} if candidates else {}
+    for option, f in declared.items():
+        x = own.get(option)
         if x is not None:
             values[f.name] = request.workload(option, x) if option in _FILES else x
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
-            raise ValueError(
-                f"{name} needs {option}: {f.metadata['doc']} ({texts.option_help(f)})"
-            )
+            about = f"{f.metadata['doc']} ({texts.option_help(f)})"
+            raise ValueError(f"{name} needs {option_of(option)}: {about}")
     mechanism = cls(request.budget_for(cls), **values)
     if not candidates:
         return mechanism
@@ -190,7 +169,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
     return chosen(mechanism, tuple(candidates), request.choose_epsilon)
 
 
-def _stated_candidates(name: str, request: Request, typed: Mapping[str, Any]) -> list[Any]:
+def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> list[Any]:
     """Return the candidates of which the data choose one, if the request states any."""
     if request.choose is None and request.choose_epsilon is None:
         return []
@@ -205,7 +184,7 @@ def _stated_candidates(name: str, request: Request, typed: Mapping[str, Any]) ->
         raise ValueError(
             f"--choose {request.choose!r}: need {field} of {name} and candidates, as {field}=1,3,10,30"
         )
-    if typed[f"--{field}"] is not None:
+    if own.get(field) is not None:
         raise ValueError(f"--{field} is stated and to be chosen: need one of the two")
     return texts.parse_numbers("--choose", numbers)
 
@@ -235,10 +214,10 @@ def _can_be_asked_for(x: Any) -> bool:
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:
-    """Return the fields of a mechanism by their options; a workload may also be stated as marginals."""
-    declared = {texts.option_name(f): f for f in texts.mechanism_fields(cls)}
-    if "--workload" in declared:
-        declared["--marginals"] = declared["--workload"]
+    """Return the fields of a mechanism by the names of their options; a workload has two."""
+    declared = {f.name: f for f in texts.mechanism_fields(cls)}
+    if "workload" in declared:
+        declared["marginals"] = declared["workload"]
     return declared
 
 
@@ -348,8 +327,7 @@ def synthesize(request: Request, *, rows: str, marginals: str) -> None:
     from workbench.mechanisms import MaximumEntropySynthesis
 
     own_rows = None if rows == "paid" else texts.parse_number("--rows", rows)
-    own = {"own_marginals": marginals, "own_rows": own_rows}
-    release(request, cls=MaximumEntropySynthesis, **own)
+    release(request, cls=MaximumEntropySynthesis, marginals=marginals, rows=own_rows)
 
 
 def publish(

@@ -293,7 +293,7 @@ class Request(StatedSpace):
         from workbench.queries import stated
 
         refuse_input(self.out, [Path(text)])
-        read = stated.read_queries if option == "--workload" else stated.read_marginals
+        read = stated.read_queries if option == "workload" else stated.read_marginals
         return read(text, self.stated_domain)
 
     @cached_property

@@ -170,11 +170,10 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
     code = (
         f"from workbench.widgets.publishing_page import PublishingPage\nPublishingPage({told})"
     )
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    book.metadata = {
-        "kernelspec": {"name": "python3", "display_name": "Python 3"},
-        "title": "Publish a table",
-    }
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    metadata = {"kernelspec": kernel, "title": "Publish a table"}
+    cells = [nbformat.v4.new_code_cell(code)]
+    book = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     notebook = process_folder() / "publish.ipynb"
     notebook.write_text(nbformat.writes(book), encoding="utf-8")
     _serve_voila("Publish a table", notebook, port, notebook.parent, browser)

@@ -178,7 +178,8 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
         return parse_choice(f.metadata["choices"], text)
     if f.metadata["check"] and "," in text:
         return tuple(parse_numbers(name, text))
-    if f.metadata["check"] and text.strip("0123456789.+-e"):
+    is_judged = f.metadata["check"] or f.metadata["integer"]
+    if is_judged and text.strip("0123456789.+-e"):
         return text
     return parse_number(name, text)
 
