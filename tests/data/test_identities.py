@@ -119,7 +119,7 @@ def test_a_category_that_no_row_has_refuses_nothing_until_a_row_has_it():
     column = UserNumbers("who")
     kinds = pa.array(["7", "007"])
     column.numbers(series_of("who", pa.DictionaryArray.from_arrays([0, 0], kinds)))
-    with pytest.raises(ValueError, match="row 1: .*usual spelling"):
+    with pytest.raises(ValueError, match="row 1, column 'who': .*usual spelling"):
         column.numbers(series_of("who", pa.DictionaryArray.from_arrays([0, 1], kinds)))
 
 
@@ -142,11 +142,11 @@ def test_with_users_as_text_spellings_are_apart_and_integers_are_their_usual_one
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ([3.0, 7.5], "row 1: .*an integer .*below 2⁵³"),
-        (pa.array([Decimal("3"), Decimal("7.5")]), "row 1: .*need an integer"),
-        (pa.array([0, 1], pa.timestamp("ns")), "row 1: .*to the microsecond"),
+        ([3.0, 7.5], "row 1, column 'who': .*an integer .*below 2⁵³"),
+        (pa.array([Decimal("3"), Decimal("7.5")]), "row 1, column 'who': .*need an integer"),
+        (pa.array([0, 1], pa.timestamp("ns")), "row 1, column 'who': .*to the microsecond"),
         ([True, False], "need integers, text, dates or times"),
-        (pd.Series([7, "07"], dtype=object), "row 1: .*usual spelling"),
+        (pd.Series([7, "07"], dtype=object), "row 1, column 'who': .*usual spelling"),
         (pd.Series(["P1", b"P1"], dtype=object), r"holds bytes: .*astype\(str\)"),
     ],
 )

@@ -295,8 +295,7 @@ def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
 def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
     """Return what each row counts, an integer from 0 to 2⁵³."""
     counts, bad = whole_counts_of(batch, count)
-    if bad.any():
-        raise batch.refusal(int(bad.argmax()), count, COUNT)
+    batch.refuse_all(count, [(COUNT, bad)])
     return counts
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
 from io import FileIO, StringIO, TextIOWrapper
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -348,6 +347,11 @@ class Layout(NamedTuple):
     strip: str | None = None  # off both ends of fields; by default space
     encoding: str = "utf8"
 
+    @property
+    def is_quoted(self) -> bool:
+        """Whether fields may have quotes around them."""
+        return self.separator == ","
+
 
 CSV = Layout()
 
@@ -389,71 +393,72 @@ class CsvFile(FileSource):
             )
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of each block of the file, without rows whose fields are all empty."""
+        """Yield batches of the rows of each block of the file, without rows whose fields are all empty."""
         if not self._has_rows:
             return
         notes = self.layout.notes
         read = [*dict.fromkeys([*self.names[:1], *columns])] if notes else columns
-        others = [name for name in self.names if name not in read]
-        with CountedFile(self.path) as self.raw, CountedFile(self.path) as again:
-            rest = self._blocks(again, others)  # only read where it is needed
-            passed = 0
-            for number, frame in enumerate(self._blocks(self.raw, read)):
-                empty = _are_empty(frame)
-                if len(self.names) > 1 and empty.any():
-                    if others:
-                        empty &= _are_empty(next(islice(rest, number - passed, None)))
-                        passed = number + 1
-                    frame = frame.filter(~empty)
-                if notes:
-                    is_note = frame[self.names[0]].str.contains(notes).fill_null(False)
-                    frame = frame.filter(~is_note).select(columns)
-                yield frame
-
-    def _blocks(self, raw: CountedFile, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield some columns of all rows, a batch at a time. Batches do not depend on the columns."""
-        layout = self.layout
         fields = [f"f{i}" for i in range(len(self.names))]
-        places = [fields[self.names.index(name)] for name in columns]
-        quoted = layout.separator == ","
-        header = 0 if layout.names else 1  # rows
-        skipped = 1 + self._blank
-        parse = arrow_csv.ParseOptions(
-            delimiter=layout.separator,
-            quote_char='"' if quoted else False,
-            newlines_in_values=quoted,
-            ignore_empty_lines=bool(header == 0 or len(fields) > 1),
-            invalid_row_handler=self._skip_note if layout.notes else None,
-        )
-        convert = arrow_csv.ConvertOptions(
-            include_columns=places, column_types=dict.fromkeys(places, pa.string())
-        )
+        places = [fields[self.names.index(name)] for name in read]
+        others = [field for field in fields if field not in places]
+        above = self._blank, 0 if self.layout.names else 1  # lines and rows above those to read
         try:
-            for text in self._whole_rows(self._unpacked(raw), quoted):
-                read = arrow_csv.ReadOptions(
-                    skip_rows=skipped, column_names=fields, encoding=layout.encoding
-                )
-                table = arrow_csv.read_csv(pa.BufferReader(text), read, parse, convert)
-                table = table.slice(header)
-                skipped, header = 1, 0
-                for start in range(0, len(table), _ROWS):
-                    frame = Frame(table.slice(start, _ROWS)).columns(places)
-                    yield frame.select(
-                        pl.col(place)
-                        .str.strip_chars(layout.strip)
-                        .replace(["", *layout.missing], None)
-                        .alias(name)
-                        for place, name in zip(places, columns, strict=True)
-                    )
+            with CountedFile(self.path) as self.raw:
+                for text in self._whole_rows(self._unpacked(self.raw)):
+                    own, rest = self._table(text, places, *above), None
+                    for start in range(0, len(own), _ROWS):
+                        frame = self._texts(own, start)
+                        empty = _are_empty(frame)
+                        if len(fields) > 1 and empty.any():
+                            if others:
+                                rest = rest or self._table(text, others, *above)
+                                empty &= _are_empty(self._texts(rest, start))
+                            frame = frame.filter(~empty)
+                        frame.columns = read
+                        if notes:
+                            is_note = frame[read[0]].str.contains(notes).fill_null(False)
+                            frame = frame.filter(~is_note).select(columns)
+                        yield frame
+                    above = 0, 0
         except (pa.ArrowException, OSError) as e:
             raise self.damaged(e) from None
 
-    def _whole_rows(self, stream: Any, quoted: bool) -> Iterator[Any]:
+    def _table(self, text: Any, places: Sequence[str], lines: int, rows: int) -> pa.Table:
+        """Return some fields of a block, below so many lines and rows."""
+        layout = self.layout
+        table = arrow_csv.read_csv(
+            pa.BufferReader(text),
+            arrow_csv.ReadOptions(
+                skip_rows=1 + lines,
+                column_names=[f"f{i}" for i in range(len(self.names))],
+                encoding=layout.encoding,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=layout.separator,
+                quote_char='"' if layout.is_quoted else False,
+                newlines_in_values=layout.is_quoted,
+                ignore_empty_lines=bool(layout.names or len(self.names) > 1),
+                invalid_row_handler=self._skip_note if layout.notes else None,
+            ),
+            arrow_csv.ConvertOptions(
+                include_columns=places, column_types=dict.fromkeys(places, pa.string())
+            ),
+        )
+        return table.slice(rows)
+
+    def _texts(self, table: pa.Table, start: int) -> pl.DataFrame:
+        """Return a batch of rows without space around fields. Empty fields are null."""
+        frame = Frame(table.slice(start, _ROWS)).columns(table.column_names)
+        texts = pl.all().str.strip_chars(self.layout.strip)
+        return frame.select(texts.replace(["", *self.layout.missing], None))
+
+    def _whole_rows(self, stream: Any) -> Iterator[Any]:
         """Yield the text of whole rows, each time an empty line and up to two blocks.
 
         No other thread reads the file, as Arrow's might still do so when the process ends.
         """
         size = 0
+        quoted = self.layout.is_quoted
         rest = b"\n" + stream.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
         while content := stream.read(_BLOCK):
             size += len(content)

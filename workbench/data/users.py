@@ -9,10 +9,10 @@ import numpy as np
 
 from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
-from workbench.data.sources import series_of
+from workbench.data.sources import Batch, Frame, series_of
 from workbench.randomness import KEY_BYTES, system_key
 from workbench.spaces.rules import distinct, only
-from workbench.value import Bool, Int, UInt64, shown
+from workbench.value import Bool, Int, UInt64
 
 _SEED = int.from_bytes(
     system_key()[:8]
@@ -186,13 +186,8 @@ class UserNumbers:
         valid user.
         """
         numbers, refused = self.read(values)
-        for need, bad in refused:
-            if bad.any():
-                row = int(bad.argmax())
-                found = "nothing" if values[row] is None else shown(values[row])
-                raise ValueError(
-                    f"column {self.column!r}, row {row}: found {found}, need {need}"
-                )
+        frame = values.to_frame(self.column)
+        Batch(Frame(frame), 0, frame).refuse_all(self.column, refused)
         return numbers
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
