@@ -122,7 +122,7 @@ def shown(cls: type) -> Shown:
 def pictured(cls: type) -> tuple[Any, Any]:
     """A mechanism with fields that suit small data, and the data."""
     mechanism = replace(cls.example(Subject(cls).budget()), **SMALL.get(cls.__name__, {}))
-    if cls.relation == REPLACE:
+    if cls.relation == REPLACE and mechanism.total is not None:
         mechanism = replace(mechanism, total=table().total, records=table().total)
     if cls.takes is Interactions:
         return mechanism, interactions()

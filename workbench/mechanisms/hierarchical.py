@@ -456,9 +456,9 @@ class InfTDA(Mechanism):
 
     Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. Two units move the
                nodes of a level by at most √2 times what the bound allows one of them in the l2 norm, which is
-               √2·m where a unit has m trips of any kind. A `total` that is not stated is a level of its own,
-               which moves by at most m. A stated one is released exactly, and the guarantee is about tables
-               of that total only. Rounding is post-processing.
+               √2·m where a unit has m trips of any kind. The total is a level of its own, which moves by at
+               most m. A stated `total` is released exactly, which needs one trip a unit, so that replacing
+               one does not change it. Rounding is post-processing.
     Assumes    the table's bound. A unit only adds to counts. Labels, and a stated `total`, are public.
     Source     Boninsegna & Silvestri, 2025, InfTDA.
     Differs    The sensitivity is ours. The published one is too small (see docs/errata.md). A unit with
@@ -495,9 +495,8 @@ class InfTDA(Mechanism):
         bound, domain = private_bound(table), table.domain
         lengths = (self.prefixes,) if isinstance(self.prefixes, int) else self.prefixes or ()
         levels, orders = public_levels(domain, lengths)
-        if self.total is not None and (table.total != self.total or not levels):
-            why = "need the table's own total, which must be public, and more than one cell; the guarantee is "
-            raise not_allowed(self, "total", f"{why}about tables of that total only")
+        if self.total is not None:
+            self._refuse_total(table, bound, levels)
         parts = len(levels) + (self.total is None)
         rhos = iter(split_epsilon(self.budget.rho, [Fraction(1, parts)] * parts))
         how: dict[str, Any] = {"relation": REPLACE, "rng": rng}
@@ -537,3 +536,14 @@ class InfTDA(Mechanism):
         # without a law: a cell's error is that of its ancestors too, and rounded
         summary = Summary(domain, sealed(keys[by_key]), sealed(counts[by_key]), None)
         return Release(summary, tuple(ledger), self, bound)
+
+    def _refuse_total(self, table: SparseTable, bound: Bound, levels: list[Level]) -> None:
+        """Raise a ValueError where replacing a unit could change the stated total, or it is all there is."""
+        if bound.l1 != 1:
+            why = "replacing a unit of several trips may change it; need one trip a unit, or leave it out"
+            raise not_allowed(self, "total", why, f" with {bound!r}")
+        if table.total != self.total:
+            why = "need the table's own total, which must be public; only such tables are protected"
+            raise not_allowed(self, "total", why)
+        if not levels:
+            raise not_allowed(self, "total", "need a domain of more than one cell")
