@@ -1,6 +1,6 @@
 """Histograms that are made consistent after adding noise, and InfTDA, which goes top down along prefixes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, log, prod
@@ -34,7 +34,7 @@ from workbench.mechanisms.protocol import (
     settle_noise,
     split_epsilon,
 )
-from workbench.privacy import DP, REPLACE, ZCDP
+from workbench.privacy import DP, REPLACE, ZCDP, Receipt
 from workbench.queries import Ranges, Recipe, level_sizes
 from workbench.spaces import Domain
 from workbench.value import Float, Int, not_allowed, parameter, sealed, shown, value
@@ -320,7 +320,7 @@ class Level(NamedTuple):
     """A level of a public tree, in which the values of one attribute fall into smaller groups.
 
     The children of a group are numbered from `first[group]` to below `first[group + 1]`. `groups` has the group
-    of each value in its order, and `cells` is the largest number of cells below a node.
+    of each value, and `cells` is the largest number of cells below a node.
     """
 
     axis: int
@@ -328,23 +328,14 @@ class Level(NamedTuple):
     groups: Int[np.ndarray, " values"]
     cells: int
 
-    @property
-    def sizes(self) -> Int[np.ndarray, " groups"]:
-        """Number of children of each group."""
-        return np.diff(self.first)
-
     def children(
-        self, nodes: Int[np.ndarray, "attributes nodes"]
-    ) -> tuple[Int[np.ndarray, " nodes"], Int[np.ndarray, "attributes children"]]:
-        """Return how many children each node has, and the groups of them all."""
-        group = nodes[self.axis]
-        sizes = self.sizes[group]
+        self, nodes: Int[np.ndarray, "attributes nodes"], sizes: Int[np.ndarray, " nodes"]
+    ) -> Int[np.ndarray, "attributes children"]:
+        """Return the groups of all children of some nodes, which have so many each."""
         children = np.repeat(nodes, sizes, axis=1)
-        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        children[self.axis] = (
-            np.repeat(self.first[group], sizes) + np.arange(len(before)) - before
-        )
-        return sizes, children
+        starts = self.first[nodes[self.axis]] - np.cumsum(sizes) + sizes
+        children[self.axis] = np.repeat(starts, sizes) + np.arange(children.shape[1])
+        return children
 
 
 def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
@@ -355,17 +346,6 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
         yield slice(a, b)
 
 
-def _counts_at(
-    asked: Int[np.ndarray, " n"],
-    keys: Int[np.ndarray, " cells"],
-    counts: Int[np.ndarray, " cells"],
-) -> Int[np.ndarray, " n"]:
-    """Return the counts of some keys, which are 0 where they are not in a sorted list."""
-    places = np.searchsorted(keys, asked)
-    found = np.append(keys, -1)[places] == asked
-    return np.where(found, np.append(counts, 0)[places], 0)
-
-
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
@@ -373,42 +353,37 @@ def public_levels(
 
     Each length gives one level per attribute, and the last levels split into values.
     """
-    texts = []
-    for name, n, labels in zip(
-        domain.attributes,
-        domain.shape,
-        domain.labels or (None,) * len(domain.shape),
-        strict=True,
-    ):
+    longest = lengths[-1] if lengths else 0
+    texts, orders = [], []
+    for name, n, labels in zip(domain.attributes, domain.shape, _labels(domain), strict=True):
         if n > _MOST_VALUES:
-            raise ValueError(
-                f"attribute {shown(name)} has {n} values: InfTDA lists all values of an attribute, so need "
-                f"at most {_MOST_VALUES}"
-            )
-        if not lengths:
-            texts.append(np.zeros(n, "U1"))
-        elif labels is None:
-            texts.append(np.char.zfill(np.arange(n).astype(str), len(str(n - 1))))
-        else:
-            texts.append(np.array([str(label)[: lengths[-1]] for label in labels]))
-    orders = [
-        np.argsort(text.astype(f"U{max(lengths, default=1)}"), kind="stable") for text in texts
-    ]
+            need = f"InfTDA lists all values of an attribute, so need at most {_MOST_VALUES}"
+            raise ValueError(f"attribute {shown(name)} has {n} values: {need}")
+        digits = len(str(n - 1))
+        words = [f"{code:0{digits}}" for code in range(n)] if labels is None else labels
+        text = np.array([str(word)[:longest] for word in words])
+        orders.append(np.argsort(text, kind="stable"))
+        texts.append(text[orders[-1]])
     groups = [np.zeros(n, np.int64) for n in domain.shape]
     levels = []
     for length in (*lengths, None):
-        for axis, (text, order) in enumerate(zip(texts, orders, strict=True)):
+        for axis, text in enumerate(texts):
             before, after = groups[axis], np.arange(len(text))
             if length is not None:
-                prefix = text[order].astype(f"U{length}")
+                prefix = text.astype(f"U{length}")
                 after = np.cumsum(np.append(False, prefix[1:] != prefix[:-1]))
             if after[-1] == before[-1]:
                 continue
             groups[axis] = after
             starts = np.flatnonzero(np.diff(before, prepend=-1))
+            first = np.append(after[starts], after[-1] + 1)
             cells = prod(int(np.bincount(x).max()) for x in groups)
-            levels.append(Level(axis, np.append(after[starts], after[-1] + 1), after, cells))
+            levels.append(Level(axis, first, after[np.argsort(orders[axis])], cells))
     return levels, orders
+
+
+def _labels(domain: Domain) -> Sequence[Any]:
+    return domain.labels or (None,) * len(domain.shape)
 
 
 def chebyshev_counts(
@@ -431,10 +406,9 @@ def chebyshev_counts(
         sums = np.cumsum(values) - values
         return sums - sums[starts][parent]
 
+    # so much that the sums of the largest siblings do not exceed the count
     place = np.arange(len(x)) - starts[parent] + 1
-    over = -(
-        (counts[parent] - before(x) - x) // place
-    )  # so much that the largest exceed the sum, each
+    over = -((counts[parent] - before(x) - x) // place)
     least = np.maximum(np.maximum.reduceat(over, starts), -x[starts + sizes - 1])
     missing = counts - np.add.reduceat(x, starts)
     t = np.maximum(np.maximum(least, -(-missing // sizes)), 0)[parent]
@@ -495,39 +469,42 @@ class InfTDA(Mechanism):
         bound, domain = private_bound(table), table.domain
         lengths = (self.prefixes,) if isinstance(self.prefixes, int) else self.prefixes or ()
         levels, orders = public_levels(domain, lengths)
-        if self.total is not None:
-            self._refuse_total(table, bound, levels)
+        self._refuse_total(table, bound, levels)
         parts = len(levels) + (self.total is None)
         rhos = iter(split_epsilon(self.budget.rho, [Fraction(1, parts)] * parts))
-        how: dict[str, Any] = {"relation": REPLACE, "rng": rng}
-        total, ledger = self.total, []
+        ledger: list[Receipt] = []
+
+        def measured(l2_squared: Fraction) -> noise.PortionedGaussian:
+            how: dict[str, Any] = {"relation": REPLACE, "rng": rng}
+            add_to = noise.PortionedGaussian(l2_squared=l2_squared, rho=next(rhos), **how)
+            ledger.append(add_to.receipt)
+            return add_to
+
+        total = self.total
         if total is None:
-            root = noise.PortionedGaussian(
-                l2_squared=Fraction(bound.l1) ** 2, rho=next(rhos), **how
-            )
-            total = max(0, int(root(np.array([table.total]))[0]))
-            ledger.append(root.receipt)
-        places = [np.argsort(order) for order in orders]
-        true = [
-            place[codes]
-            for place, codes in zip(places, domain.codes(table.keys).T, strict=True)
-        ]
-        true_nodes = np.zeros((len(orders), len(table)), np.int64)
+            noisy_total = measured(Fraction(bound.l1) ** 2)(np.array([table.total]))
+            total = max(0, int(noisy_total[0]))
+        codes = domain.codes(table.keys)
+        true_nodes = np.zeros_like(codes)
         nodes = np.zeros((len(orders), int(total > 0)), np.int64)
         counts = np.full(nodes.shape[1], total)
-        for level, rho in zip(levels, rhos, strict=True):
-            moved = 2 * bound.merged(level.cells).l2_squared
-            add_to = noise.PortionedGaussian(l2_squared=moved, rho=rho, **how)
-            true_nodes[level.axis] = level.groups[true[level.axis]]
-            keys, exact = cells_of_counts(domain.keys(true_nodes.T), table.counts.copy())
+        for level in levels:
+            axis = level.axis
+            add_to = measured(2 * bound.merged(level.cells).l2_squared)
+            true_nodes[:, axis] = level.groups[codes[:, axis]]
+            keys, exact = cells_of_counts(domain.keys(true_nodes), table.counts.copy())
+            keys, exact = np.append(keys, -1), np.append(exact, 0)
+            all_sizes = np.diff(level.first)[nodes[axis]]
             below = [(nodes[:, :0], counts[:0])]
-            for part in _portions(level.sizes[nodes[level.axis]]):
-                sizes, children = level.children(nodes[:, part])
-                noisy = add_to(_counts_at(domain.keys(children.T), keys, exact))
+            for part in _portions(all_sizes):
+                sizes = all_sizes[part]
+                children = level.children(nodes[:, part], sizes)
+                asked = domain.keys(children.T)
+                at = np.searchsorted(keys[:-1], asked)
+                noisy = add_to(np.where(keys[at] == asked, exact[at], 0))
                 values = chebyshev_counts(noisy, sizes, counts[part])
                 below.append((children[:, values > 0], values[values > 0]))
             nodes, counts = (np.concatenate(x, axis=-1) for x in zip(*below, strict=True))
-            ledger.append(add_to.receipt)
         codes = np.stack(
             [order[node] for order, node in zip(orders, nodes, strict=True)], axis=1
         )
@@ -539,11 +516,11 @@ class InfTDA(Mechanism):
 
     def _refuse_total(self, table: SparseTable, bound: Bound, levels: list[Level]) -> None:
         """Raise a ValueError where replacing a unit could change the stated total, or it is all there is."""
+        if self.total is None:
+            return
         if bound.l1 != 1:
             why = "replacing a unit of several trips may change it; need one trip a unit, or leave it out"
             raise not_allowed(self, "total", why, f" with {bound!r}")
-        if table.total != self.total:
-            why = "need the table's own total, which must be public; only such tables are protected"
+        if table.total != self.total or not levels:
+            why = "need the table's own total, which must be public, and more than one cell"
             raise not_allowed(self, "total", why)
-        if not levels:
-            raise not_allowed(self, "total", "need a domain of more than one cell")
