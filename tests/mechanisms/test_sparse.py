@@ -275,6 +275,28 @@ def test_the_noise_and_the_threshold_are_the_least(epsilon, delta, bound):
 
 
 @pytest.mark.parametrize(
+    ("epsilon", "sigma"), [(1e-6, 30.0), (0.1, 2.0), (1.0, 0.9), (9.0, 700.0)]
+)
+def test_more_cells_are_never_hidden_better(epsilon, sigma):
+    """Why the search for the noise looks at units without new cells only."""
+    cells = np.arange(1, 60)
+    for moved in (1, 3):
+        deltas = gaussian_sparse._noise_delta(np.full(59, epsilon), sigma, cells, moved)
+        assert (np.diff(np.maximum(deltas, 0)) >= 0).all()
+        whole = gaussian_sparse.sparse_delta(epsilon, sigma, 0.0, 59, moved)
+        assert whole == pytest.approx(max(deltas[-1], 0), rel=1e-10)
+
+
+def test_extreme_budgets_have_noise_and_a_threshold():
+    for epsilon, delta in ((1e6, 1e-190), (1e300, 1e-6), (1e300, 0.9)):
+        made = gaussian_sparse.sparse_noise(Bound(2, 2, 3), epsilon, delta)
+        assert 0 < made.delta <= delta and made.threshold >= 2
+    for epsilon, delta in ((1e-9, 1e-300), (1e-9, 0.9), (1e300, 1e-300)):
+        noise = correlated_noise(3, 1.0, epsilon, delta)
+        assert 0 < noise.shared < noise.own < inf and noise.threshold > 0
+
+
+@pytest.mark.parametrize(
     "mechanism",
     [
         GaussianSparseHistogram(DP(1.0, 1e-2)),

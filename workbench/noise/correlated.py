@@ -72,7 +72,8 @@ def correlated_noise(
     low = high / 2
     while excess(low) > 0:
         low /= 2
-    mu = brentq(excess, low, high, xtol=low * 1e-12)
+    # where ε and δ are tiny, excesses are as small as their rounding, and the search takes long
+    mu = brentq(excess, low, high, xtol=low * 1e-12, maxiter=1000)
     while excess(mu) > 0:
         mu *= 1 - 1e-12
     own = sqrt(sqrt(nonempty) * (1 + sqrt(nonempty))) * moved / (2 * mu)

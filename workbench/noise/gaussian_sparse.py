@@ -48,6 +48,7 @@ _REACH = np.arange(300.0)  # 15 of them
 _ROUNDING = 1e-11
 _LEAST = 1e-200  # below, floats lose digits
 _STEPS = 48  # of bisection
+_MOST_LOSS = 1e12  # beyond it, products of ε and variances overflow
 _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 
@@ -105,7 +106,7 @@ def _noise_delta(
     if (eta >= 1).any():
         return np.ones(len(k))
     log_factor = np.log1p(eta) - np.log1p(-eta)
-    epsilon = epsilon - 2 * log_factor
+    epsilon = np.minimum(epsilon, _MOST_LOSS) - 2 * log_factor  # a smaller ε has a larger δ
     s, distance = sigma * np.sqrt(k), moved * k.astype(float)
     first = np.floor(epsilon * s * s / distance + distance / 2) + 1  # where P > e^ε·Q
     _, above = _upper_tail(s, first - distance)
@@ -177,8 +178,9 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
         )
     enough = delta * (1 - 1e-6)  # the threshold needs something too
 
-    def is_wide(sigma: float) -> bool:
-        return sparse_delta(epsilon, sigma, 0.0, cells, moved) <= enough
+    def is_wide(sigma: float) -> bool:  # if no new cell is shown, most old cells tell most
+        delta = _noise_delta(np.array([epsilon]), sigma, np.array([cells]), moved)[0]
+        return float(max(delta, 0.0)) * (1 + _ROUNDING) <= enough
 
     high = 1.0
     while not is_wide(high):
