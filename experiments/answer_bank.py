@@ -234,8 +234,3 @@ class AnswerBank(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Price over the error that is asked for."""
         return [Panel("", {"panel": "price"}, "error", log="x")]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Prices by bank, a row an error."""
-        prices = rows[rows.panel == "price"]
-        return prices.pivot_table("value", "error", "series", sort=False)

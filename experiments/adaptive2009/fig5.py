@@ -483,13 +483,6 @@ class Fig5(Commutes, Figure):
         own = (rows.metric == NODE) & (rows.at_least == "R")
         return rows[own & rows.series.str.startswith(DIRECT)]
 
-    def node_errors(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The mean error of direct synthesis at a node of each level, in scales of its noise."""
-        errors = self._at_nodes(rows[rows.drawn])
-        table = errors.pivot_table("value", ["panel", "epsilon"], "node_level")
-        table.columns = table.columns.astype(int).rename("level")
-        return table.map(lambda x: "" if x != x else format_number(x))
-
 
 def _deviation(epsilon: float) -> float:
     """R, the standard deviation of one noisy count."""

@@ -7,7 +7,7 @@ holds under none it is not testable, unless every dataset is a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -162,6 +162,16 @@ def mechanism_of_trials(rows: pd.DataFrame) -> pd.Series:
     return rows.trial.str.extract(", mechanism=(.*), seed=", expand=False)
 
 
+def in_readings(rows: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of each reading of ε, with their series; readings share what spends as much."""
+    made = mechanism_of_trials(rows)
+    frames = []
+    for reading, named in methods.items():
+        series = made.map({repr(m): series for series, m in named.items()})
+        frames.append(rows.assign(reading=reading, series=series)[series.notna()])
+    return pd.concat(frames, ignore_index=True)
+
+
 def count_metrics(tops: Iterable[int], top: int) -> list[Any]:
     """Squared error, divergences and precision: of items for all `tops`, of edges for one."""
     metrics: list[Any] = [TopItems()]
@@ -226,14 +236,9 @@ class FiveMethods(FanFigure, Figure):
             rows = pd.concat([run(sweeps[name], store), run(more, store)])
             laws = {repr(x): law for law, x in case.laws(self.popularities).items()}
             rows = rows.assign(panel=name, law=rows.dataset.map(laws))
-            made = mechanism_of_trials(rows)
-            for reading in READINGS:  # which share what spends as much
-                methods = self.methods(case, reading) | (
-                    beside if reading == READINGS[0] else {}
-                )
-                series = made.map({repr(m): series for series, m in methods.items()})
-                own = rows.assign(reading=reading, series=series)
-                frames.append(own[series.notna()])
+            methods = {reading: self.methods(case, reading) for reading in READINGS}
+            methods[READINGS[0]] |= beside
+            frames.append(in_readings(rows, methods))
         return pd.concat(frames, ignore_index=True)
 
 

@@ -27,7 +27,7 @@ from experiments.fan2015._counts import (
     TEN,
     GroupFilms,
     five_methods,
-    mechanism_of_trials,
+    in_readings,
     next_methods,
 )
 from experiments.fan2015.data import Case, FanFigure, cases, rows_of
@@ -38,7 +38,7 @@ from workbench.datasets.ratings import GROUPS
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import choice, epsilon, seeds, whole
 from workbench.figures.plots import Panel
-from workbench.trials.claims import Finding, check_between, confidence_intervals, means
+from workbench.trials.claims import Finding, check_between, means
 from workbench.value import value
 
 TRUTH = AllRecords.series
@@ -126,13 +126,8 @@ class Table5(FanFigure, Figure):
         rows = super().rows(store)
         names = dict(enumerate(film_names(self.case().dataset)))
         rows = rows.assign(film=rows.film.map(names))
-        frames = []
-        for reading in READINGS:
-            run = self.methods(reading) | {TRUTH: AllRecords()}
-            series = mechanism_of_trials(rows).map({repr(m): name for name, m in run.items()})
-            own = rows.assign(series=series, reading=reading)
-            frames.append(own.dropna(subset="series"))
-        both = pd.concat(frames, ignore_index=True)
+        methods = {x: self.methods(x) | {TRUTH: AllRecords()} for x in READINGS}
+        both = in_readings(rows, methods)
         return both[(both.metric != "list") | (both.seed == 0)].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
@@ -165,13 +160,3 @@ class Table5(FanFigure, Figure):
                 stars = films.isin(true).map({True: " *", False: ""})
                 columns[f"{series}, ε {reading}"] = films + stars
         return pd.DataFrame(columns)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many of the true ten each method has on average, with the interval of that mean."""
-        lines = []
-        for (reading, series), own in _films(rows).groupby(["reading", "series"], sort=False):
-            (film,) = confidence_intervals(own, "top").itertuples()
-            interval = f"{film.low:.1f} … {film.high:.1f}"
-            line = {"ε": reading, "method": series, "of the true ten": f"{film.mean:.2f}"}
-            lines.append(line | {"95 %": interval})
-        return pd.DataFrame(lines).set_index(["ε", "method"])

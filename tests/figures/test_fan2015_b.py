@@ -211,7 +211,7 @@ def test_table_5_lists_films_of_one_run(small):
     for series in table.columns[1:]:
         for film in table[series]:
             assert film.endswith(" *") == (film.removesuffix(" *") in best)
-    assert len(figure.compare_with_paper(rows)) == 3 * len(METHODS) + 6
+    assert len(figure.comparison(rows)) == 3 * len(METHODS)
     each = rows[(rows.reading == "each") & (rows.series != "original")]
     doubled = rows[(rows.reading == "each, and popularity") & (rows.series == "HPA")]
     assert set(doubled.epsilon) == {2.0} and set(doubled.popularity_share) == {0.1}

@@ -36,7 +36,6 @@ from workbench.trials.claims.claim import Printed as Printed
 from workbench.trials.claims.claim import Statement as Statement
 from workbench.trials.claims.claim import Strip as Strip
 from workbench.trials.claims.claim import Verdict as Verdict
-from workbench.trials.claims.claim import compare_with_paper as compare_with_paper
 from workbench.trials.claims.claim import decide as decide
 from workbench.trials.claims.claim import decide_all as decide_all
 from workbench.trials.claims.claim import left_open as left_open

@@ -462,14 +462,3 @@ def verdict_table(
     return pd.DataFrame(columns).style.hide().set_caption(caption).set_table_styles(styles)
 
 
-def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
-    """Compare printed numbers with measured ones. Each gets one row with its description, the number and
-    the finding.
-    """
-    import pandas as pd
-
-    rows = [
-        {"what": what, "the paper prints": point.says, "we measure": finding.measured}
-        for what, point, finding in lines
-    ]
-    return pd.DataFrame(rows).set_index("what")
