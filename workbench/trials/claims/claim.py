@@ -460,5 +460,3 @@ def verdict_table(
     }
     styles = [{"selector": where, "props": how} for where, how in rules.items()]
     return pd.DataFrame(columns).style.hide().set_caption(caption).set_table_styles(styles)
-
-
