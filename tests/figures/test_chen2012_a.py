@@ -340,7 +340,7 @@ def test_errors_of_kernel_pca_are_those_of_many_noisy_histories():
             estimates = select_alpha(history, 5, total=total, prior=prior, **grid).errors
             lines = [estimates]
             for workload in (asked, new):
-                models = [KernelPCA(a, total, prior)(history) for a in alphas]
+                models = map(KernelPCA(1.0, total, prior)(history).with_alpha, alphas)
                 misses = [m.answer(workload) - table.answer(workload) for m in models]
                 lines.append((np.stack(misses) ** 2).mean(axis=1))
             seen[name].append(lines)

@@ -1,6 +1,5 @@
 """Kernel PCA against the slow reference on an explicit universe, and against what it must do."""
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -122,7 +121,7 @@ def test_error_bars_say_what_they_are_and_what_is_not_known():
     assert np.isnan(errors[2]) and errors[3] == 0 and values[3] == TOTAL
     v = history.variances
     assert errors[0] == pytest.approx(1 / np.sqrt(1 / v[0] + 1 / v[2]))
-    _, errors = replace(posterior, alpha=20.0).answer(asked, error=True)
+    _, errors = posterior.with_alpha(20.0).answer(asked, error=True)
     assert errors[2] == pytest.approx(20 * np.sqrt(2 / 9))
 
 
@@ -134,9 +133,11 @@ def test_one_decomposition_serves_every_alpha(monkeypatch):
     asked = posterior.eigen.project(NEW)
     for alpha in (0.3, 1.0, 50.0, inf):
         assert asked.values(alpha) == pytest.approx(
-            replace(posterior, alpha=alpha).answer(NEW), rel=1e-12
+            posterior.with_alpha(alpha).answer(NEW), rel=1e-12
         )
         monkeypatch.setattr(eigenqueries, "_PRODUCTS_AT_ONCE", 60)  # a few queries at a time
+    with pytest.raises(ValueError, match="alpha = 0"):
+        posterior.with_alpha(0)
 
 
 def test_answers_that_contradict_each_other_meet_in_the_middle():

@@ -15,7 +15,8 @@ Differs    The paper uses a ternary search, which needs a unique minimum. We use
            many estimates is too optimistic, so the reported error comes from a new split at the chosen α.
            Both estimates hold out folds, so they are for predictions from fewer past queries. One
            decomposition serves all folds, all α, and the fit, by the formula above.
-Cost       one eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If any α is
+Cost       one `kernel_ridge` fit per α and fold, if the sets of attributes overlap little. Otherwise one
+           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If any α is
            above 10⁴/λ₁, one decomposition per fold.
 """
 
@@ -38,6 +39,7 @@ from workbench.inference.eigenqueries import (
     shrinkage,
 )
 from workbench.inference.kernel_pca import KernelPCA, Posterior
+from workbench.inference.kernel_ridge import KernelRidge, ridge_or_eigenqueries
 from workbench.queries import Recipe
 from workbench.value import Float, Int
 
@@ -173,25 +175,32 @@ class SelectedAlpha:
     error: float
     alphas: Float[np.ndarray, " tried"]
     errors: Float[np.ndarray, " tried"]
-    past: Eigenqueries
+    past: KernelRidge | Eigenqueries
 
     @property
     def rmse(self) -> float:
         """Square root of the error, or 0 if the estimate is negative."""
         return sqrt(max(0.0, self.error))
 
-    @property
+    @cached_property
     def posterior(self) -> Posterior:
-        """Posterior from the whole history at this α, with errors."""
-        return Posterior(self.past, self.alpha)
+        """Posterior from the whole history at this α, with errors. It is computed on first use."""
+        past = self.past
+        eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
+        return Posterior(eigen, self.alpha)
 
-    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Answer queries at this α.
+    def answer(
+        self, workload: Recipe, alpha: float | None = None
+    ) -> Float[np.ndarray, " queries"]:
+        """Answer queries at this α or another one. The method avoids an eigendecomposition if it can.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
+        alpha : float, optional
+            Trade-off between bias and variance, in tuples. Larger values give less bias and more variance,
+            and inf is unbiased. Default the selected one.
 
         Returns
         -------
@@ -201,10 +210,12 @@ class SelectedAlpha:
         Raises
         ------
         ValueError
-            If the queries are not linear.
+            If `alpha` is not above 0, or the queries are not linear.
         """
-        answers: Float[np.ndarray, " queries"] = self.posterior.answer(workload)
-        return answers
+        alpha = self.alpha if alpha is None else alpha
+        if isinstance(self.past, KernelRidge) and alpha <= self.past.largest_alpha:
+            return self.past.answer_at(workload, [alpha])[0]
+        return self.posterior.with_alpha(alpha).answer(workload)
 
 
 def select_alpha(
@@ -263,8 +274,8 @@ def select_alpha(
     if not (isfinite(high) and 0 < low < high):
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
-    eigen = Eigenqueries.of(history, total, prior)
-    past = _Residuals(history, eigen)
+    said = ridge_or_eigenqueries(history, total, prior, high)
+    past = said if isinstance(said, KernelRidge) else _Residuals(history, said)
     error = past.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
     alpha = min(errors, key=errors.__getitem__)
@@ -275,7 +286,7 @@ def select_alpha(
         fresh_error(alpha),
         np.array(alphas),
         np.array([errors[a] for a in alphas]),
-        eigen,
+        said,
     )
 
 

@@ -24,7 +24,7 @@ Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -89,13 +89,17 @@ class SetTables:
         self.terms: list[QueryTerms] = []
         for part in terms_by_axes(workload, self.domain, self.constants):
             self.terms.append(part)
+        terms = np.zeros(len(self.constants), int)
         sets = np.zeros(len(self.constants), int)
         for part in self.terms:
+            np.add.at(terms, part.query, 1)
             sets[np.unique(part.query)] += 1
         sets[self.constants != 0] += 1
         self.each_in_one_set = bool(sets.max(initial=0) <= 1) and all(
             len(np.unique(part.query)) == len(part.query) for part in self.terms
         )
+        self.constant = np.flatnonzero(terms == 0)
+        self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
         """Return the conditional mean of each past query on a set, given the shared attributes, times the
@@ -455,6 +459,29 @@ class Posterior:
 
     def __repr__(self) -> str:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
+
+    def with_alpha(self, alpha: float) -> Posterior:
+        """Return the posterior for another trade-off, without another eigendecomposition.
+
+        Parameters
+        ----------
+        alpha : float
+            Trade-off in tuples. inf is unbiased.
+
+        Returns
+        -------
+        Posterior
+            Posterior from the same history.
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is not above 0.
+        """
+        wrong = check_alpha(alpha)
+        if wrong:
+            raise ValueError(f"alpha = {alpha!r} is not allowed: {wrong}")
+        return replace(self, alpha=alpha)
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Return estimated answers and, if requested, their errors.

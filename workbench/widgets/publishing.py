@@ -361,7 +361,9 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
         people = fields.get("count") == "people"
         state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
         lost = f"{100 * bounds(state, limit).errors[0].lost:.2g} %"
-        beliefs += (f"{_LEFT_OUT} {lost} of what would be counted.",)
+        beliefs += (
+            f"{_LEFT_OUT} {lost} of what would be counted, so counts are too low by about {lost} in all.",
+        )
     state.set(beliefs=beliefs)
 
 
