@@ -146,7 +146,7 @@ def test_noise_of_the_system_is_told_from_simulated_noise():
         ("x.png", b"\x89PNG\r\n\x1a\nnone", "has no record of how it was made"),
         ("x.pdf", b"%PDF-1.4 /Keywords (not json)", "has no record of how it was made"),
         ("x.pdf", b"%PDF-1.4 /Keywords (", "has no record of how it was made"),
-        ("x.svg", b"<svg><dc:description>[1]</dc:description></svg>", "does not say"),
+        ("x.svg", b"<svg><dc:description>[1]</dc:description></svg>", "has no record"),
         ("x.parquet", b"PAR1", "has no record of how it was made"),
         ("x.md", b'<!-- workbench: {"command": "", "files": []} -->', "has no record"),
         ("x.md", b"<!-- workbench: {" + b'"a":{' * 10**5 + b"} -->", "has no record"),

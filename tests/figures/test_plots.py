@@ -123,7 +123,9 @@ def test_an_outsider_is_drawn_by_its_own_name_and_by_what_varies(tmp_path):
 def test_a_mean_over_more_than_seeds_is_refused(column, what, tmp_path):
     made = swept(tmp_path, *what.pop("mechanisms", [MyWay(DP(1.0))]), **what)
     values = made[column].unique()
-    told = rf"mix .*{column} \(.*: a mean is taken over seeds only\. Put it on an axis, in a panel or"
+    told = (
+        rf"mix .*{column} \(.*, but a mean may be over seeds only\. Put this column on an axis"
+    )
     with pytest.raises(ValueError, match=told) as refused:
         mean_curve(made, "query_size")
     assert all(str(x) in str(refused.value) for x in values)
