@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,10 +15,7 @@ def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeyp
         monkeypatch.setattr(publishing, step, lambda *_, step=step: steps.append(step))
     room = SimpleNamespace(close=lambda: steps.append("close"))
     monkeypatch.setattr(publishing, "reserve", lambda *_: steps.append("reserve") or room)
-    request = SimpleNamespace(
-        is_in_parts=False, budget="b", out=None, user=None, report_cut=None
-    )
-    request.rng, request.domain_from_data = (lambda _: None), False
+    request = Mock(is_in_parts=False, user=None, report_cut=None, domain_from_data=False)
     publishing.publish(request, lambda *_: steps.append("draw"))
     assert steps == ["read", "reserve", "book", "draw", "close", "save"]
 

@@ -99,6 +99,4 @@ def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
     said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
     assert "is a budget in epsilon. Begin a budget in rho" in said
     assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
-    assert "--epsilon or --rho: need one of them" in run(
-        ["budget", "new", "c.sqlite", *PEOPLE], 2
-    )
+    assert "--epsilon or --rho: need" in run(["budget", "new", "c.sqlite", *PEOPLE], 2)

@@ -178,8 +178,7 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
         return parse_choice(f.metadata["choices"], text)
     if f.metadata["check"] and "," in text:
         return tuple(parse_numbers(name, text))
-    is_judged = f.metadata["check"] or f.metadata["integer"]
-    if is_judged and text.strip("0123456789.+-e"):
+    if (f.metadata["check"] or f.metadata["integer"]) and text.strip("0123456789.+-e"):
         return text
     return parse_number(name, text)
 
