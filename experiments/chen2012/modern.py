@@ -9,7 +9,12 @@ Open    Nine attributes, with neighbouring values counted as one so that one mod
         maximum entropy has squares in place of absolute residuals, and a prior of 100 people. AIM gets
         all pairs as its workload, and 16 rounds per attribute. The bank knows the number of people, which
         is public, and AIM estimates it. Triples, and ranges on five attributes, are not bought.
-Found   FOUND
+Found   On simulated people (quick run), where attributes depend on each other weakly, all three have about the
+        same error: at ε = 0.1, 77 to 82 people for triples. On Census Income (two runs), the bank errs less on
+        pairs, for example 133 and 137 people by kernel PCA and maximum entropy at ε = 0.1, and 178 by AIM. On
+        triples, maximum entropy errs least (178 people), then AIM (210) and kernel PCA (237). From ε = 0.3 on,
+        kernel PCA is far behind both there. The comparison assumes that the pairs are wanted from the start,
+        as AIM needs, and that one model can hold them all, which favours the bank.
 Words   none.
 """
 

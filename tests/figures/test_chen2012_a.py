@@ -12,6 +12,7 @@ from experiments.chen2012 import data as chen2012_data
 from experiments.chen2012 import fig2 as chen2012_fig2
 from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
+from experiments.chen2012 import modern as chen2012_modern
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
@@ -486,3 +487,19 @@ def test_a_refusal_is_told_and_its_absence_is_an_error():
     assert answer_bank.refusal(no) == "ValueError: too much"
     with pytest.raises(AssertionError, match="nothing was refused"):
         answer_bank.refusal(dict)
+
+
+@pytest.mark.slow
+def test_the_bank_beside_aim_spends_the_same_and_draws_each_method(tmp_path):
+    figure = chen2012_modern.Modern.at(
+        "quick", epsilons=(0.1, 1.0), people=2000, codes=40, queries=5, seeds=1
+    )
+    made = figure.rows(tmp_path)
+    assert set(made.series) == {"noisy marginals", "kernel PCA", "maximum entropy", "AIM"}
+    assert set(made.epsilon) == {0.1, 1.0} and made.groupby("epsilon").rho.nunique().max() == 1
+    only = made[made.series == "noisy marginals"]
+    assert set(only.asked) == {chen2012_modern.PAIRS} and (made.value > 0).all()
+    assert max(figure.tables()["IPUMS twin"].domain.shape) <= 3
+    fig = figure.draw(made)
+    assert len(fig.axes) == 3 and figure.compare_with_paper(made).shape == (10, 2)
+    plt.close(fig)

@@ -232,7 +232,7 @@ class AIM(Mechanism):
     def plan(self, domain: Domain) -> AIMPlan:
         """Return what would be done on a domain. A ValueError says what the budget or memory does not cover."""
         workload = axes_of(self.workload, domain)
-        candidates = [axes for axes in closure_of(workload) if axes]
+        candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]
         if not 0 < len(candidates) <= MOST_SETS:
             why = f"need marginals of 1 to {MOST_SETS} sets of attributes, with their subsets"
             raise not_allowed(self, "workload", why)
