@@ -141,7 +141,7 @@ def test_a_table_of_endless_pages_is_refused_before_they_are_unpacked(tmp_path):
 @pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.int8()), pa.decimal128(9)])
 def test_a_release_has_no_columns_of_other_kinds(tmp_path, kind):
     path = release_of(tmp_path, pa.table({"a": pa.nulls(3, kind)}))
-    with pytest.raises(ValueError, match="column 'a' holds .*, not a type of releases"):
+    with pytest.raises(ValueError, match="column 'a' has type .*, which no release has"):
         Release.load(path)
 
 
@@ -247,7 +247,7 @@ STRANGE = [
     ("reports", rows("noisy", number(2**40)), "together at most 67,108,864"),
     ("reports", rows("noisy", number(0)), "numbers above 0"),
     ("sequence", rows("noisy", number(1e300)), "finite numbers up to 10\\^100"),
-    ("sketch", no_rows, "not allowed: need"),  # compiled loops would read beyond it
+    ("sketch", no_rows, "at least one bucket"),  # compiled loops would read beyond it
     ("projection", no_rows, "not allowed: need"),
     ("summary", field("tau", 2**64), r"\$.estimate.tau: Expected `int` <= 46116860"),
     ("summary", field("decay", 5e-324), "need a finite rate of at least"),
@@ -258,7 +258,7 @@ STRANGE = [
     (
         "answers",
         field("domain", {"home": 2**31}),
-        "factors of 2,147,483,648 values are too many",
+        "factors with 2,147,483,648 values are too large",
     ),
     ("sequence", field("variance", 1e200), r"\$.estimate.variance: Expected `float` <= 1e"),
     ("sequence", field("variance", -(10**400)), "a number of 402 digits"),

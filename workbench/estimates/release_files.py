@@ -242,7 +242,7 @@ def _parquet_rows(path: Path) -> pa.Table:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if str(kind) not in {*_TYPES, "large_string"}:
             raise ValueError(
-                f"{path}: column {shown(field.name)} has {str(kind)[:60]}, not a type of releases"
+                f"{path}: column {shown(field.name)} has type {str(kind)[:60]}, which no release has"
             )
     refuse_bomb(path, size, values=metadata.num_rows * metadata.num_columns)
     # places in a list, so that a long text in many rows is held once
