@@ -69,6 +69,10 @@ def test_files_that_end_early_or_are_something_else_are_refused(folder, suffix):
 @pytest.mark.parametrize("suffix", PACKS)
 def test_endless_text_is_refused_early(folder, monkeypatch, suffix):
     """It unpacks to 6.4 GB, of which no more than the memory of `limited` can be had."""
+    packed(folder, suffix, (b"a,b\n1,2\n", 1))
+    assert values(("a",)) == [
+        ("1",)
+    ]  # threads of libraries, which the limit would not let start
     packed(folder, suffix, (b"a,b\n1,2\n", 1), (b"1" * 2**24, 400))
     refuses(lambda: values(("a",)), "a.csv", "a row is longer than")
     packed(folder, suffix, (b"a," * 2**23, 400))
