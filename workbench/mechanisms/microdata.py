@@ -4,7 +4,7 @@ import warnings
 from fractions import Fraction
 from itertools import combinations
 from math import nextafter, pi, prod, sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -170,14 +170,6 @@ def marginal_counts(
     return counts
 
 
-class AIMPlan(NamedTuple):
-    """Candidates with their weights, the marginals that are measured first, and the number of rounds."""
-
-    weights: dict[Axes, int]
-    first: list[Axes]
-    rounds: int
-
-
 @value
 class AIM(Mechanism):
     """Model of marginals that the data choose, round by round, for a workload of marginals (AIM).
@@ -223,14 +215,16 @@ class AIM(Mechanism):
     )
     cite = "mckenna2022aim"
     title = "AIM"
-    series = "AIM"
     takes_wide = True
     accepts_zcdp = True
     accepts_dp = False
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
-    def plan(self, domain: Domain) -> AIMPlan:
-        """Return what would be done on a domain. A ValueError says what the budget or memory does not cover."""
+    def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
+        """Return candidates with their weights, the marginals that are measured first, and the rounds.
+
+        A ValueError says what the budget or memory does not cover.
+        """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]
         if not 0 < len(candidates) <= MOST_SETS:
@@ -248,7 +242,7 @@ class AIM(Mechanism):
             why += f"{(10 * rounds - 1) // 9}, or rounds >= {9 * len(first) // 10 + 1}"
             raise not_allowed(self, "rounds" if self.initial is None else "initial", why)
         self._refuse_large(domain, workload, first)
-        return AIMPlan(weights, first, rounds)
+        return weights, first, rounds
 
     def _refuse_large(self, domain: Domain, workload: list[Axes], first: list[Axes]) -> None:
         """Raise a ValueError if the initial model and a marginal of the workload have too many cells."""
