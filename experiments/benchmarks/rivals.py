@@ -22,14 +22,16 @@ import numpy as np
 
 from experiments.benchmarks._timing import once, row
 from experiments.benchmarks.recall import TABLES
-from workbench import DP, RandomMarginalRanges, Ranges, SparseTable
+from workbench import DP, ZCDP, Marginals, RandomMarginalRanges, Ranges, SparseTable
 from workbench.mechanisms import (
+    AIM,
     ALP,
     CorrelatedGaussianSparseHistogram,
     CountSketch,
     GaussianSparseHistogram,
     GeometricHistogram,
     HighPassFilter,
+    InfTDA,
     ItemBlanket,
     LaplaceQueries,
     MisraGries,
@@ -51,6 +53,12 @@ def _most_of_filter(table: SparseTable) -> int:
     return round(0.8 * whole)
 
 
+def _aim(table: SparseTable) -> AIM:
+    """Return AIM for all pairs of attributes, with two rounds per attribute instead of sixteen."""
+    rounds = 2 * len(table.domain.shape)
+    return AIM(ZCDP.within(BOTH), Marginals(2), rounds=rounds)
+
+
 METHODS: tuple[tuple[int, Callable[[SparseTable], Any]], ...] = (  # by the year of their source
     (2002, lambda table: CountSketch(PURE, width=2 * len(table))),
     (2006, lambda table: LaplaceQueries(PURE, RANGES)),
@@ -59,10 +67,12 @@ METHODS: tuple[tuple[int, Callable[[SparseTable], Any]], ...] = (  # by the year
     (2012, lambda table: HighPassFilter(PURE, size=len(table))),
     (2012, lambda table: PrioritySampling(PURE, size=len(table), theta=_most_of_filter(table))),
     (2021, lambda table: ALP(PURE, largest=2000, total=int(table.total))),
+    (2022, _aim),
     (2023, lambda table: MisraGries(BOTH, size=len(table))),
     (2024, lambda table: GaussianSparseHistogram(BOTH)),
     (2025, lambda table: CorrelatedGaussianSparseHistogram(BOTH, nonempty=len(table))),
     (2025, lambda table: ItemBlanket(PURE, nonempty=len(table), size=2 * len(table))),
+    (2025, lambda table: InfTDA(ZCDP.within(BOTH), total=int(table.total))),
 )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015.counts import mechanism_of_trials
+from experiments.fan2015._counts import mechanism_of_trials
 from experiments.fan2015.data import Case, FanFigure, datasets, paper_first
 from workbench import DP, Sweep
 from workbench.compiled import pd
