@@ -115,7 +115,6 @@ class Modern(Figure):
     """Errors of pairs, triples and ranges against ε, of a bank and of AIM."""
 
     title = "An answer bank that buys all pairs, beside AIM"
-    headline = "On few values, a bank that buys all pairs errs about as little as AIM"
     page = "no figure of the paper: beside Chen et al., EDBT 2012"
     sized_by = ("people",)
     quick = {"data": (TWIN,), "people": 50_000, "seeds": 2}

@@ -143,7 +143,7 @@ def test_microdata_are_synthesised(run):
         "--rows 0": "MaximumEntropySynthesis.rows = 0",
         "--rows many": "--rows = 'many' is not allowed",
         "--rows 5 --marginals 7": "need 1 to 2",
-        "--rows 5 --out m.txt": "a release is written as m.parquet",
+        "--rows 5 --out m.txt": "need the name m.parquet",
     }.items():
         line = last_options(f"synthesize t.csv {words} --rows 5 {wrong}")
         assert says in run(line, code=2).stderr
@@ -240,7 +240,7 @@ def test_queries_are_stated_in_a_file(run):
     wrong = {
         "film=9": "q.txt, line 1: film = '9' is not in the domain",
         "film": "q.txt, line 1: ",
-        "": "q.txt holds no query",
+        "": "q.txt contains no query",
     }
     for content, says in wrong.items():
         Path("q.txt").write_text(content)

@@ -203,7 +203,7 @@ def test_a_file_of_one_state_is_not_the_papers():
     figure = table1.Table1()
     assert rows.dataset.str.startswith("OnTheMap(").any()
     verdicts = {v.id: v for v in figure.judge(rows)}
-    assert verdicts["c-t1-o.1"].outcome == UNTESTABLE and "twin" in verdicts["c-t1-o.1"].why
+    assert verdicts["c-t1-o.1"].outcome == UNTESTABLE and "stand-in" in verdicts["c-t1-o.1"].why
     theirs = repr(data.DATASETS[data.ONTHEMAP])
     rows.loc[rows.name == data.JUDGED, "dataset"] = theirs
     assert {v.id: v for v in figure.judge(rows)}["c-t1-o.1"].outcome == HOLDS

@@ -483,7 +483,7 @@ def test_a_sequence_of_cells_is_compared_with_its_own_domain():
     held = Histogram(domain, np.array([13.0, 16.0, 0.0, 5.0]))
     assert SquaredError()(truth, held) == 9 + 16 + 25
     assert MeanSquaredError(RandomRanges(4, 1))(truth, held) == 16
-    with pytest.raises(ValueError, match="over rank has no error against a truth over x"):
+    with pytest.raises(ValueError, match="over rank does not fit a truth over x"):
         SquaredError()(truth, Histogram(Domain(("rank",), (4,)), held.values))
     private = SparseTable.from_keys(domain, [0], [1], Bound())
     for metric in (SquaredError(), MeanSquaredError(RandomRanges(4, 1))):

@@ -22,7 +22,7 @@ from workbench.datasets.kinds import GENERATOR, TWIN, kind_of, remarks_on, unwra
 from workbench.mechanisms import options
 from workbench.trials import claims
 from workbench.trials.claims import Check, Claim, Verdict
-from workbench.value import cell, did_you_mean, format_number
+from workbench.value import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -352,31 +352,10 @@ class Figure:
 
         The means over seeds at the first and the last place on the axis, and the lowest and the highest.
         """
-        import pandas as pd
-
-        from workbench.figures.plots import in_words, panel_rows, printed_points
+        from workbench.figures.plots import tabulate_means
 
         drawn, every = self._layout(rows)
-        lines = []
-        for panel in every[: self.main]:
-            own = panel_rows(drawn, panel)
-            place = panel.at or panel.x
-            says = "; ".join(point.says for point in printed_points(panel))
-            for series, each in own.groupby(panel.series, sort=False):
-                means = each.groupby(place).value.mean()
-                line = {
-                    "panel": in_words(panel.title).replace("\n", " "),
-                    "series": in_words(str(series)),
-                }
-                line["from … to"] = " … ".join(cell(means.index[i]) for i in (0, -1))
-                numbers = dict(first=means.iloc[0], last=means.iloc[-1])
-                numbers |= dict(lowest=means.min(), highest=means.max())
-                line |= {name: format_number(x) for name, x in numbers.items()}
-                lines.append(line | {"the paper prints": says})
-        table = pd.DataFrame(lines).set_index(["panel", "series"])
-        return (
-            table if any(table["the paper prints"]) else table.drop(columns="the paper prints")
-        )
+        return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
         """Return one of its trials, the whole configuration that you can paste and run."""

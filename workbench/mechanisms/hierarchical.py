@@ -422,7 +422,7 @@ def chebyshev_counts(
 
 @value
 class InfTDA(Mechanism):
-    """Release trips between places, top down from regions to places.
+    """Release trips between places, regions first.
 
     Each node of a public tree gets its children's noisy counts, which are changed as little as possible into
     counts >= 0 that add up to its own. The tree has a level per attribute for the regions, another for the

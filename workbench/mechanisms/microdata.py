@@ -172,10 +172,11 @@ def marginal_counts(
 
 @value
 class AIM(Mechanism):
-    """Model of marginals that the data choose, round by round, for a workload of marginals (AIM).
+    """Release a model of marginals that data choose.
 
-    A round chooses the marginal that the model fits worst, measures it, and fits the model again. The
-    release is the model, which answers any linear query. `Bank` answers from what *you* choose to ask.
+    The model is for a workload of marginals. A round chooses the marginal that the model fits worst,
+    measures it, and fits the model again. The release is the model, which answers any linear query. `Bank`
+    answers from what *you* choose to ask.
 
     Guarantee  ρ-zCDP per unit, for all choices and measurements together. Each has a receipt. The last round
                spends what the others left, so the receipts always add up to ρ.

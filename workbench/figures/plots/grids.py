@@ -30,7 +30,7 @@ from workbench.figures.plots.style import (
     with_style,
 )
 from workbench.trials.claims import Printed
-from workbench.value import counted, number
+from workbench.value import cell, counted, format_number, number
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -287,6 +287,32 @@ def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 def printed_points(panel: Panel) -> list[Printed]:
     """Return what the paper prints of a panel, however many numbers were given."""
     return [panel.printed] if isinstance(panel.printed, Printed) else [*panel.printed]
+
+
+def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
+    """Return the means over seeds that panels draw, in words: a row for each panel and series.
+
+    They are those at the first and the last place on the axis, the lowest and the highest, beside what the
+    paper prints in the panel.
+    """
+    lines = []
+    for panel in panels:
+        says = "; ".join(point.says for point in printed_points(panel))
+        for series, own in panel_rows(rows, panel).groupby(panel.series, sort=False):
+            means = own.groupby(panel.at or panel.x).value.mean()
+            ends = (means.iloc[0], means.iloc[-1], means.min(), means.max())
+            names = ("first", "last", "lowest", "highest")
+            lines.append(
+                {
+                    "panel": in_words(panel.title).replace("\n", " "),
+                    "series": in_words(str(series)),
+                    "from … to": " … ".join(cell(means.index[i]) for i in (0, -1)),
+                    **dict(zip(names, map(format_number, ends), strict=True)),
+                    "the paper prints": says,
+                }
+            )
+    table = pd.DataFrame(lines).set_index(["panel", "series"])
+    return table if any(table["the paper prints"]) else table.drop(columns="the paper prints")
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:

@@ -335,6 +335,9 @@ SUMMARIES = {  # series in words: colour, marker
     "Misra–Gries": ("#44AA99", ">"),
     "Gaussian sparse histogram": ("#88CCEE", "8"),
     "correlated Gaussian sparse histogram": ("#DDCC77", "."),
+}
+
+TREES = {  # beside some of the above, of which none has the same look
     "consistent tree": ("#E69F00", "^"),
     "consistent filter": ("#0072B2", "D"),
     "InfTDA": ("#EE3377", "X"),
@@ -393,7 +396,7 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
     "AIM": ("#CC79A7", "D"),
 }
 
-SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
+SERIES_STYLES = SUMMARIES | TREES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 
 _IN_WORDS = {  # for letters that differ in an accent alone
     "S̃": "noisy",
