@@ -61,11 +61,12 @@ TABLE = ["Error of ranges", "The domain in 64 parts"]
 MAPS = "Records per unit of area, "
 RECORDS = ["Error of nodes", "Nodes of a level", "Nodes released"]
 VISITS = ["Items, the most popular first", "Most popular items found", "Error of ranges"]
-LOCAL = [*TABLE, "Error of ranges over k attributes"]
+BY_ATTRIBUTES = [*TABLE, "Error of ranges over k attributes"]
 QUERIES = ["What is released, by its truth", "How far off that is"]
 DRAWN = {
-    "Flipping": LOCAL,
-    "RetentionReplacement": LOCAL,
+    "AIM": BY_ATTRIBUTES,
+    "Flipping": BY_ATTRIBUTES,
+    "RetentionReplacement": BY_ATTRIBUTES,
     "GaussianQueries": QUERIES,
     "LaplaceQueries": QUERIES,
     "UnattributedHistogram": ["Error of ranges", "Counts in ascending order"],

@@ -64,7 +64,7 @@ class AdaptiveHistogram(Mechanism):
                 self,
                 "threshold",
                 f"on average {tree.branching * chance:.3g} of the {tree.branching} children of an empty "
-                f"node would be split, so the tree might never end. Need more than {least:.6g}",
+                f"node would be split, so the tree might never end: need more than {least:.6g}",
             )
         return chance
 

@@ -154,7 +154,7 @@ class Contributions(Mechanism):
             raise not_allowed(
                 self,
                 "bound",
-                "give the largest number of records per user, an integer >= 1, from public knowledge "
+                "need the largest number of records per user, an integer >= 1, from public knowledge "
                 "(other records are dropped at random). It is not computed from the data, because that "
                 "would reveal the most active user",
             )
@@ -255,7 +255,7 @@ class SampledContributions(Contributions):
                 raise not_allowed(
                     self,
                     name,
-                    "give n (number of users), bound (largest number of records per user) and popularity from "
+                    "need n (number of users), bound (largest number of records per user) and popularity from "
                     "public knowledge. None of these is computed from the data",
                     " with l = 'suggested'",
                 )
@@ -417,7 +417,7 @@ class HPA(SampledContributions):
             raise not_allowed(
                 self,
                 "d",
-                "give the number of records per user for estimating popularity, an integer >= 1, from "
+                "need the number of records per user for estimating popularity, an integer >= 1, from "
                 "public knowledge. It is not computed from the data, because that would reveal the least "
                 "active user. (With your own score, leave it out.)",
             )
