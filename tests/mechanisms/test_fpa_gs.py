@@ -137,7 +137,7 @@ def test_no_measurement_moves_further_than_it_is_priced_for(mechanism, items, mo
 
 @both
 def test_a_missing_bound_is_refused_with_the_reason(cls):
-    with pytest.raises(ValueError, match="bound = None.*give.*not computed from"):
+    with pytest.raises(ValueError, match="bound = None.*need.*not computed from"):
         cls(DP(1.0))
 
 

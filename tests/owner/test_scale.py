@@ -536,7 +536,7 @@ def test_what_is_not_released_in_parts_says_why(folder):
     for cut, why in (
         (0.0, "report_cut = 0.0"),
         (float("inf"), "report_cut = inf"),
-        ("a", "DP.epsilon = 'a'"),
+        ("a", "report_cut = 'a'"),
         (1e-300, "too small"),
     ):
         with pytest.raises(ValueError, match=why):  # before rows are read, or a budget is spent

@@ -78,7 +78,7 @@ def refuse_report_cut(epsilon: float) -> None:
     """Raise a ValueError for an invalid ε of the number of truncated users, before anything is read or
     spent.
     """
-    if not 0 < DP(epsilon).epsilon < inf:
+    if not (isinstance(epsilon, int | float) and 0 < epsilon < inf):
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite ε > 0")
     noise.geometric(np.zeros(0, np.int64), l1=1, epsilon=epsilon)
 
