@@ -40,9 +40,9 @@ def bounded_contributions(
     than `l1` counts are left, `l1` of them stay, and every choice of so many counts is equally likely (a
     multivariate hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
 
-    The counts kept of user u are f(key, u, u's own records). They do not depend on the order of rows or on
-    other users, so adding or removing u changes the sum over all users by f(key, u, ·) alone, which is
-    within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
+    The counts kept of user u are f(key, u, u's own records). They do not depend on the order of rows
+    or on other users. Adding or removing u therefore changes the sum over all users by u's own counts alone,
+    which are within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
     guarantee. Uniform choices only make the table more accurate. They follow from the key: the draws of u
     begin in a state of 256 bits, the image of u's identity under AES with the secret key. For different
     users these states are

@@ -396,7 +396,7 @@ class Entry:
 
     @property
     def run(self) -> str:
-        """Sentence about trials, seeds and times of the run."""
+        """Sentence with the run's numbers of trials and seeds, and its times."""
         parts = []
         if self.figure:
             parts += [counted(self.manifest[f"{noun}s"], noun) for noun in ("trial", "seed")]

@@ -452,7 +452,7 @@ class PrioritySampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that releases ten of the cells above two noise scales."""
+        """Return an example for ten cells, with a threshold of two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
 
 

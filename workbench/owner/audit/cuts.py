@@ -30,9 +30,7 @@ _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
 
 
 class NotEnumerable(Exception):
-    """Error of a distribution that cannot be computed by enumerating all draws. The message gives the
-    reason.
-    """
+    """Raised if a distribution cannot be computed by enumerating all draws. The message gives the reason."""
 
 
 # Cuts

@@ -282,8 +282,9 @@ def sampling_error(
 ) -> Float[np.ndarray, " ls"]:
     """Return the expected squared error of sampling l random records per user, averaged over items or edges.
 
-    The result is exact for these data. It does not include the variance of noise. Suppose that a user has t
-    > l records, a share p of them of one item. On average, sampling drops (t − l)·p of the item's records,
+    The result is exact for these data. It does not include the variance of noise. Suppose that a user has
+    t > l records, and that a share p of these is for one item. On average, sampling drops (t − l)·p of the
+    item's records,
     with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. The squared error of an
     item is the square of the sum of these biases over users, plus the sum of the variances, because users
     are sampled independently.
