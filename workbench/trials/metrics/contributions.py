@@ -284,10 +284,9 @@ def sampling_error(
 
     The result is exact for these data. It does not include the variance of noise. Suppose that a user has
     t > l records, and that a share p of these is for one item. On average, sampling drops (t − l)·p of the
-    item's records,
-    with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. The squared error of an
-    item is the square of the sum of these biases over users, plus the sum of the variances, because users
-    are sampled independently.
+    item's records, with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. The
+    squared error of an item is the square of the sum of these biases over users, plus the sum of the
+    variances, because users are sampled independently.
 
     Parameters
     ----------
