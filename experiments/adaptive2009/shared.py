@@ -246,7 +246,7 @@ class Commutes:
     seeds: int = seeds(20)
 
     def datasets(self) -> dict[str, Any]:
-        """Those of `data` that are at hand, by the names of their panels."""
+        """Return the available datasets of `data`, by the names of their panels."""
         real = first_available(OnTheMap().points(), None) if REAL in self.data else None
         there = {} if real is None else {REAL: real}
         if TWIN in self.data or real is None:
@@ -354,7 +354,7 @@ class Strings:
     settings: tuple[str, ...] = settings_field()
 
     def corpora(self) -> dict[str, Any]:
-        """Those of `data` that are at hand, by name: people by their surname, and the twin."""
+        """Return the available corpora of `data`, by name: people by their surname, and the twin."""
         names = first_available(Surnames(2010).strings(max(LONGEST, self.depth)), None)
         every = round(1 / self.people)
         there = {}

@@ -324,7 +324,7 @@ class GroupFilms:
     tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
     def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
-        """Rows of the metrics `TopPrecision`, `Count` and `list`; films by their codes."""
+        """Rows of the metrics `TopPrecision`, `Count` and `list`, in which films are codes."""
         records = context_records(truth, self.group)
         if isinstance(estimate, Interactions):
             released: Any = context_records(estimate, self.group)

@@ -165,7 +165,7 @@ def test_a_number_that_excludes_another_takes_its_place():
     shown.set(size=20)
     assert shown.release.mechanism == ThresholdSampling(DP(1.0), size=20)
     assert shown.values["tau"] is None and "tau=auto" in shown.view["words"]
-    for tau in (6.0, 5.0):  # a page still has the size while somebody drags
+    for tau in (6.0, 5.0, 5.0):  # a page still has the size while somebody drags, and lets go
         assert moved(shown, size=20, tau=tau)["error"] == ""
         assert shown.release.mechanism == ThresholdSampling(DP(1.0), tau=tau)
     view = moved(shown, tau=None)

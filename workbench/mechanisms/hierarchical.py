@@ -1,6 +1,6 @@
 """Histograms that are made consistent after adding noise, and InfTDA, which goes top down along prefixes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, log, prod
@@ -331,7 +331,7 @@ class Level(NamedTuple):
     def children(
         self, nodes: Int[np.ndarray, "attributes nodes"], sizes: Int[np.ndarray, " nodes"]
     ) -> Int[np.ndarray, "attributes children"]:
-        """Return the groups of all children of some nodes, which have so many each."""
+        """Return the groups of all children of some nodes. `sizes` has the number of children of each node."""
         children = np.repeat(nodes, sizes, axis=1)
         starts = self.first[nodes[self.axis]] - np.cumsum(sizes) + sizes
         children[self.axis] = np.repeat(starts, sizes) + np.arange(children.shape[1])
@@ -339,7 +339,7 @@ class Level(NamedTuple):
 
 
 def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
-    """Yield runs of nodes with about so many children together as get noise at a time."""
+    """Yield consecutive nodes whose children get their noise together."""
     portion = np.cumsum(sizes) // _AT_ONCE
     starts = np.flatnonzero(np.diff(portion, prepend=-1))
     for a, b in pairwise([*starts.tolist(), len(sizes)]):
@@ -349,13 +349,15 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
-    """Return the levels of a tree of prefixes that split anything, and the values of each attribute in order.
+    """Return the levels of a tree of prefixes, and the values of each attribute in the order of the tree.
 
-    Each length gives one level per attribute, and the last levels split into values.
+    Each length gives one level per attribute, and the last levels split into values. Levels that split
+    nothing are left out.
     """
     longest = lengths[-1] if lengths else 0
     texts, orders = [], []
-    for name, n, labels in zip(domain.attributes, domain.shape, _labels(domain), strict=True):
+    named = domain.labels or (None,) * len(domain.shape)
+    for name, n, labels in zip(domain.attributes, domain.shape, named, strict=True):
         if n > _MOST_VALUES:
             need = f"InfTDA lists all values of an attribute, so need at most {_MOST_VALUES}"
             raise ValueError(f"attribute {shown(name)} has {n} values: {need}")
@@ -382,10 +384,6 @@ def public_levels(
     return levels, orders
 
 
-def _labels(domain: Domain) -> Sequence[Any]:
-    return domain.labels or (None,) * len(domain.shape)
-
-
 def chebyshev_counts(
     noisy: Int[np.ndarray, " children"],
     sizes: Int[np.ndarray, " parents"],
@@ -406,7 +404,7 @@ def chebyshev_counts(
         sums = np.cumsum(values) - values
         return sums - sums[starts][parent]
 
-    # so much that the sums of the largest siblings do not exceed the count
+    # t must be so large that the largest siblings, lowered by t, do not exceed the count
     place = np.arange(len(x)) - starts[parent] + 1
     over = -((counts[parent] - before(x) - x) // place)
     least = np.maximum(np.maximum.reduceat(over, starts), -x[starts + sizes - 1])
@@ -458,7 +456,6 @@ class InfTDA(Mechanism):
     )
     cite = "boninsegna2025"
     title = "InfTDA"
-    series = "InfTDA"
     accepts_zcdp = True
     accepts_dp = False
     fixed_price = True
@@ -475,8 +472,9 @@ class InfTDA(Mechanism):
         ledger: list[Receipt] = []
 
         def measured(l2_squared: Fraction) -> noise.PortionedGaussian:
-            how: dict[str, Any] = {"relation": REPLACE, "rng": rng}
-            add_to = noise.PortionedGaussian(l2_squared=l2_squared, rho=next(rhos), **how)
+            add_to = noise.PortionedGaussian(
+                l2_squared=l2_squared, rho=next(rhos), relation=REPLACE, rng=rng
+            )
             ledger.append(add_to.receipt)
             return add_to
 

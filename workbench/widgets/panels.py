@@ -154,11 +154,12 @@ class Panel(anywidget.AnyWidget):
         if resets and page:  # whose other settings are those of the subject before
             given = moved = resets
         values = {name: base.get(name, c.value) for name, c in controls.items()}
-        self._moved = ([*moved] or [""])[-1]
+        # A page sends all settings, also stale ones, and last the one that it moved.
+        told = [name for name in given if name in controls] if page and moved else [*moved]
+        self._moved = told[-1] if told else ""
         for name, x in given.items():
             if name in controls:
                 values[name] = controls[name].read(x)
-        # A page may send what was excluded since: the control that moved last decides.
         return self._allowed(
             values, controls, [self._moved] * bool(moved) if page else [*moved]
         )
