@@ -52,7 +52,7 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.mechanisms.protocol import Mechanism, approximate_budget
+from workbench.mechanisms.protocol import Mechanism, budget_field
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.spaces import Domain
 from workbench.trials.claims import (
@@ -78,7 +78,7 @@ class SynthesisByWorkPlace(Mechanism):
     ledger, which knows no such relation, adds them up.
     """
 
-    budget: DP = approximate_budget()
+    budget: DP = budget_field(delta="some")
     series = "Dirichlet synthesis, by work place"
     idealised = True
     relation = REPLACE

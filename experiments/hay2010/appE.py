@@ -35,7 +35,7 @@ from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.mechanisms.protocol import Mechanism, pure_budget, sensitivity
+from workbench.mechanisms.protocol import Mechanism, budget_field, sensitivity
 from workbench.queries import level_sizes
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -73,7 +73,7 @@ class EquiDepth(Mechanism):
     depth. What is left after them is one more bucket.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     buckets: int = parameter(16, 1, integer=True, doc="how many searches")
     quantiles: bool = parameter(False, choices=(True, False), doc="count from the first cell")
 

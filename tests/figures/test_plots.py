@@ -19,7 +19,7 @@ from workbench.mechanisms import (
     PrivTree,
     ThresholdSampling,
 )
-from workbench.mechanisms.protocol import pure_budget, series_name
+from workbench.mechanisms.protocol import budget_field, series_name
 from workbench.privacy import DP
 from workbench.queries import Dyadic, Haar
 from workbench.trials import mechanism_columns
@@ -70,7 +70,7 @@ def drawn(ax):
 class MyWay:
     """A mechanism that the workbench knows nothing of."""
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     k: int = parameter(3, 1, integer=True)
     rule: str = "first"
     exact: bool = False

@@ -47,7 +47,7 @@ from workbench.mechanisms import (  # noqa: E402
     PrivTree,
     ThresholdSampling,
 )
-from workbench.mechanisms.protocol import pure_budget  # noqa: E402
+from workbench.mechanisms.protocol import budget_field  # noqa: E402
 from workbench.queries import RandomRanges  # noqa: E402
 from workbench.trials.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
@@ -524,7 +524,7 @@ from typing import ClassVar
 import numpy as np
 from workbench import DP, Release, SparseTable, noise
 from workbench.estimates import Summary
-from workbench.mechanisms.protocol import parameter, pure_budget, sensitivity
+from workbench.mechanisms.protocol import parameter, budget_field, sensitivity
 from workbench.value import value
 
 @value
@@ -533,7 +533,7 @@ class Rounded:
 
     No guarantee worth the name: it is here to be drawn.
     """
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     step: float = parameter(2.0, 0, 100, strict=True, unit="counts", doc="of the grid")
     cut: float | None = parameter(None, 0, unit="counts", doc="released from here on")
     loud: bool = True
@@ -607,7 +607,7 @@ def test_what_is_no_mechanism_is_told_so(rounded):
 def test_an_estimate_about_something_else_is_not_compared():
     @value
     class Elsewhere:
-        budget: DP = pure_budget()
+        budget: DP = budget_field()
         takes: ClassVar[type] = SparseTable
 
         def __call__(self, table, rng=None):

@@ -18,7 +18,7 @@ from workbench.data.frontier import LevelKeys
 from workbench.data.records import Children
 from workbench.estimates import Leaves
 from workbench.estimates.release import Release
-from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
+from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, split_epsilon
 from workbench.noise.law import Law
 from workbench.privacy import DP, Receipt
 from workbench.spaces import Hierarchy, Keys, argsort_keys
@@ -284,7 +284,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
                including empty ones.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     threshold: float = parameter(
         low=0, high=2**50, strict=True, unit="records", doc="count b from which a node is split"
     )
@@ -366,7 +366,7 @@ class PrivTree(StructuredHistogram):
     Cost       the same as for an adaptive histogram: O(records + released nodes).
     """
 
-    budget: DP = pure_budget(
+    budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: int = parameter(
@@ -457,7 +457,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                memory for every record at every level, even if records are equal.
     """
 
-    budget: DP = pure_budget(
+    budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(

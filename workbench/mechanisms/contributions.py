@@ -18,10 +18,10 @@ from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
     amount,
+    budget_field,
     memory_field,
     part_of,
     private_bound,
-    pure_budget,
     sensitivity,
     split_epsilon,
 )
@@ -321,7 +321,7 @@ class SRA(SampledContributions):
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     l: int | str = sampling_factor_field()  # noqa: E741
     split: tuple[float, float] = split_field()
     consistent: bool = consistent_counts_field()
@@ -331,7 +331,6 @@ class SRA(SampledContributions):
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "SRA"
-    accepts_zcdp = True
 
     def budgets(self) -> tuple[float, float]:
         """Return the ε, or ρ, of the items and of the edges."""
@@ -383,7 +382,7 @@ class HPA(SampledContributions):
     Cost       O(records·log l) time, O(kept records + items × contexts) memory.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     l: int | str = sampling_factor_field()  # noqa: E741
     d: int | None = parameter(
         None,
@@ -409,7 +408,6 @@ class HPA(SampledContributions):
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "HPA"
-    accepts_zcdp = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -511,7 +509,7 @@ class LPA(Contributions):
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     bound: int = bound_field()
     split: tuple[float, float] = split_field()
     consistent: bool = consistent_counts_field()

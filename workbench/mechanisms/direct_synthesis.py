@@ -14,7 +14,7 @@ from workbench.data import Records
 from workbench.estimates import Leaves, Partition
 from workbench.estimates.release import Release
 from workbench.mechanisms.adaptive import refuse_depth_above
-from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
+from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, split_epsilon
 from workbench.privacy import DP, Receipt
 from workbench.spaces import Hierarchy, argsort_keys
 from workbench.value import Bool, Int, UInt64, not_allowed, parameter, value
@@ -266,7 +266,7 @@ class DirectSynthesis(Mechanism):
                of `depth` levels.
     """
 
-    budget: DP = pure_budget(
+    budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     depth: int = parameter(

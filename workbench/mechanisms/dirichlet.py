@@ -14,7 +14,7 @@ from workbench.estimates import Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
     Mechanism,
-    approximate_budget,
+    budget_field,
     private_bound,
     sensitivity,
 )
@@ -139,7 +139,7 @@ class DirichletSynthesis(Mechanism):
                total of any size.
     """
 
-    budget: DP = approximate_budget(pure=True)
+    budget: DP = budget_field(delta="any")
     records: int = parameter(
         low=1,
         high=2**28,
@@ -171,7 +171,6 @@ class DirichletSynthesis(Mechanism):
     title = "Dirichlet synthesis"
     series = "Dirichlet synthesis"
     converges = False  # the error of sampling `records` records stays, at any ε
-    spends_delta = True
     idealised = True
     relation = REPLACE
 

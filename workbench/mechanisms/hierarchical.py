@@ -25,12 +25,11 @@ from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
     as_bound,
-    gaussian_budget,
+    budget_field,
     gaussian_law,
     memory_field,
     noise_law_field,
     private_bound,
-    pure_budget,
     settle_noise,
     split_epsilon,
 )
@@ -72,7 +71,7 @@ class HierarchicalHistogram(Mechanism):
     Cost       time and memory O(domain size).
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
         2, check=_check_branching, doc="children per node k; by default the best for ranges"
     )
@@ -93,7 +92,6 @@ class HierarchicalHistogram(Mechanism):
     memory: int = memory_field()
     cite = "hay2010"
     title = "hierarchical histogram"
-    accepts_zcdp = True
     fixed_price = True
 
     def __post_init__(self) -> None:
@@ -228,7 +226,7 @@ class UnattributedHistogram(Mechanism):
     Cost       time and memory O(domain size), and sorting. With "prevalence" also O(largest).
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     estimator: str = parameter(
         "isotonic",
         choices=("isotonic", "sorted", "noisy", "prevalence"),
@@ -246,7 +244,6 @@ class UnattributedHistogram(Mechanism):
     )
     cite = "hay2010"
     title = "unattributed histogram"
-    accepts_zcdp = True
     fixed_price = True
     ranked = True  # its domain is that of ranks
 
@@ -440,7 +437,7 @@ class InfTDA(Mechanism):
                memory O(non-empty and released cells + values of an attribute).
     """
 
-    budget: ZCDP = gaussian_budget()
+    budget: ZCDP = budget_field(dp=False, zcdp=True)
     prefixes: int | tuple[int, ...] | None = parameter(
         None,
         check=_check_prefixes,
@@ -456,8 +453,6 @@ class InfTDA(Mechanism):
     )
     cite = "boninsegna2025"
     title = "InfTDA"
-    accepts_zcdp = True
-    accepts_dp = False
     fixed_price = True
     relation = REPLACE
 

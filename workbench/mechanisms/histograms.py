@@ -16,12 +16,11 @@ from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
     blocks_within,
-    gaussian_budget,
+    budget_field,
     law_within,
     memory_field,
     noise_law_field,
     private_bound,
-    pure_budget,
     settle_noise,
     transform_field,
 )
@@ -88,7 +87,7 @@ class LaplaceHistogram(Mechanism):
     Cost       time and memory O(domain size).
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     noise: str = noise_law_field()
     memory: int = memory_field()
     cite = "hay2010"
@@ -129,7 +128,7 @@ class GeometricHistogram(FullTable):
     Cost       time and memory O(domain size), however sparse the data are.
     """
 
-    budget: DP = pure_budget(refused="which GaussianHistogram spends")
+    budget: DP = budget_field(refused="which GaussianHistogram spends")
     memory: int = memory_field()
     transform: Dyadic | Haar | None = transform_field()
     cite = "ghosh2009"
@@ -159,14 +158,12 @@ class GaussianHistogram(FullTable):
     Cost       time and memory O(domain size), however sparse the data are.
     """
 
-    budget: ZCDP = gaussian_budget()
+    budget: ZCDP = budget_field(dp=False, zcdp=True)
     memory: int = memory_field()
     transform: Dyadic | Haar | None = transform_field()
     cite = "canonne2020"
     title = "Gaussian histogram"
     series = "Gaussian"
-    accepts_zcdp = True
-    accepts_dp = False
 
     def _noisy(self, values: Any, block: Any, rng: Any) -> Any:
         return noise.gaussian(values, l2_squared=block.l2_squared, rho=block.rho, rng=rng)
@@ -193,12 +190,11 @@ class Privelet(Mechanism):
     Cost       time and memory O(domain size).
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
     cite = "xiao2011"
     title = "Privelet"
-    accepts_zcdp = True
     fixed_price = True
 
     def __post_init__(self) -> None:

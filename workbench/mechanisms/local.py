@@ -10,7 +10,7 @@ from workbench import noise
 from workbench.data import SparseTable
 from workbench.estimates import BitReports, Reports
 from workbench.estimates.release import Release
-from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget
+from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound
 from workbench.privacy import DP, LOCAL
 from workbench.spaces import Domain
 from workbench.value import value
@@ -33,7 +33,7 @@ class RetentionReplacement(Mechanism):
     Cost       one random coin per record and attribute, and one sort.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     cite = "agrawal2005"
     title = "retention replacement"
     relation = LOCAL
@@ -80,7 +80,7 @@ class Flipping(Mechanism):
     Cost       one bit per record and code, about 7 random words for 64 bits, and one sort.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     cite = "mishra2006"
     title = "flipping"
     relation = LOCAL

@@ -19,9 +19,8 @@ from workbench.inference.markov_network import MeasuredMarginals
 from workbench.inference.model import Model, TreeModel
 from workbench.mechanisms.protocol import (
     Mechanism,
-    gaussian_budget,
+    budget_field,
     private_bound,
-    pure_budget,
     split_epsilon,
 )
 from workbench.mechanisms.queries import GaussianQueries, LaplaceQueries
@@ -70,7 +69,7 @@ class MaximumEntropySynthesis(Mechanism):
                minute.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     marginals: Recipe = parameter(
         check=_check_marginals, doc="marginals whose counts are bought"
     )
@@ -194,7 +193,7 @@ class AIM(Mechanism):
                all cells of all subsets of the workload's marginals.
     """
 
-    budget: ZCDP = gaussian_budget()
+    budget: ZCDP = budget_field(dp=False, zcdp=True)
     workload: Marginals | NamedMarginals = parameter(
         check=_check_sets, doc="marginals that answers are wanted for"
     )
@@ -217,8 +216,6 @@ class AIM(Mechanism):
     cite = "mckenna2022aim"
     title = "AIM"
     takes_wide = True
-    accepts_zcdp = True
-    accepts_dp = False
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:

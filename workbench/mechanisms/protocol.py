@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import Field, field
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
-from math import isfinite, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -254,100 +255,45 @@ def noise_blocks(
 # Mechanism fields
 
 
-def pure_budget(
-    *, zcdp: bool = False, refused: str = "its guarantee is not proven for it"
+def budget_field(
+    *,
+    dp: bool = True,
+    zcdp: bool = False,
+    delta: str = "none",
+    refused: str = "its guarantee is not proven for it",
 ) -> Any:
-    """Return the budget field of a mechanism that spends no δ.
+    """Return the budget field of a mechanism. The class knows from it which budgets it takes.
 
     Parameters
     ----------
-    zcdp : Whether the mechanism also takes a `ZCDP`, for which it draws noise priced in ρ.
+    dp : Whether the mechanism takes a `DP`, with a finite ε > 0.
+    zcdp : Whether it takes a `ZCDP`, for which it draws noise priced in ρ.
+    delta : "none" if it spends no δ, "some" if it needs 0 < δ < 1, and "any" if it works with and without.
     refused : Reason, shown in the error message, why the mechanism takes no `ZCDP`.
 
     Returns
     -------
     field
-        Field of a `value` class. It accepts only a `DP` with finite ε > 0 and δ = 0, and a `ZCDP` if `zcdp`
-        is set.
+        Field of a `value` class.
     """
 
     def wrong(x: Any) -> str | None:
-        if isinstance(x, ZCDP):
-            return _wrong_zcdp(x, zcdp, refused)
-        pure = "this mechanism is pure: it spends no delta, so ask for none"
-        return _no_finite_budget(x) or (pure if x.delta else None)
+        if isinstance(x, ZCDP) and not zcdp:
+            return f"this mechanism takes no ZCDP, {refused}: need a DP"
+        if not isinstance(x, (DP, ZCDP) if dp else ZCDP):
+            gaussian = "this mechanism draws Gaussian noise: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
+            return "need a DP" if dp else gaussian
+        if isinstance(x, DP) and not 0 < x.epsilon < inf:
+            return "need a finite epsilon > 0"
+        if x.delta and delta == "none":
+            return "this mechanism spends no delta: need delta = 0"
+        if x.delta == 1 or delta == "some" and not x.delta:
+            return "this mechanism can fail with probability delta: need 0 < delta < 1"
+        return None
 
-    return parameter(check=wrong, doc="privacy budget of the release")
-
-
-def approximate_budget(
-    *,
-    pure: bool = False,
-    zcdp: bool = False,
-    refused: str = "its guarantee is not proven for it",
-) -> Any:
-    """Return the budget field of a mechanism that spends δ.
-
-    Parameters
-    ----------
-    pure : Whether the mechanism also works without a δ.
-    zcdp, refused : The same as for `pure_budget`. The δ of a `ZCDP` is spent in the same way as that of a
-        `DP`.
-
-    Returns
-    -------
-    field
-        Field of a `value` class. It accepts only budgets with finite ε > 0 and 0 < δ < 1, or also δ = 0 if
-        `pure` is set.
-    """
-
-    def wrong(x: Any) -> str | None:
-        fails = "this mechanism can fail with probability delta: need 0 < delta < 1"
-        if isinstance(x, ZCDP):
-            missing = None if x.delta or pure else fails
-            return _wrong_zcdp(x, zcdp, refused, spends_delta=True) or missing
-        return _no_finite_budget(x) or (
-            fails if x.delta == 1 or not (x.delta or pure) else None
-        )
-
-    return parameter(check=wrong, doc="privacy budget of the release, with δ")
-
-
-def _wrong_zcdp(
-    x: ZCDP, accepted: bool, refused: str, spends_delta: bool = False
-) -> str | None:
-    if not accepted:
-        return f"this mechanism takes no ZCDP, {refused}: need a DP"
-    return (
-        "this mechanism spends no delta, so ask for none"
-        if x.delta and not spends_delta
-        else None
-    )
-
-
-def _no_finite_budget(x: Any) -> str | None:
-    if not isinstance(x, DP):
-        return "need a DP"
-    if not (isfinite(x.epsilon) and x.epsilon > 0):
-        return "need a finite epsilon > 0"
-    return None
-
-
-def gaussian_budget() -> Any:
-    """Return the budget field of a mechanism with Gaussian noise.
-
-    Returns
-    -------
-    field
-        Field of a `value` class. It accepts only a `ZCDP` with δ = 0.
-    """
-
-    def wrong(x: Any) -> str | None:
-        if isinstance(x, ZCDP):
-            return _wrong_zcdp(x, True, "")
-        return "this mechanism draws Gaussian noise: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
-
-    return parameter(check=wrong, doc="privacy budget of the release")
+    doc = "privacy budget of the release" + (", with δ" if delta != "none" else "")
+    taken = dict(accepts_dp=dp, accepts_zcdp=zcdp, spends_delta=delta != "none")
+    return field(metadata={**parameter(check=wrong, doc=doc).metadata, "taken": taken})
 
 
 class _Unstated(str):
@@ -450,8 +396,8 @@ class Mechanism(Protocol):
     estimate is public and has the declared domain. The error vanishes as ε grows, unless the class sets
     `converges = False` and explains why.
 
-    A class with `accepts_zcdp` also takes a `ZCDP` as its budget, and then draws Gaussian noise. Its budget
-    field must agree (`pure_budget(zcdp=True)`). Other classes may state the reason why they take none.
+    `accepts_dp`, `accepts_zcdp` and `spends_delta` follow from the budget field (see `budget_field`). A class
+    without such a field, for example one that runs another mechanism, states them itself.
 
     A class with `fixed_price` has the same receipts for all data with the same domain and bound. A session
     that spends ρ can then book the ρ of these receipts in advance, instead of the larger ρ that ε implies.
@@ -484,8 +430,12 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make calls of the mechanism raise an error for data of another class than `takes`."""
+        """Set which budgets the class takes, and refuse calls with data of another class than `takes`."""
         super().__init_subclass__(**kwargs)
+        declared = vars(cls).get("budget")
+        if isinstance(declared, Field):
+            for name, taken in declared.metadata.get("taken", {}).items():
+                setattr(cls, name, taken)
         if "__call__" in vars(cls):
             type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
 

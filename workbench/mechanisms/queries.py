@@ -14,11 +14,10 @@ from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
     Mechanism,
-    gaussian_budget,
+    budget_field,
     gaussian_law,
     noise_law_field,
     private_bound,
-    pure_budget,
 )
 from workbench.privacy import DP, ZCDP, Receipt
 from workbench.queries import (
@@ -71,7 +70,7 @@ class LaplaceQueries(Mechanism):
     Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 
-    budget: DP = pure_budget(refused="which GaussianQueries spends")
+    budget: DP = budget_field(refused="which GaussianQueries spends")
     workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     noise: str = noise_law_field()
     cite = "chen2012"
@@ -186,13 +185,11 @@ class GaussianQueries(Mechanism):
     Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 
-    budget: ZCDP = gaussian_budget()
+    budget: ZCDP = budget_field(dp=False, zcdp=True)
     workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     cite = "canonne2020"
     title = "Gaussian queries"
     takes_wide = True
-    accepts_zcdp = True
-    accepts_dp = False
 
     def query_sensitivity(self, domain: Domain) -> float:
         """Return the l2 sensitivity of all answers together, in units of the answers."""

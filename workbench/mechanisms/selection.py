@@ -14,7 +14,7 @@ from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
     amount,
-    approximate_budget,
+    budget_field,
     part_of,
     private_bound,
     split_epsilon,
@@ -42,7 +42,6 @@ class ValueSelection(Mechanism):
     """Base of mechanisms that select values, and release them with noisy counts."""
 
     takes: type = UnlistedValues  # type: ignore[misc]
-    spends_delta = True
     fixed_price = True
     converges = False  # a value that one unit could have alone stays out, at any ε
     counts: float
@@ -101,7 +100,7 @@ class GeometricSelection(ValueSelection):
     are public, a user changes their counts by at most m in total.
     """
 
-    budget: DP = approximate_budget(refused="its coins are proven for an epsilon")
+    budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
     counts: float = counts_field()
     cite = "desfontaines2022"
     title = "geometric selection"
@@ -143,11 +142,10 @@ class WeightedSelection(ValueSelection):
     same values. Given the released values, a user changes their counts by at most m in total.
     """
 
-    budget: DP | ZCDP = approximate_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
     counts: float = counts_field()
     cite = "gopi2020"
     title = "weighted selection"
-    accepts_zcdp = True
 
     def _select(
         self, data: UnlistedValues, price: float, rng: np.random.Generator | None

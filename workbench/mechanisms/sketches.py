@@ -13,9 +13,9 @@ from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
+    budget_field,
     gaussian_law,
     private_bound,
-    pure_budget,
 )
 from workbench.noise import hashes
 from workbench.noise.law import Law
@@ -45,7 +45,7 @@ class CountSketch(Mechanism):
                query costs the number of cells that it covers.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     width: int = parameter(
         low=1, high=2**28, integer=True, unit="buckets", doc="buckets per row"
     )
@@ -58,7 +58,6 @@ class CountSketch(Mechanism):
     cite = "cormode2012"
     title = "count sketch"
     series = "count sketch"
-    accepts_zcdp = True
     fixed_price = True
     converges = False  # what shares a bucket is never told apart, at any ε
 
@@ -133,7 +132,7 @@ class ALP(Mechanism):
                size. A query costs the number of cells that it covers times the number of levels.
     """
 
-    budget: DP = pure_budget(
+    budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     largest: int = parameter(

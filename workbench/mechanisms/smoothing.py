@@ -12,9 +12,9 @@ from workbench.estimates.linear_noise import FourierNoise, GroupNoise
 from workbench.estimates.release import Release
 from workbench.mechanisms import contributions
 from workbench.mechanisms.protocol import (
+    budget_field,
     memory_field,
     private_bound,
-    pure_budget,
     sensitivity,
     split_epsilon,
 )
@@ -99,7 +99,7 @@ class FPA(contributions.Contributions):
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     bound: int = contributions.bound_field()
     k: int | None = parameter(
         None,
@@ -123,7 +123,6 @@ class FPA(contributions.Contributions):
     cite = "rastogi2010"
     title = "Fourier perturbation"
     series = "DFT"
-    accepts_zcdp = True
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
@@ -307,7 +306,7 @@ class GS(contributions.Contributions):
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     bound: int = contributions.bound_field()
     width: int | None = parameter(
         None,

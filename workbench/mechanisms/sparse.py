@@ -13,9 +13,8 @@ from workbench.estimates import Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
     Mechanism,
-    approximate_budget,
+    budget_field,
     private_bound,
-    pure_budget,
     split_epsilon,
 )
 from workbench.privacy import DP
@@ -61,7 +60,9 @@ class ItemBlanket(Mechanism):
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size.
     """
 
-    budget: DP = pure_budget(refused="the random cells hide a cell by a ratio of probabilities")
+    budget: DP = budget_field(
+        refused="the random cells hide a cell by a ratio of probabilities"
+    )
     nonempty: int = nonempty_field()
     size: int = parameter(
         low=1,
@@ -138,14 +139,13 @@ class GaussianSparseHistogram(Mechanism):
     Cost       time and memory O(non-empty cells), for a domain of any size, and O(l0) to choose the noise.
     """
 
-    budget: DP = approximate_budget(
-        refused="its exact δ is about one ε (for a rho take StabilityHistogram)"
+    budget: DP = budget_field(
+        delta="some", refused="its exact δ is about one ε (for a rho take StabilityHistogram)"
     )
     cite = "wilkins2024"
     title = "Gaussian sparse histogram"
     series = "Gaussian sparse histogram"
     fixed_price = True
-    spends_delta = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
@@ -198,7 +198,7 @@ class MisraGries(Mechanism):
                domain of any size.
     """
 
-    budget: DP = approximate_budget(refused="one draw is shared by all counters")
+    budget: DP = budget_field(delta="some", refused="one draw is shared by all counters")
     size: int = parameter(
         low=1, high=2**24, integer=True, unit="counters", doc="number of counters of the sketch"
     )
@@ -210,7 +210,6 @@ class MisraGries(Mechanism):
     cite = "lebeda2023"
     title = "private Misra–Gries"
     fixed_price = True
-    spends_delta = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     @property
@@ -270,13 +269,12 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     Cost       time and memory O(non-empty cells), for a domain of any size.
     """
 
-    budget: DP = approximate_budget(refused="half of its delta pays for the noise")
+    budget: DP = budget_field(delta="some", refused="half of its delta pays for the noise")
     nonempty: int = nonempty_field()
     cite = "lebeda2025"
     title = "correlated Gaussian sparse histogram"
     series = "correlated Gaussian sparse histogram"
     fixed_price = True
-    spends_delta = True
     idealised = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 

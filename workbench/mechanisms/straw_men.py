@@ -9,7 +9,7 @@ from workbench.data import SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.histograms import GaussianHistogram, GeometricHistogram
-from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, series_name
+from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, series_name
 from workbench.mechanisms.summaries import HighPassFilter
 from workbench.noise.law import Law
 from workbench.privacy import DP, ZCDP
@@ -31,7 +31,7 @@ class UniformSampling(Mechanism):
     Cost       time and memory O(non-empty cells + size).
     """
 
-    budget: DP = pure_budget()
+    budget: DP = budget_field()
     size: int = parameter(
         low=1, high=2**28, integer=True, unit="cells", doc="number of cells to release"
     )

@@ -19,14 +19,13 @@ from workbench.inference import consistent
 from workbench.mechanisms.protocol import (
     Mechanism,
     amount,
-    approximate_budget,
     as_bound,
     blocks_within,
+    budget_field,
     consistent_field,
     inverse_scale,
     law_within,
     private_bound,
-    pure_budget,
     transform_field,
 )
 from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
@@ -78,7 +77,6 @@ class SparseSummary(Mechanism):
     """
 
     cite = "cormode2012"
-    accepts_zcdp = True
     fixed_price = True
     transform: Any
     sides: int
@@ -185,7 +183,7 @@ class HighPassFilter(SparseSummary):
                transform, n non-empty cells give O(n·log(m/n)) non-empty nodes.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     theta: float = parameter(
         None, 0, 2**50, unit="counts", doc="threshold θ; higher values keep fewer cells"
     )
@@ -293,7 +291,7 @@ class ThresholdSampling(SparseSummary):
                includes all cells that pass θ.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     tau: float = parameter(
         None,
         0,
@@ -410,7 +408,7 @@ class PrioritySampling(SparseSummary):
                cells that pass θ.
     """
 
-    budget: DP | ZCDP = pure_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(zcdp=True)
     size: int = parameter(
         low=1, high=2**28, integer=True, unit="cells", doc="number of cells to release"
     )
@@ -475,13 +473,11 @@ class StabilityHistogram(Mechanism):
     Cost       time and memory O(non-empty cells), for a domain of any size.
     """
 
-    budget: DP | ZCDP = approximate_budget(zcdp=True)
+    budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
     cite = "korolova2009"
     title = "stability histogram"
     series = "stability histogram"
     fixed_price = True
-    spends_delta = True
-    accepts_zcdp = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
