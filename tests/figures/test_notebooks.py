@@ -4,6 +4,7 @@ import ast
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -230,6 +231,24 @@ def test_no_row_moved(reproduced):
         if outcome not in (SAME, WITHIN, OTHER_DATA) and id not in partly
     }
     assert not moved
+
+
+@pytest.mark.slow
+def test_without_files_rows_are_those_of_synthetic_data(tmp_path):
+    """Strings, places and users, in a process that finds no files."""
+    figures = ("adaptive2009_fig10", "cormode2012_fig6b", "fan2015_fig8")
+    command = [Path(sys.executable).with_name("workbench"), "reproduce", "--results", tmp_path]
+    subprocess.run(
+        [*command, *figures, "-p", "seeds=1"],
+        cwd=ROOT,
+        env=os.environ | {"WORKBENCH_DATA": str(tmp_path / "none")},
+        check=True,
+        capture_output=True,
+        timeout=600,
+    )
+    folders = {each: find_figure(each).at("quick", seeds="1").name("quick") for each in figures}
+    outcomes = compare(tmp_path, folders)
+    assert [outcomes[figure] for figure in figures] == [SAME] * len(figures)
 
 
 def contradictions(quick: SavedFigure) -> list[str]:

@@ -4,7 +4,8 @@ On the machine that recorded them rows are compared bit for bit; on another one,
 decide (chen2012, the answer bank), to 10⁻⁹, or to 10⁻⁸ where both hold. On another processor chains of
 draws part ways where the last bit of a weight does, so that what maximum entropy makes of them is compared
 loosely there (`OF_CHAINS` and `APART`). Times are left out, and so are those columns of `ADDED` that the
-record lacks: they came later. A figure that ran on other data than the recorded one is not compared.
+record lacks: they came later. A figure on real files has two records, one of them for runs without the files. A
+figure that ran on other data is not compared.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import platform
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -123,27 +125,32 @@ def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) ->
     """
     if not (recorded_folder() / "recorded.json").exists():
         return {}
-    record = json.loads((recorded_folder() / "recorded.json").read_text())
+    about = json.loads((recorded_folder() / "recorded.json").read_text())
     return {
-        figure: _compared(
-            figure,
-            results / "quick" / folders.get(figure, figure),
-            about["machine"] == machine(),
-        )
-        for figure, about in record["figures"].items()
+        figure: _compared(figure, results / "quick" / folders.get(figure, figure), about)
+        for figure in about["figures"]
     }
 
 
-def _compared(figure: str, folder: Path, same_machine: bool) -> str:
+def _compared(figure: str, folder: Path, about: Mapping[str, Any]) -> str:
     if not (folder / "rows.csv").exists():
         return NOT_RUN
-    recorded, rows = read(recorded_folder() / f"{figure}.csv.xz"), read(folder / "rows.csv")
-    if folder.name != figure:
+    rows = read(folder / "rows.csv")
+    thin = folder.name != figure
+    if thin:
         rows = rows.drop(columns="off_profile")
-        if "trial" in rows:
+    for kind, place in (("figures", "."), ("synthetic", "synthetic")):
+        if figure not in about[kind]:
+            continue
+        recorded = read(recorded_folder() / place / f"{figure}.csv.xz")
+        if thin and "trial" in rows:
             recorded = recorded[recorded.trial.isin(rows.trial)].reset_index(drop=True)
-    if _datasets(rows) != _datasets(recorded):
-        return OTHER_DATA
+        if _datasets(rows) == _datasets(recorded):
+            return _moved(figure, recorded, rows, about[kind][figure]["machine"] == machine())
+    return OTHER_DATA
+
+
+def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine: bool) -> str:
     tolerance = _tolerance(figure, recorded, same_machine)
     exactly = np.where(np.equal(tolerance, OF_CHAINS), OF_EIGENVECTORS, tolerance)
     moved = difference(recorded, rows, exactly)
