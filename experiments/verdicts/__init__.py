@@ -89,7 +89,7 @@ def with_table(text: str) -> str:
 def summary_table() -> str:
     """One line per paper: a finding that reproduces, how many do, and how many statements hold."""
     lines = [
-        "| paper | one of its findings | that reproduce | statements that hold |",
+        "| paper | one of its findings | findings that reproduce | statements that hold |",
         "|---|---|---|---|",
     ]
     total = dict.fromkeys(claims.DECIDED, 0)
