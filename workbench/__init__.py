@@ -1,8 +1,8 @@
 """A workbench for publishing data under differential privacy.
 
-A dataset loads private data; a mechanism turns it into a release; a release answers a workload;
-metrics compare its answers with the truth; a sweep collects the rows; a plot draws them; a claim
-judges them. Names are loaded on first use.
+A dataset loads private data. A mechanism turns it into a release. A release answers a workload. Metrics
+compare the answers with the truth. A sweep collects the rows, a plot draws them, and a claim judges
+them. Names are loaded on first use.
 """
 
 from importlib import import_module

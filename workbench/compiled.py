@@ -1,8 +1,9 @@
 """Code that is loaded, compiled or run in threads on first use, plug-ins, and the project folder.
 
-A name of ours is ours. Any other is looked for in the modules that `--with` names, then among the entry
-points `workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages, which
-are not read before. A release file never names code to load, and nothing here is asked when one is read.
+A name of the workbench's own mechanisms, datasets and figures always means ours. Any other name is
+searched first in the modules that `--with` names, and then among the entry points
+`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. Release
+files never name code to load.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
 
 
 def prange(*bounds: int) -> range:
-    """Replacement for `numba.prange` until a function that uses it is compiled."""
+    """Stand-in for `numba.prange`, which replaces it when a function that uses it is compiled."""
     return range(*bounds)
 
 
@@ -61,7 +62,9 @@ class Compiled:
         return self.dispatcher()(*args)
 
     def dispatcher(self) -> Callable[..., Any]:
-        """Numba's function. Functions that it may call are replaced by numba's too, as numba requires."""
+        """Compiled function of numba. Functions that it calls are replaced by compiled ones too, as
+        numba requires.
+        """
         with _LOCK:
             if self._dispatcher is None:
                 import numba
@@ -80,11 +83,11 @@ class Compiled:
 
 
 def _compile_in_one_process(dispatcher: Any) -> None:
-    """Let one process at a time compile a function, so that others wait and load what it stored.
+    """Let one process at a time compile a function. Others wait, and then load the stored result.
 
-    Numba's store takes no lock itself: two processes that write to it at once may lose an entry, or
-    swap two. A thread takes numba's own lock first, as a thread that compiles a caller of this
-    function holds that one already.
+    Numba's cache has no lock, so two processes that write to it at once may lose or swap entries. A
+    thread takes numba's own lock first, because a thread that compiles a caller of this function
+    already holds it.
     """
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -146,8 +149,8 @@ else:
 def load_nbformat() -> Any:
     """Return the library of notebooks, before papermill or nbconvert imports it.
 
-    It loads jsonschema, which would take two seconds to compile how links are written; where that
-    grammar is not to be had jsonschema does without, and nothing asks it about links.
+    Notebooks need jsonschema, which would take two seconds to compile a grammar of links. The function
+    hides that grammar. jsonschema then works without it, and notebooks have no links to check.
     """
     grammar = "rfc3987_syntax"
     if "jsonschema" not in sys.modules and grammar not in sys.modules:
@@ -173,23 +176,23 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Return the number of threads: the given one, or that of `limited_threads`, WORKBENCH_THREADS or the
-    cores.
+    """Return the number of threads: the given number, or else that of `limited_threads`, of
+    WORKBENCH_THREADS, or of the cores.
 
     Parameters
     ----------
     threads : int, optional
-        What a caller asks for.
+        Number that the caller asks for.
 
     Returns
     -------
     int
-        At least 1; where nothing says how many, the cores that this process may use.
+        At least 1. By default, the number of cores that this process may use.
 
     Raises
     ------
     ValueError
-        A number below 1, or a variable that is none.
+        If the number is below 1, or the environment variable is not a number.
 
     Examples
     --------
@@ -243,7 +246,7 @@ def on_threads(
 
 
 def slices(size: int, parts: int) -> list[slice]:
-    """Return consecutive runs of places, of nearly equal length.
+    """Return slices that divide `size` places into `parts` runs of nearly equal length.
 
     >>> slices(5, 2)
     [slice(0, 2, None), slice(2, 5, None)]
@@ -252,13 +255,13 @@ def slices(size: int, parts: int) -> list[slice]:
 
 
 def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
-    """Call a function for all places or, on several threads, for a part of them each.
+    """Call a function for all places at once, or for one part of the places on each thread.
 
     Parameters
     ----------
-    function : of a slice of places.
-    size : how many places there are.
-    least : fewer places are one's; by default `PLACES_FOR_THREADS`.
+    function : Function of a slice of places.
+    size : Number of places.
+    least : Smallest number of places for which several threads are used. Default `PLACES_FOR_THREADS`.
     """
     least = PLACES_FOR_THREADS if least is None else least
     threads = thread_count() if size >= least else 1
@@ -289,7 +292,7 @@ def find(kind: str, name: str) -> Any:
     kind : str
         One of `KINDS`.
     name : str
-        Of a class, of a figure's id, of an entry point, or `module:Name`.
+        Name of a class, of a figure or of an entry point, or `module:Name`.
 
     Raises
     ------
@@ -323,10 +326,10 @@ def _find(kind: str, name: str) -> Any:
 
 
 def other_datasets() -> list[tuple[str, str]]:
-    """Return names of datasets from other packages, and their modules.
+    """Return the names of datasets from other packages, and their modules.
 
-    Of the modules that `--with` names the classes that say whether their truth is public; of installed
-    packages the entry points, which are not loaded.
+    In modules that `--with` names, these are the classes that state whether their truth is public. In
+    installed packages they are the entry points, which are not loaded.
     """
     stated = [
         (x.__name__, module.__name__)
@@ -340,7 +343,9 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Make modules of the current folder importable, as a console script does not, and return the folder."""
+    """Make modules of the current folder importable, which a console script does not do, and return the
+    folder.
+    """
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -368,9 +373,9 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """Return the current folder, or the nearest one above it, that holds notebooks and specs.
+    """Return the nearest folder that contains notebooks and figures: the current one or one above it.
 
-    Where there is none: the checkout that this package stands in, or else the current folder.
+    If there is none, return the checkout that contains this package, or else the current folder.
     """
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[1]
@@ -381,6 +386,8 @@ def project_folder() -> Path:
 
 
 def template_folder() -> Path:
-    """Return the folder that a new project is copied from: part of the installed package, or the checkout."""
+    """Return the folder from which a new project is copied. It is part of the installed package, or is
+    the checkout.
+    """
     installed = Path(__file__).resolve().parent / "_project"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[1]

@@ -1,6 +1,7 @@
 """Random bits from the operating system, a key or a seed. All randomness comes from here.
 
-`Source` in `workbench.noise` draws from them, and `data` cuts users by a key of them.
+`Source` in `workbench.noise` draws noise from these bits, and `data` uses a key of them to truncate
+users.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 def word_source(rng: np.random.Generator | bytes | None) -> Words:
     """Return a source of uniform 64-bit words. Results may be published if and only if `rng` is None.
 
-    The system's source is the `Keystream` of a key drawn afresh by the operating system at every call,
-    so that forked or copied processes never share noise.
+    If `rng` is None, the source is the `Keystream` of a new key from the operating system. Every call
+    gets a new key, so forked or copied processes never share noise.
     """
     if isinstance(rng, Aligned):
         return rng.measurement()
@@ -42,15 +43,15 @@ def system_key() -> bytes:
 
 
 class Keystream:
-    """Words that follow from a secret key only, so the same key gives the same words.
+    """Words that depend only on a secret key, so the same key gives the same words.
 
-    They are the AES-256-CTR keystream from block `number`·2^64 on, so that streams of one key with
-    different numbers never meet.
+    They are the AES-256-CTR keystream from block `number`·2^64 on. Streams of one key with different
+    numbers never overlap.
 
     Parameters
     ----------
-    key : 32 bytes, of the operating system.
-    number : which of the key's streams, at least 0.
+    key : 32 bytes from the operating system.
+    number : Number of the key's stream, at least 0.
     """
 
     chunk = 2**19  # words at a time: threads wait for each other between calls
@@ -70,9 +71,9 @@ class Keystream:
 class Aligned(np.random.Generator):
     """Seeded generator that keeps the noise of each cell fixed while parameters change.
 
-    Every measurement, and every run of cells in it, draws from its own stream, so the number of words that
-    another one needs changes nothing. Distributions are the same, and releases are marked as simulated, as
-    with any seed. The generator cannot be copied or split, because a copy would draw the same noise again.
+    Every measurement, and every range of cells in it, draws from its own stream, however many words the
+    others draw. Distributions are the same, and releases are marked as simulated, as with any seed. The
+    generator cannot be copied or split, because a copy would draw the same noise again.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ class Aligned(np.random.Generator):
     Raises
     ------
     ValueError
-        If the seed is something else.
+        If the seed has another type.
     """
 
     def __init__(self, seed: int | Sequence[int]):
@@ -103,12 +104,12 @@ class Aligned(np.random.Generator):
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Raise an error, because code that draws in parts draws from `measurement`."""
+        """Raise an error. Code that draws in parts must use `measurement`."""
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
 def _stream(place: tuple[Any, ...]) -> np.random.Generator:
-    """Return a separate generator for every place, different from those of plain seeds."""
+    """Return a generator for a place. It differs from those of other places and of plain seeds."""
     digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest))
 
@@ -129,7 +130,7 @@ class Stream:
         return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
-        """Return the words of the next place below this one. No two places are the same."""
+        """Return the words of the next place below this one. Each call returns another place."""
         return Stream((*self._place, next(self._substreams)))
 
 
@@ -139,8 +140,8 @@ def substream(words: Words) -> Words:
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """Return `rng`, or a generator seeded by a key or the system, for draws in floats, which are never
-    published.
+    """Return `rng`, or a generator that is seeded by a key or by the system. Use it for floating-point
+    draws, which are never published.
     """
     if rng is None or isinstance(rng, bytes):
         return np.random.default_rng(int.from_bytes(rng or system_key()))

@@ -33,11 +33,11 @@ def parameter(
 ) -> Any:
     """Declare one field of a value, with words for validation, widgets, command line and docs.
 
-    `low` and `high` are inclusive unless `strict` (then `low` itself is refused); `choices` lists
-    the only values allowed, or with `check` those that need none; `check` returns what is wrong with
-    a value, or None. With `many` the value is a tuple of different such values, at least one. A field
-    whose default is None may be None: it is then chosen by the value itself. `kind` is for the
-    parameters of figures (`figures.KINDS`).
+    `low` and `high` are allowed, but with `strict` `low` itself is refused. `choices` lists the allowed
+    values. With `check` as well, they are allowed in addition to the values for which `check` returns
+    None. For any other value, `check` returns a description of the fault. With `many` the value is a
+    tuple of one or more such values, all different. If the default is None, None is allowed and the
+    object chooses the value itself. `kind` is for the parameters of figures (`figures.KINDS`).
     """
     limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
     rules = limits | dict(choices=choices, check=check, many=many)
@@ -45,7 +45,7 @@ def parameter(
 
 
 def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
-    """Return a check for `parameter`: a tuple of at least one of `names`, each at most once."""
+    """Return a check for `parameter` that accepts a tuple of one or more of `names`, without repetition."""
 
     def wrong(chosen: Any) -> str | None:
         good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
@@ -94,7 +94,9 @@ def value(cls: type) -> type:
 
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
-    """Return the error for a refused field of `owner`, `given` other fields or data."""
+    """Return the error for a refused field of `owner`. `given` describes other fields or data that
+    matter.
+    """
     text = (
         f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"
     )
@@ -124,17 +126,17 @@ def plain(text: Any) -> str:
 
 
 def _harmless(character: str) -> bool:
-    """Return whether a terminal only shows a character. Spaces of other kinds are harmless, too."""
+    """Return whether a terminal just displays a character. Unusual spaces are harmless too."""
     return character.isprintable() or category(character) == "Zs"
 
 
 def read_only(array: Any) -> Any:
-    """Return the array if nobody can change it through this name, or else a copy that nobody can change."""
+    """Return the array itself if it is read-only, and otherwise a read-only copy."""
     return sealed(array.copy()) if array.flags.writeable else array
 
 
 def sealed(array: Any) -> Any:
-    """Make an array unchangeable and return it, for arrays that nobody else holds."""
+    """Make an array read-only and return it. Use this for arrays that no other code holds."""
     array.flags.writeable = False
     return array
 
@@ -225,7 +227,8 @@ _LISTED = 6
 
 
 def number(x: float, digits: int = 6) -> str:
-    """Return a number with at most so many digits, with commas for thousands and without rounding noise.
+    """Return the text of a number with at most `digits` digits, commas for thousands, and no rounding
+    noise.
 
     >>> number(0.9999999999999999), number(1_000_000), number(0.30000000000000004)
     ('1', '1,000,000', '0.3')
@@ -244,7 +247,8 @@ def number(x: float, digits: int = 6) -> str:
 
 
 def stated(x: float) -> str:
-    """Return a number without rounding noise and with all other digits, because a promise is never rounded.
+    """Return the text of a number with all its digits except rounding noise, because a promise is never
+    rounded.
 
     >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
     ('1', '0.3', '0.123456789012', '2')
@@ -255,8 +259,8 @@ def stated(x: float) -> str:
 
 
 def stated_at_most(x: float, digits: int = 4) -> str:
-    """Return the smallest number with so many digits that is not smaller, a weaker promise that is easier
-    to read.
+    """Return the text of `x` rounded up to `digits` digits. It is a slightly weaker promise that is
+    easier to read.
 
     >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
     ('2.142', '0.3', '12350')
@@ -266,7 +270,7 @@ def stated_at_most(x: float, digits: int = 4) -> str:
 
 
 def format_number(x: float) -> str:
-    """Return a number with three digits, as sentences have them.
+    """Return the text of a number with three digits, for use in a sentence.
 
     >>> format_number(0.01234), format_number(-20749.8), format_number(999.9), format_number(5.38e-52)
     ('0.0123', '−20,700', '1,000', '5.38·10⁻⁵²')
@@ -300,7 +304,7 @@ def power_of_ten(x: float, digits: int = 3) -> str:
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """Return a number of things in words, with three digits if it is not an integer.
+    """Return a number and its noun. If the number is not an integer, it gets three digits.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')
@@ -319,7 +323,8 @@ def cell(x: Any) -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence with the names nearest to an unknown one, or else the first few.
+    """Return the end of a sentence about an unknown name: the nearest names, or else the first few
+    names.
 
     >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
     ('the nearest is Bern', 'there are Bern, Genf')
@@ -335,7 +340,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence with the names nearest to an unknown one, or else all of them."""
+    """Return the end of a sentence about an unknown name: the nearest names, or else all names."""
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
@@ -360,14 +365,16 @@ else:
 def outer_rows(
     left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
 ) -> Num[np.ndarray, "rows mn"]:
-    """Return the outer product of each row with the same row of another array, as a row."""
+    """Return, for each row, the flattened outer product of this row of both arrays."""
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as floats with so many dimensions, or raise a ValueError."""
+    """Return the values as an array of floats. Raise a ValueError if the number of dimensions is
+    different.
+    """
     import numpy as np
 
     try:

@@ -28,7 +28,7 @@ from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, val
 
 
 class StructureBudgets(NamedTuple):
-    """ε for the whole structure, and ε for the counts of the leaves."""
+    """Two budgets: ε for the whole structure, and ε for the counts of the leaves."""
 
     structure: float
     leaves: float
@@ -342,7 +342,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
 
 class _Scale(NamedTuple):
-    """λ in records, and δ, by which scores fall per level."""
+    """Scale λ of the noise in records, and δ, by which scores fall per level."""
 
     scale: float
     decrement: int
@@ -538,7 +538,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     def _structure(
         self, records: Records, l1: float, rng: np.random.Generator | None
     ) -> tuple[list[LevelKeys], Receipt]:
-        """Return where nodes stop, and the receipt for that."""
+        """Return the nodes that are not split, and the receipt for the structure."""
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
@@ -551,7 +551,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return stopped, self._price(comparisons)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
-        """Return the cost of the structure: 2ε_s whatever its depth, or nothing that could be promised."""
+        """Return the cost of the structure: 2ε_s at any depth, or ∞ if no guarantee is known."""
         if self.withdrawn:
             return noise.withdrawn("structure", replaces=comparisons)
         price = DP(self.budgets().structure)
@@ -619,7 +619,7 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """Return the exact loss of the structure, and the least discount that would keep it within 2ε."""
+    """Return the exact loss of the structure, and the smallest discount that keeps the loss within 2ε."""
     epsilon = mechanism.budgets()[0] / 2
     enough = certified_discount(epsilon, mechanism.threshold, "geometric")
     return mechanism.worst_case_loss(), enough

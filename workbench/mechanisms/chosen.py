@@ -85,9 +85,9 @@ class ChosenContributions(Mechanism):
     Assumes    nothing about the users. The candidates are stated without looking at the data.
     Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own,
                after the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    We score candidates by an estimate of their error on the data. Fan & Jin compute the error
-               from a model. Cost one pass over the numbers of records per user, and the cost of the
-               mechanism.
+    Differs    We score candidates by an estimate of their error on the data. Fan & Jin compute the
+               error from a model. Cost one pass over the numbers of records per user, and the cost of
+               the mechanism.
 
     The score of l estimates the total error of the item counts, Σ|c̃ᵢ − cᵢ|. In expectation it bounds this
     error from above, except for a part that is the same for all candidates. Let user u have n_u records, L

@@ -73,7 +73,7 @@ def bound_field() -> Any:
         2**53,
         integer=True,
         unit="records",
-        doc="M, largest number of records per user; public and enforced",
+        doc="largest number M of records per user (public, and enforced by dropping records)",
     )
 
 
@@ -136,7 +136,7 @@ def total_field() -> Any:
         0,
         strict=True,
         unit="records",
-        doc="number of records to which all counts are scaled; public or paid for",
+        doc="number of records to which all counts are scaled (public or paid for)",
     )
 
 
@@ -209,7 +209,7 @@ class Contributions(Mechanism):
     def _parts(
         self, data: Interactions, total: float
     ) -> Iterator[tuple[Domain, np.ndarray, float]]:
-        """Return items, then edges: their domain, their counts, and their ε (or ρ)."""
+        """Return two parts, items and edges, each with its domain, its counts and its ε (or ρ)."""
         domain = data.domain
         domains = (domain.project(domain.attributes[:1]), domain)
         counts = (data.item_counts(), data.edge_counts().ravel())
@@ -261,7 +261,7 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """Return the l that the mechanism uses for the given number of items."""
+        """Return the number l of records per user that the mechanism uses for the given number of items."""
         if not isinstance(self.l, str):
             return self.l
         share, _ = item_edge_budgets(self._counts_amount(), self.split)
@@ -389,7 +389,7 @@ class HPA(SampledContributions):
         1,
         integer=True,
         unit="records",
-        doc="records per user that measure popularity; public",
+        doc="public number d of records per user from which popularity is estimated",
     )
     popularity_share: float = parameter(
         0.1, 0, 1, strict=True, doc="share of the budget for popularity"

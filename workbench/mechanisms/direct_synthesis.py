@@ -210,8 +210,8 @@ _MAX_CHILDREN = 2**33  # and in all, at a level
 
 
 class _Budgets(NamedTuple):
-    """ε of the total, if it is bought, of the choices on each level, if any, and of the counts on each
-    level.
+    """Three budgets: ε of the total (if it is measured), of the choices on each level (if any), and of
+    the counts on each level.
     """
 
     total: float | None
@@ -220,7 +220,7 @@ class _Budgets(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """Nodes of a level: the places of their records, and their numbers of synthetic records."""
+    """Nodes of a level, with the places of their true records and their numbers of synthetic records."""
 
     keys: UInt64[np.ndarray, "words n"]
     start: Int[np.ndarray, " n"]
@@ -278,7 +278,7 @@ class DirectSynthesis(Mechanism):
         2**28,
         integer=True,
         unit="records",
-        doc="number of synthetic records; bought by default",
+        doc="public number of synthetic records (by default a noisy number, paid from ε)",
     )
     split: str = parameter(
         None, choices=(None, "exponential"), doc="rule that chooses the next node to refine"
@@ -440,7 +440,7 @@ class DirectSynthesis(Mechanism):
 
 
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
-    """Yield runs of nodes whose children are few enough to hold at once, at least one run."""
+    """Yield runs of nodes whose children fit in memory together. There is at least one run."""
     whole = np.cumsum(children) // _PORTION
     cuts = np.flatnonzero(np.diff(whole)) + 1
     return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(children)], strict=True)]
@@ -455,7 +455,7 @@ def _allot_children(
     add_noise: Callable[..., Any],
     rng: np.random.Generator | None,
 ) -> _Nodes:
-    """Return the children of some nodes that get any records."""
+    """Return those children of the nodes that get at least one record."""
     below = records.occupied_children(level, nodes.keys, nodes.start, nodes.stop, ends)
     parent, digit, start, stop = below
     first = np.cumsum(children) - children

@@ -83,7 +83,7 @@ def log_mass(
         difference: Float[np.ndarray, "..."],
         expected: Float[np.ndarray, "..."],
     ) -> Float[np.ndarray, "..."]:
-        """observed·ln(observed/expected) − difference, where observed = expected + difference."""
+        """Return observed·ln(observed/expected) − difference, where observed = expected + difference."""
         far = xlogy(observed, observed / expected)
         near = xlog1py(observed, difference / expected)
         return np.where(difference < -expected / 2, far, near) - difference
@@ -101,7 +101,9 @@ def log_mass(
 def _stirling_rest(
     x: Float[np.ndarray, "..."] | float, factorial: int = 0
 ) -> Float[np.ndarray, " n"]:
-    """s(x) = ln Γ(x) − x·ln x + x, of ln x! instead with `factorial`; relative error below 1e-13."""
+    """Return s(x) = ln Γ(x) − x·ln x + x, or the same with ln x! in place of ln Γ(x) if `factorial` is
+    set. The relative error is below 1e-13.
+    """
     from scipy.special import gammaln
 
     x = np.asarray(x, float)
@@ -160,7 +162,7 @@ class DirichletSynthesis(Mechanism):
         2**64,
         strict=True,
         unit="records",
-        doc="prior weight α of a cell; chosen by default",
+        doc="prior weight α of a cell (by default the smallest that the guarantee allows)",
     )
     notion: str = parameter(
         "probabilistic",
@@ -271,8 +273,8 @@ def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
 
 
 class _FailureBounds(NamedTuple):
-    """Bounds by `notion`: on the tail of any cell, over all cells together, and of the cell that a record
-    leaves.
+    """Bounds on three probabilities: of the tail of any cell, of all cells together, and of the cell
+    that a record leaves.
     """
 
     probabilistic: float

@@ -1,4 +1,6 @@
-"""Histograms that are made consistent after adding noise, and InfTDA, which goes top down along prefixes."""
+"""Histograms that are made consistent after adding noise, and InfTDA, which adds noise from large
+regions to small ones.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -73,7 +75,7 @@ class HierarchicalHistogram(Mechanism):
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc="children per node k; by default the best for ranges"
+        2, check=_check_branching, doc="children per node k (by default the best for ranges)"
     )
     consistent: bool = parameter(
         True,
@@ -336,7 +338,7 @@ class Level(NamedTuple):
 
 
 def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
-    """Yield consecutive nodes whose children get their noise together."""
+    """Yield runs of consecutive nodes whose children get their noise together."""
     portion = np.cumsum(sizes) // _AT_ONCE
     starts = np.flatnonzero(np.diff(portion, prepend=-1))
     for a, b in pairwise([*starts.tolist(), len(sizes)]):
@@ -346,10 +348,11 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
-    """Return the levels of a tree of prefixes, and the values of each attribute in the order of the tree.
+    """Return the levels of a tree of prefixes, and the values of each attribute in the order of the
+    tree.
 
-    Each length gives one level per attribute, and the last levels split into values. Levels that split
-    nothing are left out.
+    Each prefix length gives one level per attribute. The last levels split groups into single values.
+    Levels that split no group are left out.
     """
     longest = lengths[-1] if lengths else 0
     texts, orders = [], []
@@ -386,9 +389,11 @@ def chebyshev_counts(
     sizes: Int[np.ndarray, " parents"],
     counts: Int[np.ndarray, " parents"],
 ) -> Int[np.ndarray, " children"]:
-    """Return integers >= 0 that add up to their parent's count, with the least largest change of each family.
+    """Return integers >= 0 that add up to their parent's count. In each family, the largest change is
+    as small as possible.
 
-    Up to t, the least largest change, the smallest noisy counts are lowered first, and of equal ones the last.
+    Let t be this largest change. Counts are lowered by at most t each, beginning with the smallest
+    noisy count and, among equal counts, with the last.
     """
     starts = np.cumsum(sizes) - sizes
     parent = np.repeat(np.arange(len(sizes)), sizes)
@@ -397,7 +402,7 @@ def chebyshev_counts(
     x = np.clip(noisy, -limit, limit)[order]
 
     def before(values: Int[np.ndarray, " children"]) -> Int[np.ndarray, " children"]:
-        """Return the sum of the values of larger siblings."""
+        """Return, for each sibling, the sum of the values of its larger siblings."""
         sums = np.cumsum(values) - values
         return sums - sums[starts][parent]
 
@@ -419,20 +424,22 @@ def chebyshev_counts(
 class InfTDA(Mechanism):
     """Release trips between places, regions first.
 
-    Each node of a public tree gets its children's noisy counts, which are changed as little as possible into
-    counts >= 0 that add up to its own. The tree has a level per attribute for the regions, another for the
-    places in them, and so on. Nothing below a count of 0 is looked at.
+    The mechanism goes down a public tree. It has one level per attribute for regions, then one per
+    attribute for the places in them, and so on. At each node, the mechanism adds noise to the counts of
+    the children. Then it changes these noisy counts as little as possible to integers >= 0 that add up
+    to the count of the node. It does not look at the children of a node with count 0.
 
-    Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. Two units move the
-               nodes of a level by at most √2 times what the bound allows one of them in the l2 norm, which is
-               √2·m where a unit has m trips of any kind. The total is a level of its own, which moves by at
-               most m. A stated `total` is released exactly, which needs one trip a unit, so that replacing
-               one does not change it. Rounding is post-processing.
-    Assumes    the table's bound. A unit only adds to counts. Labels, and a stated `total`, are public.
+    Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. In the l2
+               norm, a replacement changes the nodes of a level by at most √2 times the change that the
+               bound allows one unit, for example by √2·m if a unit has m trips of any kind. The total
+               is a level of its own, which changes by at most m. A stated `total` is released exactly.
+               Then each unit must have one trip, so that replacing a unit does not change the total.
+               Rounding is post-processing.
+    Assumes    the table's bound. A unit never lowers a count. Labels, and a stated `total`, are public.
     Source     Boninsegna & Silvestri, 2025, InfTDA.
     Differs    The sensitivity is ours. The published one is too small (see docs/errata.md). A unit with
-               distinct trips moves the last level by √(2m) only, which then gets less noise. Among equally
-               good roundings, the smallest noisy counts are lowered first. (ε, δ) follow from ρ exactly.
+             distinct trips changes the last level by only √(2m), so this level gets less noise. Among
+             equally good roundings, the smallest noisy counts are lowered first.
     Cost       time O(non-empty cells · levels + children of non-zero nodes), for a domain of any size, and
                memory O(non-empty and released cells + values of an attribute).
     """
@@ -441,7 +448,7 @@ class InfTDA(Mechanism):
     prefixes: int | tuple[int, ...] | None = parameter(
         None,
         check=_check_prefixes,
-        doc="characters with which labels of one region begin, from large to small regions; none by default",
+        doc="numbers of first characters that labels of one region share, from large to small regions",
     )
     total: int | None = parameter(
         None,
@@ -449,7 +456,7 @@ class InfTDA(Mechanism):
         2**53,
         integer=True,
         unit="trips",
-        doc="public number of trips in the table; by default it gets noise",
+        doc="public number of trips in the table (by default a noisy number is used)",
     )
     cite = "boninsegna2025"
     title = "InfTDA"
@@ -508,7 +515,9 @@ class InfTDA(Mechanism):
         return Release(summary, tuple(ledger), self, bound)
 
     def _refuse_total(self, table: SparseTable, bound: Bound, levels: list[Level]) -> None:
-        """Raise a ValueError where replacing a unit could change the stated total, or it is all there is."""
+        """Raise a ValueError if replacing a unit could change the stated total, or if the release would
+        hold only the total.
+        """
         if self.total is None:
             return
         if bound.l1 != 1:

@@ -38,7 +38,7 @@ class Broken(AssertionError):
 
 
 def demand(holds: Any, says: str) -> None:
-    """Raise Broken unless the condition holds."""
+    """Raise `Broken` with the message `says` unless the condition holds."""
     if not holds:
         raise Broken(says)
 
@@ -130,7 +130,7 @@ class Subject:
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """Return the example, for as many records as the table has, where it states that number as public."""
+        """Return the example. If it states a public number of records, the number is that of the table."""
         return stated_total(self.cls.example(self.budget(epsilon)), table)
 
     def release(
@@ -153,7 +153,7 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism with the table's own total if it states one, and unchanged if not."""
+    """Return the mechanism. If it states a total, the total is replaced by that of the table."""
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
     return replace(mechanism, total=table.total)
@@ -483,7 +483,9 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
 
 
 def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
-    """Return everything that a release of the next run shows or, as text, why there is none."""
+    """Return everything that a release of the next run shows. If there is no release, return the reason
+    as text.
+    """
     replay.again()
     try:
         release = mechanism(data, replay)

@@ -32,7 +32,7 @@ def parse_number(name: str, text: str) -> int | float:
 
 
 def with_point(text: str) -> str:
-    """Return a hint if a number was typed with a decimal comma.
+    """Return a hint with a decimal point if a number was typed with a decimal comma, and otherwise "".
 
     >>> with_point("0,5"), with_point("x")
     (', with a point: 0.5', '')
@@ -249,7 +249,9 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options that ask `workbench release` for a mechanism of a table or of values, or none."""
+    """Return the options of `workbench release` for a mechanism that takes a table or unlisted values,
+    and otherwise "".
+    """
     from workbench.data import SparseTable, UnlistedValues
 
     is_read = mechanism.takes in (SparseTable, UnlistedValues)  # from a domain file alone

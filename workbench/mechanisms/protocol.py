@@ -110,7 +110,7 @@ def inverse_scale(budget: DP | ZCDP) -> float:
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """Return a budget of the same kind with the given ε or ρ, and without δ.
+    """Return a budget of the same class, with the given ε or ρ and without δ.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Convert a number to the widest bound that it allows. A `Bound` is returned unchanged.
+    """Return the widest `Bound` with the given l1. A `Bound` is returned unchanged.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks of nodes that get noise, with the cost of each. The budget determines the kind of
-    noise.
+    """Return the blocks of nodes that get noise, with the cost of each block. The class of the budget
+    determines the kind of noise.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def budget_field(
 
 
 class _Unstated(str):
-    """Default that can be distinguished from the same text if somebody states it."""
+    """Default value that can be distinguished from a stated value with the same text."""
 
 
 _LAPLACE = _Unstated("laplace")
@@ -321,7 +321,7 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
         return parameter(
             "laplace",
             choices=choices,
-            doc="distribution of the noise; geometric gives integers",
+            doc="distribution of the noise (geometric gives integers)",
         )
     doc = "noise with ε: geometric gives integers; with ρ it is Gaussian"
     return parameter(
@@ -364,7 +364,7 @@ def memory_field() -> Any:
         1,
         integer=True,
         unit="bytes",
-        doc="largest memory to use; larger domains are refused",
+        doc="largest memory to use (larger domains are refused)",
     )
 
 

@@ -45,7 +45,7 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """Return a description of the fault in the field `queries`, or None if there is none."""
+    """Return a description of the fault in the field `queries`, or None if the field is valid."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -129,7 +129,9 @@ class LaplaceQueries(Mechanism):
         l1: float,
         rng: np.random.Generator | None,
     ) -> _NoisyValues:
-        """Return answers in steps of the grid. Rounding moves each term by at most half a step more."""
+        """Return answers in steps of the grid, and their sensitivity. Rounding changes each term by at
+        most half a step.
+        """
         epsilon = self.budget.epsilon
         step = grid_step(moved * l1 / epsilon, workload.max_term)
         exact = table.grid_units(workload, step)

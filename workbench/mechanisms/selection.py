@@ -34,7 +34,7 @@ def counts_field() -> Any:
     return parameter(
         0.5,
         check=wrong,
-        doc="share of the budget for noisy counts of the selected values; 0 releases values only",
+        doc="share of the budget for noisy counts of the selected values (0 releases values without counts)",
     )
 
 

@@ -53,7 +53,7 @@ class CountSketch(Mechanism):
         1, 1, 2**10, integer=True, unit="rows", doc="number of hash functions"
     )
     estimate: str = parameter(
-        "mean", choices=("mean", "median"), doc="how rows are combined; the mean is unbiased"
+        "mean", choices=("mean", "median"), doc="way to combine rows (the mean is unbiased)"
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -79,7 +79,9 @@ class CountSketch(Mechanism):
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
     def _law(self, moved: float) -> Law:
-        """Return the noise distribution for a bucket, if a unit moves all rows by so much in all."""
+        """Return the noise distribution for a bucket, if a unit changes all rows together by at most
+        `moved`.
+        """
         if isinstance(self.budget, ZCDP):
             return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
         return Law("geometric", self.budget.epsilon / moved)
@@ -146,7 +148,7 @@ class ALP(Mechanism):
         doc="public bound on the sum of all counts",
     )
     alpha: float = parameter(
-        3.0, 0, 2**20, strict=True, doc="α; a bit is flipped with probability 1/(α+2)"
+        3.0, 0, 2**20, strict=True, doc="α (a bit is flipped with probability 1/(α+2))"
     )
     size_factor: float = parameter(
         50, 0, 2**20, strict=True, unit="bits", doc="bits per level and count"

@@ -105,7 +105,7 @@ class FPA(contributions.Contributions):
         None,
         check=_check_odd,
         unit="coefficients",
-        doc="number of Fourier coefficients to keep; chosen privately by default",
+        doc="number k of Fourier coefficients to keep (by default chosen privately)",
     )
     split: tuple[float, float] = contributions.split_field()
     once: bool = parameter(
@@ -228,12 +228,12 @@ class FPA(contributions.Contributions):
         rest: float,
         rng: np.random.Generator | None,
     ) -> tuple[int, Receipt]:
-        """k with probability ∝ exp(−ε·U(k) / (2·Δ₂)), U(k) = ‖what lies beyond k‖₂ + √(2k)·λ(k).
+        """Choose k with probability ∝ exp(−ε·U(k)/(2·Δ₂)), U(k) = ‖coefficients beyond k‖₂ +
+        √(2k)·λ(k).
 
-        Of ρ the noise is √k·σ, and a choice at ε costs ε²/8 at most.
-
-        The first term is the root of the squared error of cutting, which a unit moves by Δ₂ at most
-        (triangle inequality); the second, the root of that of the noise, depends on no data.
+        The first term of U is the error from dropping coefficients. A unit changes it by at most Δ₂
+        (triangle inequality). The second term is the error from noise, which does not depend on the
+        data. With a budget in ρ it is √k·σ, and a choice with ε costs at most ε²/8.
         """
         n = len(exact)
         candidates = self.candidates(n)
@@ -272,7 +272,7 @@ _TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of
 
 
 class _Sample(NamedTuple):
-    """Noisy counts of a sample. Each record of it stands for `factor` records."""
+    """Noisy counts of a sample. Each record of the sample stands for `factor` records."""
 
     counts: Int[np.ndarray, " n"]
     variance: float
@@ -313,7 +313,7 @@ class GS(contributions.Contributions):
         1,
         integer=True,
         unit="counts",
-        doc="counts per group; chosen from the noisy sample by default",
+        doc="counts per group (by default chosen from the noisy sample)",
     )
     grouping: str = parameter(
         "onesample",
@@ -409,12 +409,12 @@ class GS(contributions.Contributions):
     ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
         """Smooth one table: choose an order, then add noise to the sum of every group.
 
-        The order is public once it is paid for, so that groups are fixed sets of counts. A record lies
-        in one group, hence a user with t_G records in group G moves the sums by Σ t_G <= M in all,
-        whatever the sizes: geometric noise at ε/M on whole sums is ε-DP, and exact. Dividing by the
-        public |G| is post-processing. On a mean that is noise of scale M/(|G|·ε): the paper's M/(w·ε)
-        where |G| = w, and less where the last group is larger (w … 2w−1). M is attained, by a user
-        with M records in one group.
+        The order is public once it is paid for, so groups are fixed sets of counts. A record is in one
+        group. A user with t_G records in group G therefore changes the sums by Σ t_G <= M in total,
+        whatever the sizes of the groups. So geometric noise with decay ε/M on the sums is ε-DP.
+        Dividing by the public size |G| is post-processing. The noise on a mean has the scale M/(|G|·ε).
+        This is the paper's M/(w·ε) if |G| = w, and less if the last group is larger (w to 2w−1). A user
+        with M records in one group attains the bound.
         """
         n = len(counts)
         l1 = sensitivity(data)
@@ -465,10 +465,10 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """Return one record, drawn for each user on their own: a user moves one count by 1.
+        """Return noisy counts of one random record per user, so a user changes one count by 1.
 
-        Where the width is to be suggested, a record stands for as many as a noisy total is times the
-        noisy sample's, in [1, M], as the users' records are.
+        If the width is to be suggested, `factor` is a noisy total of all records divided by that of the
+        sample, limited to [1, M].
         """
         n = len(counts)
         bound = sensitivity(data)
@@ -492,10 +492,11 @@ class GS(contributions.Contributions):
     def _some_users(
         self, data: Interactions, n: int, epsilon: float, rng: np.random.Generator | None
     ) -> _Sample:
-        """Return all records of users who are in with a chance of at most β each, independently.
+        """Return noisy counts of all records of a random sample of users. Each is in it with
+        probability at most β.
 
-        ε'-DP on such a sample costs no more than ε (Li, Qardaji & Su, ASIACCS 2012, Theorem 1; for
-        adding or removing a user).
+        An ε'-DP measurement of such a sample costs at most ε, for adding or removing a user (Li,
+        Qardaji & Su, ASIACCS 2012, Theorem 1).
         """
         l1 = sensitivity(data)
         sample = _counts(self._sampled_users(data, rng), n)

@@ -69,10 +69,10 @@ class ItemBlanket(Mechanism):
         high=noise.MAX_RELEASED_CELLS,
         integer=True,
         unit="cells",
-        doc="number of cells to release, at least `nonempty`; twice as many lower the threshold",
+        doc="number of cells to release, at least `nonempty` (more cells allow a lower threshold)",
     )
     choice_share: float = parameter(
-        0.5, 0.01, 0.99, doc="share of ε for the choice of cells; the rest is for their counts"
+        0.5, 0.01, 0.99, doc="share of ε for the choice of cells (the rest is for their counts)"
     )
     cite = "kerschbaum2025"
     title = "item blanket"

@@ -38,22 +38,24 @@ from workbench.value import not_allowed, parameter, value
 
 
 def sides_field() -> Any:
-    """Return the field `sides`: whether a filter compares θ with |v| (2) or with v (1) for noisy values v."""
+    """Return the field `sides`. For a noisy value v, a filter compares θ with |v| if `sides` is 2, and
+    with v if it is 1.
+    """
     return parameter(
         2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
     )
 
 
 def filter_field() -> Any:
-    """Return the field θ of a mechanism that samples from the values that pass a filter."""
+    """Return the field `theta`, the threshold of a filter that is applied before sampling."""
     return parameter(
-        0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling; 0 for none"
+        0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling (0: none)"
     )
 
 
 def threshold_size_field(symbol: str) -> Any:
     """Return the field `size`, a target number of released cells from which the threshold is computed."""
-    doc = f"chooses {symbol}: expected survivors of an empty table"
+    doc = f"number of cells that an empty table would release on average, from which {symbol} follows"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
@@ -69,11 +71,11 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """Base of mechanisms that release a few of all noisy cells or nodes.
+    """Base of mechanisms that release some of the noisy cells or nodes.
 
-    A summary is drawn directly, in time proportional to the released and the non-empty nodes.
-    Alternatively, it is drawn in two steps: noise on all nodes, then `summarise`. A subclass defines the
-    thresholds and the second step.
+    A call draws the summary directly, in time proportional to the released and the non-empty nodes. The
+    same distribution results from two steps: noise on all nodes, then `summarise`. A subclass defines
+    the thresholds and the second step.
     """
 
     cite = "cormode2012"
@@ -94,19 +96,19 @@ class SparseSummary(Mechanism):
             raise not_allowed(self, "theta", why, " with consistent = True")
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
-        """Return θ of the filter and τ of the sampling, 0 if it is not public beforehand."""
+        """Return θ of the filter and τ of the sampling. τ is 0 if it is not public in advance."""
         raise NotImplementedError
 
     def _select(
         self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
     ) -> Summary:
-        """Choose the nodes of the second step."""
+        """Choose the nodes that the second step keeps."""
         raise NotImplementedError
 
     def _draw(
         self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
-        """Return keys, noisy values, τ and receipts of both steps at once."""
+        """Draw both steps at once. Return keys, noisy values, τ and receipts."""
         keys, values, ledger = _measured(
             noise.threshold_sample, table, basis, blocks, tau=tau, **how
         )
@@ -126,7 +128,8 @@ class SparseSummary(Mechanism):
     ) -> Summary:
         """Select the cells to release from noisy cells, which must include all that pass the filter.
 
-        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
+        `l1` is the largest change of the table by one unit. For a budget in ρ, it must be the whole
+        `Bound`.
         """
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
@@ -154,7 +157,9 @@ class SparseSummary(Mechanism):
 def _measured(
     draw: Callable[..., Any], table: SparseTable, basis: Basis, blocks: list[Any], **how: Any
 ) -> Any:
-    """Return what a draw of `noise` keeps of all noisy nodes. A table counted in parts draws them there."""
+    """Return the noisy nodes that a draw of `noise` keeps. A table that is counted in parts draws in
+    each part.
+    """
     if hasattr(table, "measured"):
         return table.measured(basis, blocks, **how)
     return draw(*basis.forward(table.keys, table.counts), blocks, **how)
@@ -176,16 +181,16 @@ class HighPassFilter(SparseSummary):
                data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
                transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    Formulas hold for real θ (the paper prints them for integers). The θ for a `size` uses m
-               instead of m − n, which would reveal n. The mechanism does not repeat the draw until the
-               summary is large enough, because this would cost 2ε.
+    Differs    Formulas hold for real θ (the paper prints them for integers). If θ is computed from
+               `size`, the formula uses m instead of m − n, which would reveal n. The mechanism does not
+               repeat the draw until the summary is large enough, because this would cost 2ε.
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
                transform, n non-empty cells give O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     theta: float = parameter(
-        None, 0, 2**50, unit="counts", doc="threshold θ; higher values keep fewer cells"
+        None, 0, 2**50, unit="counts", doc="threshold θ (higher values keep fewer cells)"
     )
     sides: int = sides_field()
     size: int = threshold_size_field("θ")
@@ -283,9 +288,9 @@ class ThresholdSampling(SparseSummary):
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2, and
                C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling itself:
                Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    Formulas hold for real θ and τ. The τ for a `size` solves m·p_τ = size instead of using ‖M‖₁,
-               which would reveal the total. Sampled values are divided by their probability (the paper
-               writes "scaled by").
+    Differs    Formulas hold for real θ and τ. If τ is computed from `size`, it solves m·p_τ = size
+               instead of using ‖M‖₁, which would reveal the total. Sampled values are divided by their
+               probability (the paper writes "scaled by").
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
                transform, n non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, the cost
                includes all cells that pass θ.
@@ -297,7 +302,7 @@ class ThresholdSampling(SparseSummary):
         0,
         2**50,
         unit="counts",
-        doc="size τ from which every cell is kept; higher values keep fewer cells",
+        doc="count τ from which every cell is kept (higher values keep fewer cells)",
     )
     theta: float = filter_field()
     sides: int = sides_field()
@@ -362,7 +367,9 @@ class ThresholdSampling(SparseSummary):
 
 @lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
 def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
-    """Return the τ at which `mechanism.size` empty cells survive on average, over blocks of (law, cells)."""
+    """Return the τ at which, on average, `mechanism.size` empty cells are released, over blocks of
+    (law, cells).
+    """
 
     def too_many(tau: float) -> bool:
         survivors = sum(cells * mechanism.survival(law, tau) for law, cells in blocks)

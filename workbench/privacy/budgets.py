@@ -20,7 +20,7 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return an upper bound on the ε that ρ-zCDP implies at δ, computed to about 60 digits at a good order
+    """Return an upper bound on the ε that ρ-zCDP implies at δ, with about 60 digits, for a good order
     α.
     """
     if not rho:
@@ -185,7 +185,7 @@ class ZCDP:
     """
 
     rho: float = parameter(check=finite_above_zero, doc="privacy loss ρ")
-    delta: float = parameter(0.0, check=_from_zero_below_one, doc="probability δ of no promise")
+    delta: float = parameter(0.0, check=_from_zero_below_one, doc="failure probability δ")
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:

@@ -35,13 +35,13 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 class Receipt:
     """One measurement of private data and its cost. Only `workbench.noise` makes receipts.
 
-    `part` is (partition, part): the units were divided by a declared partition, and the measurement used
-    one part. Measurements of different parts of one partition compose in parallel (under add-or-remove
-    only). `simulated` marks noise that anyone with the seed can replay. `idealised` marks a distribution
-    that was drawn in floating point. You may not publish either. `theorem` cites the theorem behind a price
-    that is below the sum of the draws. `withdrawn` marks a procedure whose printed guarantee is wrong.
-    `rho` is the ρ of a measurement priced in ε, if its structure gives a smaller one than ε·tanh(ε/2), for
-    example because it adds noise to each of many counts.
+    `part` is a pair (partition, part) if a declared partition divided the units and the measurement
+    used one part of them. Measurements of different parts of one partition compose in parallel (under
+    add-or-remove only). `simulated` marks noise that anyone with the seed can replay. `idealised` marks
+    a distribution that was drawn in floating point. You may not publish either. `theorem` cites the
+    theorem behind a price that is below the sum of the draws. `withdrawn` marks a procedure whose
+    printed guarantee is wrong. `rho` is the ρ of a measurement priced in ε, if its structure gives a
+    smaller one than ε·tanh(ε/2), for example because it adds noise to each of many counts.
     """
 
     name: str
@@ -263,7 +263,9 @@ def _summed(prices: list[_Price]) -> tuple[Fraction, Fraction]:
 
 
 def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
-    """Return the partitions whose ε is cheaper to add. Floats may judge: any choice is valid."""
+    """Return the partitions whose ε is cheaper to add. Floating point is enough here, because any
+    choice is valid.
+    """
     ordered = sorted(prices, key=lambda price: price.ratio)
     ratios = [price.ratio for price in ordered] + [inf]
     epsilon = 0.0

@@ -70,7 +70,7 @@ Real = Callable[[int], Interval]
 
 
 def exp_neg(x: Fraction, bits: int) -> Interval:
-    """Enclose exp(−x) for a rational x >= 0: the series at x/k <= 1/2, raised to the k-th power."""
+    """Enclose exp(−x) for a rational x >= 0, by the series at x/k <= 1/2, raised to the k-th power."""
     k = max(1, (2 * x).__ceil__())
     guard = bits + 64 + k.bit_length()
     p, q = (x / k).numerator, (x / k).denominator
