@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -120,6 +122,14 @@ def test_a_draft_is_the_same_whatever_the_values_are(run, name, write, known):
         else:
             Domain.read("blank.json")
     assert "exists" in run(f"domain new --from {name} {table} --out draft1.json", code=2).stderr
+
+
+def test_nothing_follows_a_command_that_reads_duckdb(tmp_path):
+    write_duckdb(tmp_path / "t.duckdb", typed_rows(1))
+    command = [sys.executable, "-m", "workbench", "domain", "new", "--from", "t.duckdb"]
+    for table, printed in (("trips", b""), ("none", b"Error: t.duckdb has no table")):
+        made = subprocess.run([*command, "--table", table], cwd=tmp_path, capture_output=True)
+        assert made.stderr.startswith(printed) and made.stderr.count(b"\n") <= 1
 
 
 def test_frames_are_drafted_from_their_types():

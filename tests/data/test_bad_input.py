@@ -45,14 +45,14 @@ ROWS = {  # after a good one, and what the error says
 }
 TEXTS = {
     b"place,age,place,n,who\nBern,1,Bern,1,1\n": "more than one column is called 'place'",
-    GOOD.replace(b",", b";"): "it has ['place;age;n;who']; need commas between fields, not ';'",
+    GOOD.replace(b",", b";"): "need commas between fields, not ';': 'place;age;n;who'",
     b"PK\x03\x04" + bytes(40): "its content is no text in UTF-8: need CSV (.csv",
     GOOD.decode().encode("utf-16"): "its content is no text in UTF-8",
     b'[{"place": "Bern"}]': "its content is JSON: need CSV (.csv, .csv.gz",
     b"Trips of 2026\n" + GOOD: "has no column place, age, n, who: it has ['Trips of 2026']",
     b"": "it is empty",
     b"\n\n": "it is empty",
-    b"a;b;n\n1;2;3\n": "t.csv has no column place, age, n, who: it has ['a;b;n']",
+    b"a;b;n\n1;2;3\n": "need commas between fields, not ';'",
 }
 DAMAGED = [
     ("t.parquet", GOOD),

@@ -134,12 +134,27 @@ def test_a_missing_user_in_a_file_is_named_by_its_row(tmp_path):
         SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), user="user_id")
 
 
-@pytest.mark.parametrize("who", [["a", None, " ", "b", "a"], [1.0, None, np.nan, 2.0, 1.0]])
-def test_rows_without_a_user_are_left_out_if_the_domain_says_so(tmp_path, who):
+@pytest.mark.parametrize(
+    ("who", "drop"),
+    [
+        (["a", None, " ", "b", "a"], "drop"),
+        ([1.0, None, np.nan, 2.0, 1.0], "drop"),
+        (["a", "NA", " N\u0041", "b", "a"], {"drop": ["NA"]}),
+        (["a", "7.0", None, "b", "a"], {"drop": [7]}),
+        (pd.Categorical(["a", "NA", "?", "b", "a"]), {"drop": ["NA", "?"]}),
+        ([1, 0, -99, 2, 1], {"drop": [0, "-99"]}),
+        ([1.0, np.nan, -99.0, 2.0, 1.0], {"drop": [0, "-99"]}),
+        (
+            pd.to_datetime([2e17, 0, None, 3e17, 2e17]),
+            {"drop": ["1970-01-01 00:00:00.000000000"]},
+        ),
+    ],
+)
+def test_rows_without_a_user_are_left_out_if_the_domain_says_so(tmp_path, who, drop):
     stated = {"age": {"from": 0, "to": 9}}
-    dropping = Domain.from_dict(stated | {"missing_user": "drop"})
+    dropping = Domain.from_dict(stated | {"missing_user": drop})
     assert dropping == Domain.from_dict(stated) and dropping.project(["age"]) == dropping
-    assert Domain.from_dict(dropping.to_dict()).missing_user == "drop"
+    assert Domain.from_dict(dropping.to_dict()).missing_user == dropping.missing_user
     frame = pd.DataFrame({"age": [1, 99, 3, 4, 1], "who": who})
     table = SparseTable.from_frame(frame, dropping, Bound(1, 1), user="who")
     assert table.keys.tolist() == [1, 4] and table.counts.tolist() == [1, 1]
@@ -148,15 +163,24 @@ def test_rows_without_a_user_are_left_out_if_the_domain_says_so(tmp_path, who):
     frame.to_parquet(tmp_path / "t.parquet")
     rows = Rows.read(tmp_path / "t.parquet", dropping, Bound(1, 1), user="who")
     assert release(HighPassFilter(DP(1e6), theta=0.5), rows).estimate.keys.tolist() == [1, 4]
-    with pytest.raises(ValueError, match='row 1, .*found nothing, need a user; "missing_user"'):
-        SparseTable.from_frame(
-            frame.assign(age=1), Domain.from_dict(stated), Bound(), user="who"
-        )
     with pytest.raises(ValueError, match="row 4, column 'age': found 99"):
         wrong = frame.assign(age=[1, 99, 99, 4, 99])
         SparseTable.from_frame(wrong, dropping, Bound(), user="who")
-    with pytest.raises(ValueError, match="missing_user = 'keep' is not allowed"):
-        Domain.from_dict(stated | {"missing_user": "keep"})
+
+
+def test_a_text_that_nobody_declared_is_a_user_and_no_user_is_refused():
+    stated = {"age": {"from": 0, "to": 9}}
+    frame = pd.DataFrame({"age": [1, 2], "who": ["a", "NA"]})
+    for declared in ({}, {"missing_user": "drop"}, {"missing_user": {"drop": ["na"]}}):
+        domain = Domain.from_dict(stated | declared)
+        assert SparseTable.from_frame(frame, domain, Bound(), user="who").total == 2
+    with pytest.raises(ValueError, match='row 1, .*found nothing, need a user; "missing_user"'):
+        frame.loc[1, "who"] = None
+        SparseTable.from_frame(frame, Domain.from_dict(stated), Bound(), user="who")
+    for wrong in ("keep", {"drop": "NA"}, {"drop": [None]}):
+        with pytest.raises(ValueError, match="missing_user = .* is not allowed"):
+            Domain.from_dict(stated | {"missing_user": wrong})
+    assert Domain.from_dict({"missing_user": ["yes", "no"]}).attributes == ("missing_user",)
 
 
 def test_interactions_leave_out_rows_without_a_user():

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from tests.data import numbered
 from workbench import Bound
 from workbench.data import UserNumbers, Users, bounded_contributions, cut_key, seeds
 from workbench.data.sources import series_of
@@ -163,7 +164,7 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
     def left(order, batches):
         of = UserNumbers("user")
         parts = np.array_split(order, batches)
-        users = [of.numbers(series_of("user", rows.iloc[part])) for part in parts]
+        users = [numbered(of, series_of("user", rows.iloc[part])) for part in parts]
         users = np.concatenate(users)
         assert len(set(users.tolist())) == rows.iloc[order].nunique()
         return bounded_contributions(of.users(users), keys[order], None, Bound(3, 2), KEY)
@@ -204,7 +205,7 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
 )
 def test_a_column_that_does_not_say_who_is_refused(values, why):
     with pytest.raises(ValueError, match=why):
-        UserNumbers("who").numbers(series_of("who", pd.Series(values)))
+        numbered(UserNumbers("who"), series_of("who", pd.Series(values)))
 
 
 @pytest.mark.parametrize(
@@ -218,9 +219,9 @@ def test_a_column_that_does_not_say_who_is_refused(values, why):
 )
 def test_batches_of_two_kinds_are_refused(one, other):
     of = UserNumbers("who")
-    of.numbers(series_of("who", pd.Series(one)))
+    numbered(of, series_of("who", pd.Series(one)))
     with pytest.raises(ValueError, match="one person or two"):
-        of.numbers(series_of("who", pd.Series(other)))
+        numbered(of, series_of("who", pd.Series(other)))
 
 
 def test_values_that_arrow_does_not_hold_are_refused():
@@ -233,12 +234,12 @@ def test_values_that_arrow_does_not_hold_are_refused():
         with pytest.raises(
             ValueError, match="column 'who' holds (Binary|object|bytes): need text"
         ):
-            UserNumbers("who").numbers(series_of("who", column))
+            numbered(UserNumbers("who"), series_of("who", column))
 
 
 def test_seeds_are_a_cipher_s_blocks_all_different():
     ids = UserNumbers("who")
-    ids.numbers(series_of("who", pd.Series([f"u{i}" for i in range(1000)])))
+    numbered(ids, series_of("who", pd.Series([f"u{i}" for i in range(1000)])))
     blocks = seeds(KEY, ids.ids()).reshape(-1, 2)
     assert len(set(map(tuple, blocks.tolist()))) == 2000
     assert (seeds(KEY[::-1], ids.ids()).reshape(-1, 2) != blocks).all()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.data import numbered
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Records, SparseTable
 from workbench.data import UserNumbers, check_table, user_kernels
 from workbench.data.sources import series_of
@@ -49,7 +50,7 @@ def identity(values, user_type=None):
     values = values if isinstance(values, pa.Array) else pd.Series(values)
     values = series_of("who", values)
     column = UserNumbers("who", user_type)
-    numbers = column.numbers(values)
+    numbers = numbered(column, values)
     return column.users(numbers).ids_of(numbers).tolist()
 
 
@@ -118,9 +119,9 @@ def test_text_that_spells_a_number_unusually_is_refused_by_itself(text):
 def test_a_category_that_no_row_has_refuses_nothing_until_a_row_has_it():
     column = UserNumbers("who")
     kinds = pa.array(["7", "007"])
-    column.numbers(series_of("who", pa.DictionaryArray.from_arrays([0, 0], kinds)))
+    numbered(column, series_of("who", pa.DictionaryArray.from_arrays([0, 0], kinds)))
     with pytest.raises(ValueError, match="row 1, column 'who': .*usual spelling"):
-        column.numbers(series_of("who", pa.DictionaryArray.from_arrays([0, 1], kinds)))
+        numbered(column, series_of("who", pa.DictionaryArray.from_arrays([0, 1], kinds)))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_text_users_are_numbered_as_they_come():
     for size in (10, 3000, 60_000, 5):
         names = [f"name {x}é" for x in rng.integers(0, 2 * size, size)]
         expected = [numbers.setdefault(name, len(numbers)) for name in names]
-        assert column.numbers(pl.Series(names)).tolist() == expected
+        assert numbered(column, pl.Series(names)).tolist() == expected
     found = column.users(np.zeros(0, np.int64))
     assert found.ids.to_list() == [*numbers]
 

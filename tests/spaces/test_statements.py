@@ -175,12 +175,18 @@ def test_maps_and_labels_come_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("m.csv", "a,b\na,c\n", "gives 'a' more than one label"),
-        ("m.csv", "a,b,c\n", "pairs of value,label; got .'a', 'b', 'c'"),
-        ("m.csv", "a\n", "pairs of value,label; got .'a'"),
+        ("m.csv", "x,y\na,b\na,c\n", "gives 'a' more than one label"),
+        ("m.csv", "x,y\na,b,c\n", "pairs of value,label; got .'a', 'b', 'c'"),
+        ("m.csv", "x,y\na\n", "pairs of value,label; got .'a'"),
+        (
+            "m.csv",
+            "code,name\na,b\nc,b\n",
+            "first line, 'code,name', a header. Write a line 'x,label'",
+        ),
         ("m.csv", "", "need a map"),
         ("m.csv", "x,label\n", "need a map"),
         ("m.csv", f"{LONG},{LONG},a\n", "field larger than"),
+        ("m.csv", "x,y\nZürich,a\nZu\u0308rich,b\n", "one label, written in two ways"),
         ("m.json", '{"a": "b", "a": "c"}', "stands twice"),
         ("m.json", "[1]", "pairs of value,label; got 1"),
         ("m.json", "{", "line 1: not JSON"),

@@ -236,7 +236,7 @@ def check(
         from workbench.data.reading import all_rows, counted_rows
         from workbench.data.users import UserNumbers
 
-        users = None if user is None else UserNumbers(user, user_type)
+        users = None if user is None else UserNumbers(user, user_type, cells.missing_user)
         rows = all_rows(counted_rows(table, cells, users=users, **how), np.zeros(0, np.int64))
         held = [
             counted(len(rows.keys), "row"),

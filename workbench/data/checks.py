@@ -10,7 +10,6 @@ from workbench.data.reading import (
     COUNT,
     Progress,
     open_sources,
-    read_users,
     row_batches,
     row_texts,
     whole_counts_of,
@@ -188,14 +187,14 @@ def check_table(
     """
     check = TableCheck()
     columns_refused: dict[tuple[str, str], RefusedColumn] = {}
-    users = None if user is None else UserNumbers(user, user_type)
+    users = None if user is None else UserNumbers(user, user_type, domain.missing_user)
     columns = [name for name in (*domain.columns, count, user) if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
         rows = len(batch.frame)
         check.rows += rows
         refused_users: Refused = []
         if users is not None:
-            batch, _, refused_users = read_users(batch, users, domain.missing_user)
+            batch, _, refused_users = users.of_rows(batch)
         refusals, left_out = domain.refusals(batch.frame)
         check.left_out += rows - len(batch.frame) + left_out
         if count is not None:

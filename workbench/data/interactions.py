@@ -226,7 +226,7 @@ class Interactions:
             refuse_other_attributes(domain)
             columns = zip(domain.rules.items(), (item, context), strict=True)
             rules = {name: replace(rule, column=column) for (name, rule), column in columns}
-            attributes = Domain.from_dict({**rules, "missing_user": domain.missing_user})
+            attributes = Domain.from_dict(rules)
         else:
             items = (item,) if isinstance(item, str) else tuple(item)
             contexts = (context,) if isinstance(context, str) else tuple(context)
@@ -235,7 +235,7 @@ class Interactions:
             domain = both
         if user in attributes.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
-        people = UserNumbers(user, user_type)
+        people = UserNumbers(user, user_type, domain.missing_user)
         how = {"table": table, "progress": progress}
         by_user, ids = records_of_rows(path, people, domain, attributes, **how)
         return cls(domain, *by_user, bound, truth_public, user_ids=ids, attributes=crossed_from)

@@ -24,7 +24,7 @@ from workbench.data.sources import (
     is_frame,
     names_shown,
 )
-from workbench.data.users import Refused, UserNumbers
+from workbench.data.users import UserNumbers
 from workbench.spaces import Domain
 from workbench.spaces.rules import as_texts, whole_numbers
 from workbench.value import Float, Int, shown
@@ -250,26 +250,13 @@ def counted_rows(
         yield counted_batch(batch, domain, count, users)
 
 
-def read_users(
-    batch: Batch, users: UserNumbers, missing_user: str
-) -> tuple[Batch, Int[np.ndarray, " rows"], Refused]:
-    """Return the rows that are kept, the user of each, and rows that do not say who."""
-    numbers, refused = users.read(batch.frame[users.column])
-    if missing_user == "drop":
-        present = ~refused[0][1]
-        batch = batch.where(pl.Series(present))
-        numbers = numbers[present]
-        refused = [(need, bad[present]) for need, bad in refused]
-    return batch, numbers, refused
-
-
 def counted_batch(
     batch: Batch, domain: Domain, count: str | None, users: UserNumbers | None
 ) -> CountedRows:
     """Return the rows of a batch that no rule leaves out."""
     numbers = None
     if users is not None:
-        batch, numbers, refused = read_users(batch, users, domain.missing_user)
+        batch, numbers, refused = users.of_rows(batch)
     keys, kept = domain.row_keys(batch.frame, batch.refusal)
     counts = None if count is None else row_counts(batch, count)
     if users is not None:
@@ -306,13 +293,6 @@ def whole_counts_of(batch: Batch, count: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the integers of a column, and which of its values are no counts."""
     counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()
     return counts, is_no_count(counts)
-
-
-def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
-    """Return the user of each row. A missing user is a ValueError."""
-    numbers, refused = users.read(batch.frame[users.column])
-    batch.refuse_all(users.column, refused)
-    return numbers
 
 
 def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:

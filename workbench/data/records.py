@@ -18,7 +18,6 @@ from workbench.data.reading import (
     row_counts,
     row_numbers,
     row_texts,
-    row_users,
 )
 from workbench.data.sources import Batch
 from workbench.data.table import SparseTable
@@ -362,7 +361,7 @@ class Records(OverHierarchy):
             CountedRows(
                 values(batch),
                 None if count is None else row_counts(batch, count),
-                None if people is None else row_users(batch, people),
+                None if people is None else people.numbers(batch),
             )
             for batch in row_batches(path, names, table=table, progress=progress)
         )

@@ -386,6 +386,10 @@ class CsvFile(FileSource):
             raise ValueError(
                 f"{self}: the row of names does not end within {_LONGEST_HEADER:,} characters"
             )
+        marks = [mark for mark in ";\t|" if self.names[1:] == [] and mark in self.names[0]]
+        if marks and not layout.names:
+            found = shown(self.names[0])
+            raise ValueError(f"{self}: need commas between fields, not {marks[0]!r}: {found}")
         if len(self.names) > _MOST_NAMES:
             names = f"{len(self.names):,} columns"
             raise ValueError(
@@ -479,15 +483,6 @@ class CsvFile(FileSource):
 
     def _skip_note(self, row: Any) -> str:
         return "skip" if re.search(self.layout.notes, row.text) else "error"
-
-    def refuse_columns(self, columns: Sequence[str]) -> None:
-        """Raise a ValueError that also says what parts fields, if it is no comma."""
-        try:
-            super().refuse_columns(columns)
-        except ValueError as e:
-            marks = [mark for mark in ";\t|" if self.names[1:] == [] and mark in self.names[0]]
-            need = f"; need commas between fields, not {marks[0]!r}" if marks else ""
-            raise ValueError(f"{e}{need}") from None
 
     def _unpacked(self, raw: CountedFile) -> Any:
         file = pa.PythonFile(raw, mode="r")

@@ -117,7 +117,7 @@ class Table:
             the domain. The message names its file, row and column.
         """
         cls._refuse_domain(domain)
-        users = None if user is None else UserNumbers(user, user_type)
+        users = None if user is None else UserNumbers(user, user_type, domain.missing_user)
         batches = counted_rows(
             path, domain, count=count, users=users, table=table, progress=progress
         )

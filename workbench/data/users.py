@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import Batch, Frame, series_of
 from workbench.randomness import KEY_BYTES, system_key
-from workbench.spaces.rules import distinct, only
+from workbench.spaces.rules import Texts, distinct, only
 from workbench.value import Bool, Int, UInt64
 
 _SEED = int.from_bytes(
@@ -107,7 +108,8 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
     column = UserNumbers("users", user_type)
     is_column = isinstance(values, pa.Array | pa.ChunkedArray | pl.Series | pd.Series)
     series = series_of("users", values if is_column else pd.Series(values))
-    return column.users(column.numbers(series))._replace(who="a user")
+    frame = series.to_frame()
+    return column.users(column.numbers(Batch(Frame(frame), 0, frame)))._replace(who="a user")
 
 
 def in_words(unit: str, column: str) -> str:
@@ -166,14 +168,23 @@ class UserNumbers:
     user_type : "text", optional
         Read users as text, integers as they are usually spelled. Text that spells a number is then a
         person of its own. By default each column is of the kind that its type states.
+    missing : "refuse", "drop" or texts
+        What happens to rows without a user, as in `Domain.missing_user`.
     """
 
-    def __init__(self, column: str, user_type: str | None = None):
+    def __init__(
+        self,
+        column: str,
+        user_type: str | None = None,
+        missing: str | Sequence[str] = "refuse",
+    ):
         if user_type not in (None, _TEXT):
             raise ValueError(f"user_type = {user_type!r} is not allowed: need None or 'text'")
         self.column = column
         self.kind: str | None = None
         self._as_text = user_type is not None
+        self._drops = missing != "refuse"
+        self._nobody = Texts(dict.fromkeys(() if isinstance(missing, str) else missing, 0))
         self.forget()
 
     def forget(self) -> None:
@@ -181,14 +192,21 @@ class UserNumbers:
         self._names = _DifferentTexts()
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
-    def numbers(self, values: pl.Series) -> Numbers:
-        """Return the number of the user of each row, or raise a ValueError that names a row without a
-        valid user.
-        """
-        numbers, refused = self.read(values)
-        frame = values.to_frame(self.column)
-        Batch(Frame(frame), 0, frame).refuse_all(self.column, refused)
+    def numbers(self, batch: Batch) -> Numbers:
+        """Return the user of each row. A row without a valid user is a ValueError."""
+        numbers, refused = self.read(batch.frame[self.column])
+        batch.refuse_all(self.column, refused)
         return numbers
+
+    def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
+        """Return the rows that are kept, the user of each, and the rows that do not say who."""
+        numbers, refused = self.read(batch.frame[self.column])
+        if self._drops:
+            present = ~refused[0][1]
+            batch = batch.where(pl.Series(present))
+            numbers = numbers[present]
+            refused = [(need, bad[present]) for need, bad in refused]
+        return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
         """Return the user of each row, and the rows that do not say who: first those without a user."""
@@ -209,6 +227,7 @@ class UserNumbers:
             ]
         whole = _whole(values)
         missing = values.is_null() | values.is_nan() if kind.is_float() else values.is_null()
+        missing |= self._nobody.have(values)
         need = _A_TIME if isinstance(kind, pl.Datetime) else _AN_INTEGER
         refused = [
             (_A_USER, missing.to_numpy()),
@@ -231,7 +250,7 @@ class UserNumbers:
                 seen = spelled.str.replace_all(f"[{_INVISIBLE}]", "")
                 unusual = seen.str.contains(_NUMBER) & ~spelled.str.contains(_INTEGER)
                 people[unusual.to_numpy()] = _UNUSUAL
-            people[(spelled == "").to_numpy()] = _NOBODY
+            people[((spelled == "") | self._nobody.have(spelled)).to_numpy()] = _NOBODY
             self._people = np.append(self._people, people)
             others = (spelled != new).to_numpy()
             if others.any():

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data.reading import Progress, read_users, row_batches
+from workbench.data.reading import Progress, row_batches
 from workbench.data.table import Bound
 from workbench.data.truncation import bounded_contributions
 from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
-from workbench.spaces.domain import read_domain_file
+from workbench.spaces.domain import read_domain_file, without_missing_user
 from workbench.spaces.labels import Unlisted
 from workbench.spaces.statements import rule_from_dict
 from workbench.value import Int, not_allowed, sealed
@@ -27,7 +27,7 @@ class UnlistedColumn(NamedTuple):
 
     attribute: str
     rule: Unlisted
-    missing_user: str = "refuse"
+    missing_user: str | tuple[str, ...] = "refuse"
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
@@ -35,8 +35,7 @@ class UnlistedColumn(NamedTuple):
         where = ""
         if isinstance(stated, str | Path):
             where, stated = f"{stated}: ", read_domain_file(Path(stated))[0]
-        attributes = dict(stated)
-        missing_user = attributes.pop("missing_user", "refuse")
+        attributes, missing_user = without_missing_user(stated)
         rules = {name: rule_from_dict(name, x) for name, x in attributes.items()}
         unlisted = {name: rule for name, rule in rules.items() if isinstance(rule, Unlisted)}
         if len(rules) != 1 or not unlisted:
@@ -44,8 +43,6 @@ class UnlistedColumn(NamedTuple):
                 f'{where}need one attribute, whose labels are "unlisted", as in '
                 '{"word": {"labels": "unlisted"}}'
             )
-        if missing_user not in ("refuse", "drop"):
-            raise ValueError(f"missing_user = {missing_user!r}: need 'refuse' or 'drop'")
         return cls(*next(iter(unlisted.items())), missing_user)
 
     @property
@@ -214,13 +211,13 @@ class UnlistedValues:
         """
         stated = domain if isinstance(domain, UnlistedColumn) else UnlistedColumn.of(domain)
         column, rule = stated.column, stated.rule
-        people = None if user is None else UserNumbers(user, user_type)
+        people = None if user is None else UserNumbers(user, user_type, stated.missing_user)
         columns = [column] if user is None else [column, user]
         parts = [pl.Series(column, [], dtype=pl.String)]
         users = [np.zeros(0, np.int64)]
         for batch in row_batches(path, columns, table=table, progress=progress):
             if people is not None:
-                batch, numbers, refused = read_users(batch, people, stated.missing_user)
+                batch, numbers, refused = people.of_rows(batch)
             texts = rule.texts(batch.frame[column])
             if rule.missing == "refuse":
                 batch.refuse(texts.is_null(), column, "a value")

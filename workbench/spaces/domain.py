@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule
+from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule, are_texts
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -23,7 +23,7 @@ from workbench.spaces.statements import (
     rule_from_dict,
     rule_to_dict,
 )
-from workbench.value import Bool, Int, not_allowed, shown, value
+from workbench.value import Bool, Int, shown, value
 
 # Domain file
 
@@ -41,6 +41,30 @@ def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
             "be shown) or false. No attribute of a domain file may have this name"
         )
     return content, public
+
+
+def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the attributes of a domain file, and what it states about rows without a user."""
+    attributes = dict(attributes)
+    stated = attributes.get(_MISSING_USER, "refuse")
+    if isinstance(stated, dict) and [*stated] == ["drop"]:
+        stated = stated["drop"]
+    elif not isinstance(stated, str):
+        return attributes, "refuse"  # an attribute of this name
+    attributes.pop(_MISSING_USER, None)
+    return attributes, _nobody(stated)
+
+
+def _nobody(stated: Any) -> Any:
+    """Return what is stated about rows without a user, if it is allowed."""
+    if stated in ("refuse", "drop"):
+        return stated
+    if are_texts(stated):
+        raise ValueError(
+            f"missing_user = {shown(stated)} is not allowed: need 'refuse', 'drop', or "
+            '{"drop": […]} with the texts that mean nobody'
+        )
+    return tuple(map(str, stated))
 
 
 def files_within(path: Path) -> list[Path]:
@@ -95,10 +119,11 @@ class Domain:
     preparation : tuple, optional
         For each attribute, the rule that derives its labels from the columns of a row, or None where
         the column of the same name holds them. `from_dict` makes the rules.
-    missing_user : "refuse" or "drop"
+    missing_user : "refuse", "drop" or tuple of texts
         What happens to a row without a user in a table whose rows name users. "refuse" raises an error,
-        and "drop" leaves the row out. Domains that differ only in this field are equal, because they
-        have the same cells.
+        and "drop" leaves the row out. Texts, for example ("NA", "unknown"), are users that mean nobody. Their
+        rows are left out too. Domains that differ only in this field are equal, because they have the
+        same cells.
 
     Raises
     ------
@@ -117,11 +142,10 @@ class Domain:
     shape: tuple[int, ...]
     labels: tuple[tuple[Any, ...] | range | None, ...] | None = None
     preparation: tuple[Rule | None, ...] | None = None
-    missing_user: str = field(default="refuse", compare=False)
+    missing_user: str | tuple[str, ...] = field(default="refuse", compare=False)
 
     def __post_init__(self) -> None:
-        if self.missing_user not in ("refuse", "drop"):
-            raise not_allowed(self, _MISSING_USER, "need 'refuse' or 'drop'")
+        object.__setattr__(self, _MISSING_USER, _nobody(self.missing_user))
         try:
             names, shape = tuple(self.attributes), tuple(map(index, self.shape))
             is_domain = 0 < len(set(names)) == len(names) == len(shape)
@@ -406,7 +430,10 @@ class Domain:
             else:
                 attributes[name] = n if labels is None else list(labels)
         if self.missing_user != "refuse":
-            attributes[_MISSING_USER] = self.missing_user
+            nobody = self.missing_user
+            attributes[_MISSING_USER] = (
+                nobody if isinstance(nobody, str) else {"drop": [*nobody]}
+            )
         return attributes
 
     @classmethod
@@ -420,7 +447,7 @@ class Domain:
             {"from": a, "to": b} (integers with both ends, and "step" if it is not 1), a list of
             labels, {"file": name} (one label per line), or a rule of `workbench.spaces`, either the
             rule itself or an object of its fields. `"missing_user": "drop"` leaves out rows without a
-            user.
+            user, and `"missing_user": {"drop": ["NA"]}` also rows whose user is NA.
         folder : Path, optional
             Folder of the files of labels and maps. None refuses such files, which is right for
             untrusted input.
@@ -443,10 +470,7 @@ class Domain:
         """
         if not isinstance(attributes, dict) or not attributes:
             raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
-        attributes = dict(attributes)
-        missing_user = "refuse"
-        if isinstance(attributes.get(_MISSING_USER), str):
-            missing_user = attributes.pop(_MISSING_USER)
+        attributes, missing_user = without_missing_user(attributes)
         refuse_blanks(attributes)
         rules = [rule_from_dict(name, stated, folder) for name, stated in attributes.items()]
         labels = [

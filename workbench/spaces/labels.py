@@ -66,6 +66,7 @@ class Labels(Rule):
         super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
+            _ = self._texts
 
     @property
     def need(self) -> str:
@@ -131,6 +132,7 @@ class Map(Rule):
             raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
         object.__setattr__(self, "map", tuple(sources.items()))
         object.__setattr__(self, "labels", labels)
+        _ = self._texts
 
     @property
     def need(self) -> str:
@@ -216,8 +218,7 @@ class Unlisted(Rule):
         missing = values.is_null()
         if values.dtype.is_float():
             missing |= values.is_nan().fill_null(True)
-        if self.missing_values:
-            missing |= self._missing_texts.places(values).is_not_null()
+        missing |= self._missing_texts.have(values)
         texts = values.cast(pl.String)
         if values.dtype == pl.Boolean:
             texts = texts.str.to_titlecase()

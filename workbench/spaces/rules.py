@@ -55,6 +55,9 @@ class Texts:
 
     places_of: Mapping[str, int]
 
+    def __post_init__(self) -> None:
+        _ = self._canonical
+
     @cached_property
     def _canonical(self) -> dict[str, int]:
         places: dict[str, int] = {}
@@ -81,6 +84,12 @@ class Texts:
                     if canonical(kind(text)) == text:
                         places[kind(text)] = place
         return numbers
+
+    def have(self, values: pl.Series) -> pl.Series:
+        """Return which values are among them."""
+        if not self.places_of:
+            return pl.Series([False]).new_from_index(0, len(values))
+        return self.places(values).is_not_null()
 
     def places(self, values: pl.Series) -> pl.Series:
         """Places, null for other values."""
@@ -268,8 +277,7 @@ class Rule:
         missing = values.is_null()
         if values.dtype.is_float():
             missing |= values.is_nan().fill_null(True)
-        if self.missing_values:
-            missing |= self._missing_texts.places(values).is_not_null()
+        missing |= self._missing_texts.have(values)
         size = len(self.labels)
         codes = {"refuse": REFUSED, "drop": DROPPED}
         places = places.fill_null((codes | {"label": size})[self.other])

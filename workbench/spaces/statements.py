@@ -101,7 +101,9 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
         ways = {word: chosen.pop(word) for word in ("labels", *_WAYS) if word in chosen}
         chosen["labels"] = _labels(folder, **ways)
     elif kind is Map:
-        chosen["map"] = _map(chosen["map"], folder, chosen.get("column", name))
+        chosen["map"] = _map(
+            chosen["map"], folder, chosen.get("column", name), "labels" in chosen
+        )
     elif kind is Cross and isinstance(chosen["cross"], list | tuple):
         chosen["cross"] = [_rule(part, name, folder) for part in chosen["cross"]]
     made: Rule = kind(**chosen)
@@ -202,10 +204,10 @@ def _beside(folder: Path | None, name: Any) -> Path:
     return folder / str(name)
 
 
-def _map(stated: Any, folder: Path | None, column: Any) -> Any:
-    """Return a map from an object, a JSON file, or CSV lines of value,label.
+def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any:
+    """Return a map from an object, a JSON file, or CSV lines of value,label below the column's name.
 
-    If the first field of the first line is the column's name, this line is a header.
+    Older files have no such header. Their first line is read if no label is in it alone, or labels are stated.
     """
     if not isinstance(stated, str):
         return stated
@@ -213,7 +215,14 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     if path.suffix == ".json":
         return read_json(path)
     pairs = read_fields(path)
-    return pairs[1:] if pairs and pairs[0][0] == column else pairs
+    if pairs and pairs[0][0] == column:
+        return pairs[1:]
+    if pairs and not is_checked and pairs[0][1:] not in [pair[1:] for pair in pairs[1:]]:
+        raise ValueError(
+            f"{path}: is the first line, {shown(','.join(pairs[0]))}, a header? Write a line "
+            f"{shown(f'{column},label')} in its place if it is one, or above it"
+        )
+    return pairs
 
 
 def read_fields(path: Path) -> list[list[str]]:

@@ -36,7 +36,9 @@ def records_of_people(
     int64[people]
     """
     people = [np.zeros(0, np.int64)]
-    for rows in counted_rows(data, domain, users=UserNumbers(user), **how):
+    for rows in counted_rows(
+        data, domain, users=UserNumbers(user, None, domain.missing_user), **how
+    ):
         assert rows.users is not None  # a column names them
         people.append(rows.users)
     return np.unique(np.concatenate(people), return_counts=True)[1]

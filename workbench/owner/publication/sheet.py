@@ -268,7 +268,7 @@ class Sheet:
         elif bound and bound.status == STATED and "Truncated" not in self.said:
             texts.append(f"No {about.several} were left out to limit one {about.person}.")
         domain = self.domain
-        if domain and self.bound and domain.missing_user == "drop":
+        if domain and self.bound and domain.missing_user != "refuse":
             texts.append(f"Left out: {about.several} that name no {about.person}.")
         leaves = [(name, x) for name, rule in self.rules.items() if rule for x in rule.leaves]
         drops = dict.fromkeys(name for name, x in leaves if "drop" in (x.other, x.missing))

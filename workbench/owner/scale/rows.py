@@ -180,7 +180,7 @@ class Rows:
 
     def people(self) -> UserNumbers:
         """Return a number for the user of each row."""
-        return UserNumbers(str(self.user), self.user_type)
+        return UserNumbers(str(self.user), self.user_type, self.domain.missing_user)
 
     @property
     def who(self) -> str:
