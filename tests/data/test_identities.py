@@ -280,9 +280,11 @@ def test_texts_of_one_hash_have_different_numbers():
     held = np.full((16, 2), -1), np.zeros(20, np.uint8)
     numbers = np.zeros(6, np.int64)
     hashes = np.zeros(6, np.uint64)
-    assert user_kernels.number_texts(hashes, starts, text, 0, 0, *held, numbers) == (5, 11)
+    user_kernels.find_texts(hashes, starts, text, *held, numbers)
+    assert numbers.tolist() == [-1] * 6
+    assert user_kernels.add_texts(hashes, starts, text, 0, 0, *held, numbers) == (5, 11)
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
-    assert user_kernels.number_texts(hashes, starts, text, 5, 11, *held, numbers) == (5, 11)
+    user_kernels.find_texts(hashes, starts, text, *held, numbers)
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
 
 

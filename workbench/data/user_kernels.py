@@ -8,15 +8,31 @@ _BLOCK = 256  # texts that are looked up at a time
 END = 255  # a byte that no text has in UTF-8
 
 
-@njit(cache=True, nogil=True)
-def number_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """Return the number of each text in a list of different texts, and append new ones to the list.
+@njit(cache=True, inline="always")
+def _slot(first, start, stop, text, slots, names):
+    """Return the row of a text in a list of different texts, or the free row where it belongs.
 
-    `names` holds the `size` texts of the list, with `END` after each, in `end` bytes. The function returns the
-    new `size` and `end`. `slots` is a hash table. Each row holds the number of a text and the place where it
-    starts in `names`. A text is in the row that its hash gives, or in the next row that was free. A row with
-    number -1 is free. Texts are compared byte by byte, so two with the same hash have two numbers.
+    `names` holds the texts of the list, with `END` after each. `slots` is a hash table. Each row holds the
+    number of a text and the place where it starts in `names`. A text is in the row that its hash gives, or in
+    the next row that was free. A row with number -1 is free. Texts are compared byte by byte, so two with the
+    same hash have two numbers.
     """
+    mask = slots.shape[0] - 1
+    slot = np.int64(first) & mask
+    while slots[slot, 0] >= 0:
+        at, j = slots[slot, 1], start
+        while j < stop and names[at] == text[j]:
+            at += 1
+            j += 1
+        if j == stop and names[at] == END:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def find_texts(hashes, starts, text, slots, names, numbers):
+    """Return the number of each text in a list of different texts, -1 for those that are new."""
     mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)
     for block in range(0, hashes.size, _BLOCK):
@@ -26,15 +42,17 @@ def number_texts(hashes, starts, text, size, end, slots, names, numbers):
         for i in range(block, last):
             first_bytes[i - block] = names[max(numbers[i], 0)]
         for i in range(block, last):
+            slot = _slot(hashes[i], starts[i], starts[i + 1], text, slots, names)
+            numbers[i] = slots[slot, 0]
+
+
+@njit(cache=True, nogil=True)
+def add_texts(hashes, starts, text, size, end, slots, names, numbers):
+    """Append texts without a number to the list. Returns how many it has then, and their bytes."""
+    for i in range(hashes.size):
+        if numbers[i] < 0:
             start, n = starts[i], starts[i + 1] - starts[i]
-            slot = np.int64(hashes[i]) & mask
-            while slots[slot, 0] >= 0:
-                at, j = slots[slot, 1], 0
-                while j < n and names[at + j] == text[start + j]:
-                    j += 1
-                if j == n and names[at + n] == END:
-                    break
-                slot = (slot + 1) & mask
+            slot = _slot(hashes[i], start, starts[i + 1], text, slots, names)
             if slots[slot, 0] < 0:
                 slots[slot, 0], slots[slot, 1] = size, end
                 for j in range(n):

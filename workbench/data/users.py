@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import pa, pd, pl
+from workbench.compiled import in_slices, pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import Batch, Frame, series_of
 from workbench.randomness import KEY_BYTES, system_key
@@ -360,16 +360,18 @@ class _DifferentTexts:
             self._allocate(1 << capacity.bit_length(), 1 << length.bit_length())
             self.numbers(names)
         first = self._end
-        numbers = np.empty(len(texts), np.int64)
-        self.size, self._end = user_kernels.number_texts(
-            texts.hash(_SEED).to_numpy(),
-            starts,
-            text,
-            self.size,
-            self._end,
-            self._slots,
-            self._text,
-            numbers,
+        numbers = np.full(len(texts), -1)
+        hashes = texts.hash(_SEED).to_numpy()
+        held = self._slots, self._text
+
+        def find(part: slice) -> None:
+            own = starts[part.start : part.stop + 1]
+            user_kernels.find_texts(hashes[part], own, text, *held, numbers[part])
+
+        if self.size:
+            in_slices(find, len(texts))
+        self.size, self._end = user_kernels.add_texts(
+            hashes, starts, text, self.size, self._end, *held, numbers
         )
         return numbers, self.series(first)
 
