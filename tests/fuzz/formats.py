@@ -204,7 +204,7 @@ def use_domain(folder: Path) -> None:
     repr(domain), hash(domain)
     assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
     texts = pl.Series(["Bern", "1", "", None, "2025-03-01"])
-    domain.refusals(dict.fromkeys(domain.columns, texts))
+    domain.row_keys(dict.fromkeys(domain.columns, texts))
 
 
 def use_queries(folder: Path) -> None:

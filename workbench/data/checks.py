@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from workbench.compiled import pl
 from workbench.data.reading import (
-    COUNT,
     Progress,
+    missing_in,
     open_sources,
+    prepared_rows,
     row_batches,
-    row_texts,
-    whole_counts_of,
 )
-from workbench.data.users import Refused, UserNumbers
+from workbench.data.sources import found_text
+from workbench.data.users import UserNumbers
 from workbench.spaces import Domain
-from workbench.spaces.rules import Refusal
+from workbench.spaces.rules import as_texts
 from workbench.spaces.statements import BLANK
-from workbench.value import shown
 
 # Drafts
 
@@ -95,7 +96,9 @@ def observed_domain(
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
         for name in set(batch.frame.columns) - set(but):
-            texts.setdefault(name, set()).update(row_texts(batch, name).unique())
+            values = batch.frame[name]
+            batch.refuse([(name, "a value", missing_in(values))])
+            texts.setdefault(name, set()).update(as_texts(values).unique())
     if not texts:
         raise ValueError(f"{data} holds nothing to read a domain off")
     names = [name for name in batch.frame.columns if name in texts]
@@ -186,29 +189,21 @@ def check_table(
         If a file cannot be read, or a column is missing or of a type that no rule reads.
     """
     check = TableCheck()
-    columns_refused: dict[tuple[str, str], RefusedColumn] = {}
     users = None if user is None else UserNumbers(user, user_type, domain.missing_user)
-    columns = [name for name in (*domain.columns, count, user) if name is not None]
-    for batch in row_batches(data, columns, table=table, progress=progress):
-        rows = len(batch.frame)
-        check.rows += rows
-        refused_users: Refused = []
-        if users is not None:
-            batch, _, refused_users = users.of_rows(batch)
-        refusals, left_out = domain.refusals(batch.frame)
-        check.left_out += rows - len(batch.frame) + left_out
-        if count is not None:
-            _, bad = whole_counts_of(batch, count)
-            refusals += Refusal.of(count, COUNT, batch.frame[count], bad)
-        for need, bad in refused_users:
-            refusals += Refusal.of(str(user), need, batch.frame[user], bad)
-        for refusal in refusals:
-            new = RefusedColumn(refusal.column, refusal.need)
-            column = columns_refused.setdefault((refusal.column, refusal.need), new)
-            column.rows += refusal.count
-            for value, row in refusal.examples.items():
-                text = "nothing" if value is None else shown(value)
-                if len(column.examples) < _EXAMPLES:
-                    column.examples.setdefault(text, batch.place(row))
-    check.refused = [*columns_refused.values()]
+    found: dict[tuple[str, str], RefusedColumn] = {}
+    how: Any = {"count": count, "users": users, "table": table, "progress": progress}
+    rules = domain.columns, domain.row_keys
+    for rows, batch, refused in prepared_rows(data, *rules, refuse=False, **how):
+        check.rows += batch.size
+        check.left_out += batch.size - rows.keys.shape[-1]
+        for name, need, bad in refused:
+            if places := np.flatnonzero(bad).tolist():
+                column = found.setdefault((name, need), RefusedColumn(name, need))
+                column.rows += len(places)
+                values = batch.frame[name].gather(places)
+                for first in values.arg_unique().sort()[:_EXAMPLES]:
+                    if len(column.examples) < _EXAMPLES:
+                        place = batch.place(places[first])
+                        column.examples.setdefault(found_text(values[first]), place)
+    check.refused = [*found.values()]
     return check

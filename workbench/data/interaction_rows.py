@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import interaction_kernels
-from workbench.data.reading import counted_batch, row_batches
+from workbench.data.reading import counted_rows
 from workbench.data.users import UserNumbers, Users
 from workbench.spaces import Domain
 from workbench.value import Int, UInt64, sealed
@@ -118,8 +118,7 @@ def records_of_rows(
     parts = [Columns(none, none, none)]
     _, contexts = domain.shape
     kinds = [*map(narrowest_type, domain.shape)]
-    for batch in row_batches(data, [*attributes.columns, people.column], **how):
-        rows = counted_batch(batch, attributes, None, people)
+    for rows in counted_rows(data, attributes, users=people, **how):
         users = rows.users
         if len(users) and np.abs(users).max() < 2**31:
             users = users.astype(np.int32)

@@ -26,8 +26,8 @@ from workbench.data.sources import (
 )
 from workbench.data.users import UserNumbers
 from workbench.spaces import Domain
-from workbench.spaces.rules import as_texts, whole_numbers
-from workbench.value import Float, Int, shown
+from workbench.spaces.rules import Refused, whole_numbers
+from workbench.value import Bool, Int, shown
 
 Progress = Callable[[int, int], Any]  # bytes that were read, and that there are
 
@@ -143,10 +143,14 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 # Batches
 
 
+# the keys of rows, which rows these are (None: all), and which are refused
+Prepare = Callable[[pl.DataFrame], tuple[Any, Bool[np.ndarray, " rows"] | None, Refused]]
+
+
 class CountedRows(NamedTuple):
     """Rows as keys of cells, with their counts (None: one each) and users (None: not requested)."""
 
-    keys: Int[np.ndarray, " rows"]
+    keys: Any  # int64[rows], or as `prepare` makes them
     counts: Int[np.ndarray, " rows"] | None = None
     users: Any = None  # int64[rows]
 
@@ -189,7 +193,7 @@ def row_batches(
         first_row = source.first_row
         batches = source.batches(columns)
         for frame in _read_ahead(batches) if source.size else batches:
-            yield Batch(source, first_row, frame)
+            yield Batch(source, first_row, len(frame), frame)
             first_row += len(frame)
             if progress is not None:
                 progress(read + source.position, size)
@@ -244,27 +248,46 @@ def counted_rows(
     ValueError
         If a value is missing, outside the domain, or not a count. The message names its place.
     """
-    names = [*domain.columns, count, None if users is None else users.column]
-    columns = [name for name in names if name is not None]
-    for batch in row_batches(data, columns, table=table, progress=progress):
-        yield counted_batch(batch, domain, count, users)
+    how: Any = {"count": count, "users": users, "table": table, "progress": progress}
+    for rows, _, _ in prepared_rows(data, domain.columns, domain.row_keys, **how):
+        yield rows
 
 
-def counted_batch(
-    batch: Batch, domain: Domain, count: str | None, users: UserNumbers | None
-) -> CountedRows:
-    """Return the rows of a batch that no rule leaves out."""
-    numbers = None
-    if users is not None:
-        batch, numbers, refused = users.of_rows(batch)
-    keys, kept = domain.row_keys(batch.frame, batch.refusal)
-    counts = None if count is None else row_counts(batch, count)
-    if users is not None:
-        batch.refuse_all(users.column, refused)
-    if kept is not None:
-        counts = None if counts is None else counts[kept]
-        numbers = None if numbers is None else numbers[kept]
-    return CountedRows(keys, counts, numbers)
+def prepared_rows(
+    data: Any,
+    columns: Sequence[str],
+    prepare: Prepare,
+    *,
+    count: str | None = None,
+    users: UserNumbers | None = None,
+    table: str | None = None,
+    progress: Progress | None = None,
+    refuse: bool = True,
+) -> Generator[tuple[CountedRows, Batch, Refused]]:
+    """Yield the rows that are kept, a batch at a time, as `prepare` makes keys of some columns.
+
+    With each come the rows of the batch that have a user, and which of these are refused, if `refuse` is
+    false. Else a refused row is a ValueError that names its place.
+    """
+    others = count, None if users is None else users.column
+    names = [*columns, *(name for name in others if name is not None)]
+    for batch in row_batches(data, names, table=table, progress=progress):
+        numbers = None
+        of_users: Refused = []
+        if users is not None:
+            batch, numbers, of_users = users.of_rows(batch)
+        keys, kept, refused = prepare(batch.frame)
+        counts = None
+        if count is not None:
+            counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()
+            refused.append((count, "an integer >= 0", is_no_count(counts)))
+        refused += of_users
+        if refuse:
+            batch.refuse(refused)
+        if kept is not None:
+            counts = None if counts is None else counts[kept]
+            numbers = None if numbers is None else numbers[kept]
+        yield CountedRows(keys, counts, numbers), batch, refused
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
@@ -279,33 +302,6 @@ def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
     return CountedRows(joined(keys), joined(counts) if counts else None, joined(users))
 
 
-def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
-    """Return what each row counts, an integer from 0 to 2⁵³."""
-    counts, bad = whole_counts_of(batch, count)
-    batch.refuse_all(count, [(COUNT, bad)])
-    return counts
-
-
-COUNT = "an integer >= 0"
-
-
-def whole_counts_of(batch: Batch, count: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the integers of a column, and which of its values are no counts."""
-    counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()
-    return counts, is_no_count(counts)
-
-
-def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:
-    """Return the numbers of a column. Any other value is a ValueError."""
-    numbers = batch.frame[column].cast(pl.Float64, strict=False)
-    batch.refuse(numbers.is_null() | numbers.is_nan(), column, "a number")
-    return numbers.to_numpy()
-
-
-def row_texts(batch: Batch, column: str) -> pl.Series:
-    """Return the values of a column as text. A missing value is a ValueError."""
-    values = batch.frame[column]
-    missing = values.is_null()
-    is_float = values.dtype.is_float()
-    batch.refuse(missing | values.is_nan() if is_float else missing, column, "a value")
-    return as_texts(values)
+def missing_in(values: pl.Series) -> pl.Series:
+    """Return which values are missing."""
+    return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()

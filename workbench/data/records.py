@@ -7,19 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import njit
+from workbench.compiled import njit, pl
 from workbench.data.bound import PUBLIC, Bound, Public
 from workbench.data.cells import LARGEST_TOTAL, whole_counts
-from workbench.data.reading import (
-    CountedRows,
-    Progress,
-    all_rows,
-    row_batches,
-    row_counts,
-    row_numbers,
-    row_texts,
-)
-from workbench.data.sources import Batch
+from workbench.data.reading import Progress, all_rows, missing_in, prepared_rows
 from workbench.data.table import SparseTable
 from workbench.data.truncation import kept_rows
 from workbench.data.users import UserNumbers, refuse_cut_of_nobody, users_of
@@ -34,6 +25,7 @@ from workbench.spaces import (
     search_unsorted,
     searchsorted_keys,
 )
+from workbench.spaces.rules import Refused, as_texts
 from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 # Kernels
@@ -349,22 +341,18 @@ class Records(OverHierarchy):
         """
         columns = list(hierarchy.attributes)
         people = None if user is None else UserNumbers(user, user_type)
-        names = [*columns, *(name for name in (count, user) if name is not None)]
         are_points = isinstance(hierarchy, Quadtree)
 
-        def values(batch: Batch) -> np.ndarray:
-            if are_points:
-                return np.stack([row_numbers(batch, name) for name in columns])
-            return row_texts(batch, columns[0]).to_numpy()
+        def values(frame: pl.DataFrame) -> tuple[np.ndarray, None, Refused]:
+            if not are_points:
+                own = frame[columns[0]]
+                return as_texts(own).to_numpy(), None, [(own.name, "a value", missing_in(own))]
+            points = frame.select(columns).cast(pl.Float64, strict=False).fill_null(np.nan)
+            refused = [(own.name, "a number", own.is_nan()) for own in points]
+            return points.to_numpy().T, None, [*refused]
 
-        batches = (
-            CountedRows(
-                values(batch),
-                None if count is None else row_counts(batch, count),
-                None if people is None else people.numbers(batch),
-            )
-            for batch in row_batches(path, names, table=table, progress=progress)
-        )
+        how: Any = {"count": count, "users": people, "table": table, "progress": progress}
+        batches = (rows for rows, _, _ in prepared_rows(path, columns, values, **how))
         rows = all_rows(batches, np.empty((len(columns), 0) if are_points else 0))
         return cls.from_values(
             hierarchy,

@@ -20,7 +20,7 @@ import numpy as np
 
 from workbench.compiled import csv as arrow_csv
 from workbench.compiled import njit, pa, parquet, pd, pl
-from workbench.spaces.rules import canonical
+from workbench.spaces.rules import Refused, canonical
 from workbench.value import Int, shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
@@ -86,10 +86,11 @@ class Source:
 
 
 class Batch(NamedTuple):
-    """Rows of a source, from its `first_row` on."""
+    """Rows of a source, from its `first_row` on, of which there are `size`."""
 
     source: Source
     first_row: int
+    size: int
     frame: pl.DataFrame
     rows: Int[np.ndarray, " kept"] | None = None  # which of them these are, if not all
 
@@ -103,24 +104,24 @@ class Batch(NamedTuple):
             self.first_row + (row if self.rows is None else int(self.rows[row]))
         )
 
-    def refusal(self, row: int, column: str, need: str) -> ValueError:
-        """Return the error about the value of a column in one of these rows."""
-        found = self.frame[column][row]
-        text = "nothing" if found is None or found != found else shown(found)
-        return ValueError(
-            f"{self.place(row)}, column {shown(column)}: found {text}, need {need}"
-        )
+    def refuse(self, refused: Refused) -> None:
+        """Raise a ValueError about the first column that refuses a value, if there is one, and its first row.
 
-    def refuse_all(self, column: str, refused: list[tuple[str, np.ndarray]]) -> None:
-        """Raise a ValueError about the first row that does not say what is needed, if there is one."""
-        for need, bad in refused:
-            self.refuse(pl.Series(bad, dtype=pl.Boolean), column, need)
+        Rows for which it is unknown are refused.
+        """
+        for column, need, bad in refused:
+            bad = pl.Series(bad, dtype=pl.Boolean).fill_null(True)
+            if bad.any():
+                row = int(bad.arg_max() or 0)
+                raise ValueError(
+                    f"{self.place(row)}, column {shown(column)}: found "
+                    f"{found_text(self.frame[column][row])}, need {need}"
+                )
 
-    def refuse(self, bad: pl.Series, column: str, need: str) -> None:
-        """Raise a ValueError about the first row that is bad or null, if there is one."""
-        bad = bad.fill_null(True)
-        if bad.any():
-            raise self.refusal(int(bad.arg_max() or 0), column, need)
+
+def found_text(found: Any) -> str:
+    """Return a value of a row, for an error."""
+    return "nothing" if found is None or found != found else shown(found)
 
 
 # Frames

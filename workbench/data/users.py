@@ -12,8 +12,8 @@ from workbench.compiled import in_slices, pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import Batch, Frame, series_of
 from workbench.randomness import KEY_BYTES, system_key
-from workbench.spaces.rules import Texts, distinct, only
-from workbench.value import Bool, Int, UInt64
+from workbench.spaces.rules import Refused, Texts, distinct, only
+from workbench.value import Int, UInt64
 
 _SEED = int.from_bytes(
     system_key()[:8]
@@ -108,8 +108,10 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
     column = UserNumbers("users", user_type)
     is_column = isinstance(values, pa.Array | pa.ChunkedArray | pl.Series | pd.Series)
     series = series_of("users", values if is_column else pd.Series(values))
+    numbers, refused = column.read(series)
     frame = series.to_frame()
-    return column.users(column.numbers(Batch(Frame(frame), 0, frame)))._replace(who="a user")
+    Batch(Frame(frame), 0, len(frame), frame).refuse(refused)
+    return column.users(numbers)._replace(who="a user")
 
 
 def in_words(unit: str, column: str) -> str:
@@ -147,7 +149,6 @@ _AN_INTEGER = "an integer (as a float below 2⁵³, as one of 32 bits below 2²�
 _A_TIME = "a time to the microsecond, or text"
 
 Numbers = Int[np.ndarray, " rows"]
-Refused = list[tuple[str, Bool[np.ndarray, " rows"]]]  # what is needed, and of which rows
 
 
 class UserNumbers:
@@ -192,20 +193,14 @@ class UserNumbers:
         self._names = _DifferentTexts()
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
-    def numbers(self, batch: Batch) -> Numbers:
-        """Return the user of each row. A row without a valid user is a ValueError."""
-        numbers, refused = self.read(batch.frame[self.column])
-        batch.refuse_all(self.column, refused)
-        return numbers
-
     def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
         """Return the rows that are kept, the user of each, and the rows that do not say who."""
         numbers, refused = self.read(batch.frame[self.column])
         if self._drops:
-            present = ~refused[0][1]
+            present = ~refused[0][2]
             batch = batch.where(pl.Series(present))
             numbers = numbers[present]
-            refused = [(need, bad[present]) for need, bad in refused]
+            refused = [(name, need, bad[present]) for name, need, bad in refused]
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
@@ -213,25 +208,26 @@ class UserNumbers:
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)
             numbers, refused = self.read(different)
-            return numbers[places], [(need, bad[places]) for need, bad in refused]
+            return numbers[places], [(name, need, bad[places]) for name, need, bad in refused]
         kind = values.dtype
         if kind == pl.Null:
-            return np.zeros(len(values), np.int64), [(_A_USER, np.ones(len(values), bool))]
+            none = np.ones(len(values), bool)
+            return np.zeros(len(values), np.int64), [(self.column, _A_USER, none)]
         as_text = self._as_text and kind.is_numeric()
         self.refuse_other_kind(_TEXT if as_text else _kind(kind))
         if kind == pl.String:
             numbers = self._named(values)
             return numbers, [
-                (_A_USER, numbers == _NOBODY),
-                (_ONE_SPELLING, numbers == _UNUSUAL),
+                (self.column, _A_USER, numbers == _NOBODY),
+                (self.column, _ONE_SPELLING, numbers == _UNUSUAL),
             ]
         whole = _whole(values)
         missing = values.is_null() | values.is_nan() if kind.is_float() else values.is_null()
         missing |= self._nobody.have(values)
         need = _A_TIME if isinstance(kind, pl.Datetime) else _AN_INTEGER
         refused = [
-            (_A_USER, missing.to_numpy()),
-            (need, (whole.is_null() & ~missing).to_numpy()),
+            (self.column, _A_USER, missing.to_numpy()),
+            (self.column, need, (whole.is_null() & ~missing).to_numpy()),
         ]
         if as_text:
             return self._named(

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data.reading import Progress, row_batches
+from workbench.data.reading import Progress, prepared_rows
 from workbench.data.table import Bound
 from workbench.data.truncation import bounded_contributions
 from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
 from workbench.spaces.domain import read_domain_file, without_missing_user
 from workbench.spaces.labels import Unlisted
+from workbench.spaces.rules import Refused
 from workbench.spaces.statements import rule_from_dict
 from workbench.value import Int, not_allowed, sealed
 
@@ -212,19 +213,19 @@ class UnlistedValues:
         stated = domain if isinstance(domain, UnlistedColumn) else UnlistedColumn.of(domain)
         column, rule = stated.column, stated.rule
         people = None if user is None else UserNumbers(user, user_type, stated.missing_user)
-        columns = [column] if user is None else [column, user]
         parts = [pl.Series(column, [], dtype=pl.String)]
         users = [np.zeros(0, np.int64)]
-        for batch in row_batches(path, columns, table=table, progress=progress):
-            if people is not None:
-                batch, numbers, refused = people.of_rows(batch)
-            texts = rule.texts(batch.frame[column])
-            if rule.missing == "refuse":
-                batch.refuse(texts.is_null(), column, "a value")
-            if people is not None:
-                batch.refuse_all(people.column, refused)
-                users.append(numbers[texts.is_not_null().to_numpy()])
-            parts.append(texts.drop_nulls())
+
+        def present(frame: pl.DataFrame) -> tuple[pl.Series, np.ndarray, Refused]:
+            texts = rule.texts(frame[column])
+            none = texts.is_null()
+            refused = [(column, "a value", none)] if rule.missing == "refuse" else []
+            return texts.drop_nulls(), (~none).to_numpy(), refused
+
+        how: Any = {"users": people, "table": table, "progress": progress}
+        for rows, _, _ in prepared_rows(path, [column], present, **how):
+            parts.append(rows.keys)
+            users.append(rows.users)
         return cls.from_values(
             stated.attribute,
             pl.concat(parts),

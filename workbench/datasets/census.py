@@ -36,10 +36,14 @@ class _Survey(RealFile):
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a value that is not in the lists."""
         rules = replace(self.domain, preparation=tuple(map(self._rule, self.attributes)))
-        rows = [batch for file in self.files() for batch in file.batches(self.attributes)]
-        keys = (rules.row_keys(batch.frame, batch.refusal)[0] for batch in rows)
-        counted = table(self.domain, ((own, None) for own in keys), Bound())
-        people = sum(len(batch.frame) for batch in rows)
+        parts = []
+        people = 0
+        for batch in (x for file in self.files() for x in file.batches(self.attributes)):
+            keys, _, refused = rules.row_keys(batch.frame)
+            batch.refuse(refused)
+            parts.append((keys, None))
+            people += batch.size
+        counted = table(self.domain, parts, Bound())
         if dropped := people - counted.total:
             warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
         return counted

@@ -218,7 +218,7 @@ def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
             & pl.col("day").is_between(FIRST_DAY, LAST_DAY)
             & (pl.col("film") >= first)
         )
-        batch.refuse(~rows.select(is_film | is_rating).to_series(), LINE, need)
+        batch.refuse([(LINE, need, ~rows.select(is_film | is_rating).to_series())])
         ratings = rows.filter(pl.col("number").is_null())
         yield ratings.select(records("customer", "film", weekday(pl.col("day"))))
     file.expect(film, last, "as its last film")

@@ -46,7 +46,7 @@ def typed(batch: Batch, columns: Columns) -> Batch:
         is_bad = values[name].is_null()
         if column.optional:
             is_bad &= batch.frame[name].is_not_null()
-        batch.refuse(is_bad, name, column.need)
+        batch.refuse([(name, column.need, is_bad)])
     return batch._replace(frame=batch.frame.with_columns(**values))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from math import log10, prod
@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule, are_texts
+from workbench.spaces.rules import DROPPED, REFUSED, Refused, Rule, are_texts
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -207,41 +207,34 @@ class Domain:
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
-        self,
-        columns: Mapping[str, pl.Series] | pl.DataFrame,
-        refusal: Callable[[int, str, str], Exception] | None = None,
-    ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
+        self, columns: Mapping[str, pl.Series] | pl.DataFrame
+    ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
         """Return the key of each row's cell, as the rules derive it.
 
         Parameters
         ----------
         columns : polars frame, or mapping from name to Series
             The columns that `columns` names, all of one length, and possibly others.
-        refusal : callable, optional
-            Returns the error for a refused value from the row's number, the column and the need. By
-            default the error names the row by its number.
 
         Returns
         -------
         keys : int64[kept], or int64[parts, kept] of a wide domain
-            Keys of the rows that no rule leaves out.
+            Keys of the rows that no rule leaves out. If any row is refused, they are not to be used.
         kept : bool[rows] or None
             Which rows these are. None stands for all rows.
-
-        Raises
-        ------
-        ValueError
-            If a value is missing or has no label, and its rule says "refuse".
+        refused : list
+            Name of each column with values that are refused, what is allowed, and which rows these are.
         """
-        codes, kept, refused = self._row_codes(columns)
-        for first in refused:
-            found, row = next(iter(first.examples.items()))
-            if refusal is not None:
-                raise refusal(row, first.column, first.need)
-            found = "nothing" if found is None else shown(found)
-            raise ValueError(
-                f"column {shown(first.column)}, row {row}: found {found}, need {first.need}"
-            )
+        codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
+        kept = None
+        for own in codes:
+            if own.min(initial=0) <= DROPPED:
+                kept = own != DROPPED if kept is None else kept & (own != DROPPED)
+        refused: Refused = []
+        for (column, leaf), own in zip(self._leaves, codes, strict=True):
+            bad = own == REFUSED if kept is None else kept & (own == REFUSED)
+            if bad.any():
+                refused.append((column, leaf.need, bad))
         remaining = iter(codes)
         words = []
         for part in self.parts:
@@ -250,32 +243,7 @@ class Domain:
                 own = own if kept is None else own[kept]
                 keys = keys * len(leaf.all_labels) + own.astype(np.int64)
             words.append(keys)
-        return np.stack(words) if self.is_wide else words[0], kept
-
-    def refusals(
-        self, columns: Mapping[str, pl.Series] | pl.DataFrame
-    ) -> tuple[list[Refusal], int]:
-        """Return the values that `row_keys` would refuse per column, and the number of rows it would drop.
-
-        Both describe private data, so only the owner may see them.
-        """
-        _, kept, refused = self._row_codes(columns)
-        return refused, 0 if kept is None else int((~kept).sum())
-
-    def _row_codes(
-        self, columns: Any
-    ) -> tuple[list[np.ndarray], np.ndarray | None, list[Refusal]]:
-        """Codes of each column, which rows no rule leaves out (None, if all), and what is refused."""
-        codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
-        kept = None
-        for own in codes:
-            if own.min(initial=0) <= DROPPED:
-                kept = own != DROPPED if kept is None else kept & (own != DROPPED)
-        refused: list[Refusal] = []
-        for (column, leaf), own in zip(self._leaves, codes, strict=True):
-            bad = own == REFUSED if kept is None else kept & (own == REFUSED)
-            refused += Refusal.of(column, leaf.need, columns[column], bad)
-        return codes, kept, refused
+        return np.stack(words) if self.is_wide else words[0], kept, refused
 
     @property
     def size(self) -> int:

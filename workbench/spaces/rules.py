@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ from unicodedata import normalize
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.value import Bool, Int, not_allowed, parameter, plain, shown, value
+from workbench.value import Int, not_allowed, parameter, plain, shown, value
 
 # Matching
 
@@ -299,7 +299,7 @@ def some(labels: Sequence[Any]) -> str:
 
 # Rows
 
-_EXAMPLES = 10  # different values of refused rows
+Refused = list[tuple[str, str, Any]]  # of a column: its name, what is needed, and which rows
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
@@ -312,38 +312,3 @@ def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
     is_there = last_row >= 0
     places = np.cumsum(is_there) - 1
     return values.gather(last_row[is_there]).cast(pl.String), places[numbers]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Rows of one column that a rule refuses.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    need : str
-        What its values have to be.
-    count : int
-        Number of refused rows.
-    examples : dict
-        Different values, the first ten, and the row that each first stands in.
-    """
-
-    column: str
-    need: str
-    count: int
-    examples: dict[Any, int]
-
-    @classmethod
-    def of(
-        cls, column: str, need: str, values: pl.Series, refused: Bool[np.ndarray, " rows"]
-    ) -> Iterator[Refusal]:
-        """Yield the refusal of some rows, if there are any."""
-        rows = np.flatnonzero(refused)
-        if len(rows):
-            values = values.gather(rows)
-            first = values.arg_unique().sort()[:_EXAMPLES]
-            found = zip(values.gather(first), rows[first.to_numpy()].tolist(), strict=True)
-            examples = {None if value != value else value: row for value, row in found}
-            yield cls(column, need, len(rows), examples)
