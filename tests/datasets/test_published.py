@@ -219,7 +219,7 @@ def test_an_interrupted_fetch_keeps_nothing_and_begins_anew(publisher):
 
 
 def test_status_names_every_file_and_datasets_go_by_their_folder(folder):
-    rows = published.status()
+    rows = published.verify()
     by_hand = "foursquare gowalla hay2010 movielens netflix_prize online_retail".split()
     fetched = "adult census_income commuting_flows graphs onthemap surnames".split()
     assert len(rows) == len({(row.dataset, row.file) for row in rows}) == 28

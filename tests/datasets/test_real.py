@@ -73,7 +73,7 @@ def test_real_records(text, numbers):
 
 
 def test_real_files_are_the_recorded_ones():
-    assert {row.state for row in published.status()} <= {"ok", "missing", "by hand"}
+    assert {row.state for row in published.verify()} <= {"ok", "missing", "by hand"}
 
 
 @pytest.mark.slow

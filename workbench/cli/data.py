@@ -31,7 +31,7 @@ def list_() -> None:
     from workbench.datasets import published
     from workbench.figures.figure import data_in_use
 
-    rows = published.status()
+    rows = published.verify()
     _table("Published files", rows)
     missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
     if missing:

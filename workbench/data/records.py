@@ -12,7 +12,7 @@ from workbench.data.bound import PUBLIC, Bound, Public
 from workbench.data.cells import LARGEST_TOTAL, whole_counts
 from workbench.data.reading import Progress, all_rows, missing_in, prepared_rows
 from workbench.data.table import SparseTable
-from workbench.data.truncation import kept_rows
+from workbench.data.truncation import kept_of_words
 from workbench.data.users import UserNumbers, refuse_cut_of_nobody, users_of
 from workbench.queries import Boxes, Recipe, key_runs, queries_on_hierarchy
 from workbench.spaces import (
@@ -216,12 +216,8 @@ class Records(OverHierarchy):
             return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
         if owners is None:
             return cls.from_keys(hierarchy, keys, weights, bound, truth_public, left_out)
-        order = argsort_keys(keys)  # cells are numbered in the order of keys, which is nobody's
-        changes = _changes(keys[:, order])
-        cells = np.empty(len(order), np.int64)
-        cells[order] = np.cumsum(changes) - 1
-        kept = kept_rows(cells, weights, bound, owners, None, rng, key)
-        keys = keys[:, order][:, changes][:, kept.keys]
+        cells, kept = kept_of_words(keys, weights, bound, owners, None, rng, key)
+        keys = cells[:, kept.keys]
         stays = cls.from_keys(hierarchy, keys, kept.counts, kept.bound, truth_public, left_out)
         return replace(stays, users_cut=kept.users_cut)
 

@@ -20,7 +20,7 @@ from workbench.data.cells import (
     whole_counts,
 )
 from workbench.data.reading import Progress, all_rows, counted_rows
-from workbench.data.truncation import Kept, kept_rows
+from workbench.data.truncation import Kept, kept_of_words, kept_rows
 from workbench.data.users import UserNumbers, refuse_cut_of_nobody
 from workbench.queries import Recipe, linear_queries
 from workbench.spaces import Domain
@@ -501,23 +501,11 @@ class WideTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> WideTable:
-        """Sum rows by cell, after each user is truncated to the bound if users are named.
-
-        Cells are numbered in the order of their codes. A user's cells are therefore in the same order
-        whoever else is in the table, and what stays of a user depends on that user alone.
-        """
-        order = np.lexsort(words[::-1])
-        ordered = words[:, order]
-        begins = np.ones(len(order), bool)
-        begins[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-        cells = np.empty(len(order), np.int64)
-        cells[order] = np.cumsum(begins) - 1
-        kept = kept_rows(cells, counts, bound, users, user_type, rng, key)
+        """Sum rows by cell, after each user is truncated to the bound if users are named."""
+        cells, kept = kept_of_words(words, counts, bound, users, user_type, rng, key)
         numbers, totals = summed(kept)
-        left = ordered[:, begins][:, numbers]
-        return cls(
-            domain, sealed(left), sealed(totals), kept.bound, truth_public, kept.users_cut
-        )
+        left = sealed(cells[:, numbers])
+        return cls(domain, left, sealed(totals), kept.bound, truth_public, kept.users_cut)
 
     @property
     def _cells(self) -> Int[np.ndarray, "parts cells"]:

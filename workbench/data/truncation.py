@@ -11,6 +11,7 @@ from workbench.data import user_kernels
 from workbench.data.bound import Bound, Public
 from workbench.data.cells import LARGEST_TOTAL, cells_of_counts
 from workbench.data.users import Users, cut_key, refuse_cut_of_nobody, seeds, users_of
+from workbench.spaces import argsort_keys
 from workbench.value import Bool, Int
 
 _USERS = 2**17  # whose seeds are held at a time
@@ -125,6 +126,23 @@ def kept_rows(
         raise ValueError(f"{len(keys):,} rows do not fit {len(users.numbers):,} users")
     left = bounded_contributions(users, keys, counts, bound, cut_key(rng, key))
     return Kept(left.keys, left.counts, bound.enforced(users.who), int(left.lost.sum()))
+
+
+def kept_of_words(
+    words: np.ndarray, counts: Int[np.ndarray, " rows"] | None, bound: Any, *who: Any
+) -> tuple[np.ndarray, Kept]:
+    """Return the cells of rows whose keys are several words, ascending, and the rows kept, with places in them.
+
+    The cells of a user are numbered in the order of their words, so they are in the same order whoever else
+    is in the table, and what stays of a user depends on that user alone. `who` is as in `kept_rows`.
+    """
+    order = argsort_keys(words)
+    ordered = words[:, order]
+    begins = np.ones(len(order), bool)
+    begins[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    cells = np.empty(len(order), np.int64)
+    cells[order] = np.cumsum(begins) - 1
+    return ordered[:, begins], kept_rows(cells, counts, bound, *who)
 
 
 def whole_limits(bound: Bound) -> tuple[int, int, int]:

@@ -223,11 +223,6 @@ def path(what: Any) -> tuple[Path, ...]:
     return tuple(found for file in files if (found := _found(file))) or (files[0].find(),)
 
 
-def status() -> list[FileStatus]:
-    """Verify the published files of all datasets."""
-    return verify()
-
-
 def verify(what: Any = None) -> list[FileStatus]:
     """Find and hash the files of a dataset, or of all datasets.
 

@@ -24,9 +24,7 @@ def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " childre
 
 def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
     """Return the order that sorts the keys."""
-    if len(keys) == 1:
-        return np.argsort(keys[0])
-    return np.lexsort((keys[1], keys[0]))
+    return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
