@@ -351,10 +351,13 @@ class SessionFile:
         what : Description of the spend, for the error if a counter cannot be written.
         """
         with ExitStack() as stack:
-            drafts = [
-                (counter, stack.enter_context(closing(counter.draft())))
-                for counter in self._counters
-            ]
+            try:
+                drafts = [
+                    (counter, stack.enter_context(closing(counter.draft())))
+                    for counter in self._counters
+                ]
+            except OSError as e:
+                raise OSError(f"{e}. Nothing was spent") from None
             with self.transaction() as db:
                 yield db
             if not drafts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, nan
+from math import ceil, floor, inf, isfinite, log10, nan
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ SHOWS = 0.5  # relative error up to which a number shows something
 _RESTS = "Errors are mean absolute errors at places of simulated records. They rest on your beliefs alone."
 _ROWS = 20_000  # of microdata that are simulated
 _SECONDS = 6.5
+_REPEATS = 1, 3  # of each mechanism: first one, then three
 _FEW = "GeometricHistogram", "HighPassFilter"  # that are tried on coarser tables
 _LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 to 100
 
@@ -212,7 +213,7 @@ def advise(
     if epsilon is None:
         seconds /= 2
         epsilon = _least_epsilon(simulation, error or 0, Clock.of(seconds, show))
-    found, left_out = simulation.compare(epsilon, Clock.of(seconds, show))
+    found, left_out = simulation.compare(epsilon, Clock.of(seconds, show), _REPEATS)
     if not found:
         raise ValueError(f"no mechanism can be run for {task}. {' '.join(left_out)}")
     if error is not None:
@@ -296,7 +297,7 @@ def _refuse(
 
 
 def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
-    """Return the least ε at which some mechanism reaches the error, to two digits."""
+    """Return the least ε at which some mechanism reaches the error, rounded up to two digits."""
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
@@ -306,9 +307,9 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
     first = replace(simulation, asked=simulation.asked[:1])
     able: set[Any] | None = None  # candidates that reach it at the least ε so far
 
-    def reached(epsilon: float, seeds: int = 1) -> bool:
+    def reached(epsilon: float, repeats: int = 1) -> bool:
         nonlocal able
-        rows, _ = first.compare(epsilon, clock, (seeds,), able)
+        rows, _ = first.compare(epsilon, clock, (repeats,), able)
         found = {row.key for row in rows if row.errors[kind] <= error}
         able = found or able
         return bool(found)
@@ -317,10 +318,20 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
         raise ValueError(
             f"no mechanism reaches an error of {error:g} on {kind}, even at ε = {_LADDER[-1]:g}"
         )
-    top = _LADDER[bisect_left(_LADDER, True, key=reached)]
-    while top < _LADDER[-1] and not reached(top, 5):  # one seed may have been lucky
-        top *= 1.05
-    return float(f"{top:.2g}")
+    top = two_digits_up(_LADDER[bisect_left(_LADDER, True, key=reached)])
+    while top < _LADDER[-1] and not reached(top, _REPEATS[-1]):  # one seed may have been lucky
+        top = two_digits_up(1.05 * top)
+    return top
+
+
+def two_digits_up(x: float) -> float:
+    """Round up to two digits.
+
+    >>> two_digits_up(0.0201), two_digits_up(0.02), two_digits_up(7.71)
+    (0.021, 0.02, 7.8)
+    """
+    step = 10.0 ** (floor(log10(x)) - 1)
+    return float(f"{ceil(x / step * (1 - 1e-12)) * step:.2g}")
 
 
 # Sentences
@@ -403,7 +414,7 @@ def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str,
             believed, believed, 1.0, data, asked, "cells", len(table), simulation.delta, 1, None,
             classes=_FEW,
         )  # fmt: skip
-        rows, _ = trial.compare(epsilon, clock)
+        rows, _ = trial.compare(epsilon, clock, _REPEATS)
         truth, error = asked[0].exact, rows[0].errors["cell"]
         if ratio(error, truth) <= SHOWS:
             domain = _merged_domain(simulation.beliefs.domain, factors)

@@ -408,7 +408,7 @@ class Simulation:
         self,
         epsilon: float,
         clock: Clock,
-        seeds: tuple[int, ...] = (1, 3),
+        repeats: tuple[int, ...],
         only: set[Any] | None = None,
     ) -> tuple[list[Row], list[str]]:
         """Run the candidates. Return a row for each, from best to worst, and notes on those that were left
@@ -426,7 +426,7 @@ class Simulation:
         quiet = watched(lambda done, total: None)  # the clock shows progress
         with TemporaryDirectory() as store, warnings.catch_warnings(), quiet:
             warnings.simplefilter("ignore")
-            for count in seeds:
+            for count in repeats:
                 for i, key in enumerate(keys):
                     name = mechanism_name(made[key])
                     if name in refused:
