@@ -11,11 +11,10 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.inference.marginal_strategies import L1, L2
 from workbench.inference.marginals import used_attributes
-from workbench.inference.query_terms import rows_of_cells
 from workbench.inference.strategies import answers_by_cells, of_line, optimised_strategy
 from workbench.mechanisms import GaussianQueries
 from workbench.owner.choosing import reconstructed
-from workbench.queries import Marginals, NamedMarginals, Products, linear_queries
+from workbench.queries import Marginals, NamedMarginals, Products, TableMargins, linear_queries
 from workbench.spaces import Domain
 
 MIXED = Domain(("a", "b", "c"), (3, 2, 4))
@@ -34,6 +33,14 @@ CASES = [
         MIXED,
     ),
 ]
+
+
+def rows_of_cells(queries, domain, axes):
+    """Weight of each cell of some attributes in each query; the others have code 0."""
+    sizes = [n if k in axes else 1 for k, n in enumerate(domain.shape)]
+    keys = domain.keys(np.indices(sizes).reshape(len(sizes), -1).T)
+    tables = (TableMargins(domain, keys[i : i + 1], np.ones(1)) for i in range(len(keys)))
+    return np.stack([queries.sums_of_margins(table) for table in tables], axis=1)
 
 
 @pytest.mark.parametrize("norm", [L1, L2])

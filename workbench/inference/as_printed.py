@@ -7,8 +7,7 @@ Source     EDBT 2012, section 4.2. The docstring of `maximum_entropy` explains w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,19 +22,6 @@ from workbench.value import Int, parameter, value
 
 _CHAINS = 4096  # that say what the last weights expect
 _SWEEPS = 40
-
-
-class _Layout(NamedTuple):
-    """Places of the cells of all tables in one vector.
-
-    The table of set i starts at starts[i], and a code of attribute k moves by strides[i, k]. The sets of
-    attribute k are `sets` from first[k] to first[k + 1].
-    """
-
-    sets: Int[np.ndarray, " memberships"]
-    first: Int[np.ndarray, " attributes+1"]
-    starts: Int[np.ndarray, " sets+1"]
-    strides: Int[np.ndarray, "sets attributes"]
 
 
 @value
@@ -83,28 +69,29 @@ class MaximumEntropyAsPrinted:
         shape = problem.domain.shape
         rng = np.random.default_rng(self.seed)
         chains = Chains(shape, problem.prior, problem.sets)
-        layout = _layout(problem)
-        offsets = [layout.starts[i] for i in problem.set_of_terms]
+        starts = problem.first_cells
+        offsets = starts[problem.set_of_terms]
         cell = np.concatenate(
             [start + part.cells for start, part in zip(offsets, problem.terms, strict=True)]
         )
         query = np.concatenate([part.query for part in problem.terms])
         if len(np.unique(cell)) < len(cell):
             raise ValueError("the printed fit needs different cells: ask each once")
-        pi = np.zeros(layout.starts[-1])
-        box = np.zeros(layout.starts[-1])
-        w = np.zeros(layout.starts[-1])
+        pi = np.zeros(starts[-1])
+        box = np.zeros(starts[-1])
+        w = np.zeros(starts[-1])
         pi[cell] = problem.pi[query]
         box[cell] = problem.box[query]
         state = chains.draw_from_prior(1, rng)[0].astype(np.int64)
+        touching = np.array([copy.set_index for copy in chains.copies], np.int64)
+        strides = np.zeros((len(problem.sets), len(shape)), np.int64)
+        for i, axes in enumerate(problem.sets):
+            strides[i, list(axes)] = chains.steps[i, : len(axes)]
         _walk(
-            w, pi, box, state, np.array(shape), chains.prior, chains.start, *layout,
-            self.gamma, self.steps, rng,
+            w, pi, box, state, np.array(shape), chains.prior, chains.start, touching, chains.first,
+            starts, strides, self.gamma, self.steps, rng,
         )  # fmt: skip
-        tables = np.split(w, layout.starts[1:-1])
-        potentials = [
-            table.reshape(shape) for table, shape in zip(tables, problem.shapes, strict=True)
-        ]
+        potentials = problem.by_set(w)
         chains.set_potentials(potentials)
         chains.set_proposal(problem.prior_margins())
         states = chains.draw_from_prior(_CHAINS, rng)
@@ -113,22 +100,6 @@ class MaximumEntropyAsPrinted:
         weights[query] = w[cell]
         gap = problem.gap(weights, margins)
         return problem.model(potentials, margins, False, gap, self.steps)
-
-
-def _layout(problem: DualProblem) -> _Layout:
-    shape = problem.domain.shape
-    sets_of: list[list[int]] = [[] for _ in shape]
-    strides = np.zeros((len(problem.sets), len(shape)), np.int64)
-    for i, axes in enumerate(problem.sets):
-        for j, k in enumerate(axes):
-            strides[i, k] = prod(shape[a] for a in axes[j + 1 :])
-            sets_of[k].append(i)
-    return _Layout(
-        np.concatenate([np.empty(0, int), *map(np.array, sets_of)]).astype(np.int64),
-        np.cumsum([0, *map(len, sets_of)]),
-        np.cumsum([0, *map(prod, problem.shapes)]),
-        strides,
-    )
 
 
 @njit(cache=True, nogil=True)

@@ -193,38 +193,45 @@ def of_marginals(
 
 
 def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
-    """Return the least error of weights with sum 1, from several starts."""
-    from scipy.optimize import minimize
-
+    """Return the least mean squared error of weights with sum 1, and the weights."""
     acted = parts.acted_on()
     needed = parts.dimensions * parts.squares
-
-    def objective(logs: Float[np.ndarray, " sets"]) -> tuple[float, np.ndarray]:
-        weights = np.exp(logs - logs.max())
-        weights = weights / weights.sum()
-        mu = (weights**2) @ acted
-        error = float((needed / mu).sum())
-        slope = -2 * weights * (acted @ (needed / mu**2))
-        slope = weights * (slope - weights @ slope)
-        return np.log(error), slope / error
-
     largest = max(len(axes) for axes in parts.sets)
-    starts = [np.zeros(len(parts.sets))]
-    starts.append(np.array([0.0 if len(a) == largest else -4.0 for a in parts.sets]))
-    options = {"maxiter": 2000, "gtol": 1e-9}
+    large_sets = np.array([0.0 if len(axes) == largest else -4.0 for axes in parts.sets])
+    weights = least_error_weights(acted, needed, 1, [0 * large_sets, large_sets])[1]
+    kept = np.where(weights < 1e-6, 0.0, weights)
+    if not (kept**2 @ acted <= 0).any():
+        weights = kept / kept.sum()
+    return float((needed / (weights**2 @ acted)).sum()) / count, weights
+
+
+def least_error_weights(
+    acted: Float[np.ndarray, "weights parts"],
+    needed: Float[np.ndarray, " parts"],
+    power: int,
+    starts: Sequence[Float[np.ndarray, " weights"]],
+) -> tuple[float, Float[np.ndarray, " weights"]]:
+    """Return the least (Σ w^p)^(2/p)·Σ needed/μ, where μ is `acted` times the squared weights, and weights
+    with Σ w^p = 1 that reach it. Each start is logarithms of weights.
+    """
+    from scipy.optimize import minimize
+
+    def log_error(logs: Float[np.ndarray, " weights"]) -> tuple[float, np.ndarray]:
+        weights = np.exp(logs - logs.max())
+        moved = weights**power
+        mu = weights**2 @ acted
+        spread = (needed / mu).sum()
+        slope = 2 * moved / moved.sum() - 2 * weights**2 * (acted @ (needed / mu**2)) / spread
+        return np.log(moved.sum()) * (2 / power) + np.log(spread), slope
+
+    options = {"maxiter": 2000, "gtol": 1e-10}
     found = [
-        minimize(objective, s, jac=True, method="L-BFGS-B", options=options) for s in starts
+        minimize(log_error, start, jac=True, method="L-BFGS-B", options=options)
+        for start in starts
     ]
-    best = min(found, key=lambda f: f.fun)
+    best = min(found, key=lambda each: each.fun)
     weights = np.exp(best.x - best.x.max())
-    weights /= weights.sum()
-    weights[weights < 1e-6] = 0
-    lost = (weights**2) @ acted <= 0
-    if lost.any():
-        weights = np.exp(best.x - best.x.max())
-    weights /= weights.sum()
-    error = float((needed / ((weights**2) @ acted)).sum()) / count
-    return error, weights
+    return float(np.exp(best.fun)), weights / (weights**power).sum() ** (1 / power)
 
 
 def _cells(

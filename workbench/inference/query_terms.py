@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from workbench.compiled import njit
-from workbench.queries import Linear, Products, TableMargins, TableQueries, Together
+from workbench.queries import Linear, Products, TableQueries, Together
 from workbench.queries.linear import Prior
 from workbench.spaces import Domain
 from workbench.value import Bool, Float, Int, outer_rows
@@ -189,32 +189,6 @@ def _refuse_large(entries: int) -> None:
             f"queries with {entries} values on the cells of their attributes are too large: need at "
             f"most {_MAX_ENTRIES} per set of attributes"
         )
-
-
-def rows_of_cells(
-    queries: Linear, domain: Domain, axes: tuple[int, ...]
-) -> Float[np.ndarray, "queries cells"]:
-    """Return the weight of each cell of some attributes in each query. Queries must not use other
-    attributes.
-    """
-    cells = prod(domain.shape[k] for k in axes)
-    if isinstance(queries, Together):
-        parts = [rows_of_cells(part, domain, axes) for part in queries.parts]
-        return np.concatenate([np.empty((0, cells)), *parts])
-    if isinstance(queries, Products):
-        rows = np.zeros((len(queries), cells))
-        for terms, values in queries.dense_terms(np.arange(len(queries.times)), axes):
-            np.add.at(rows, queries.query[terms], values)
-        return rows
-    small = domain.project([domain.attributes[k] for k in axes])
-    codes = np.zeros((cells, len(domain.shape)), np.int64)
-    codes[:, list(axes)] = small.codes(np.arange(cells))
-    keys = domain.keys(codes)
-    columns = [
-        queries.sums_of_margins(TableMargins(domain, keys[i : i + 1], np.ones(1)))
-        for i in range(cells)
-    ]
-    return np.stack(columns, axis=1)
 
 
 # Rectangles

@@ -30,6 +30,7 @@ from workbench.inference.marginal_strategies import (
     MOST_SETS,
     Strategy,
     closure_of,
+    least_error_weights,
     marginals_of,
     of_marginals,
     sum_of_singular_values,
@@ -103,8 +104,6 @@ def _weighed_levels(
     rows: Float[np.ndarray, "queries cells"], branching: int, norm: str
 ) -> tuple[float, Float[np.ndarray, " levels"]]:
     """Return the expected mean squared error of a tree, and its weights, at sensitivity 1."""
-    from scipy.optimize import minimize
-
     width = 1
     energies = []  # of what is constant on nodes of each width
     while True:
@@ -115,22 +114,11 @@ def _weighed_levels(
         width *= branching
     c = np.maximum(-np.diff(energies, append=0.0), 0)
     widths = float(branching) ** np.arange(len(c))
-    power = 1 if norm == L1 else 2
-
-    def log_error(logs: Float[np.ndarray, " n"]) -> tuple[float, np.ndarray]:
-        w = np.exp(logs - logs.max())
-        moved = (w**power).sum()
-        mu = np.cumsum(w**2 * widths)
-        spread = (c / mu).sum()
-        down = np.cumsum((c / mu**2)[::-1])[::-1]
-        slope = 2 * w**power / moved - 2 * w**2 * widths * down / spread
-        return np.log(moved) * (2 / power) + np.log(spread), slope
-
-    start = np.zeros(len(c))
-    found = minimize(log_error, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-10})
-    weights = np.exp(found.x - found.x.max())
-    weights /= (weights**power).sum() ** (1 / power)
-    return float(np.exp(found.fun)) / len(rows), weights
+    acted = np.triu(
+        np.repeat(widths[:, None], len(c), axis=1)
+    )  # a level acts on all wider nodes
+    error, weights = least_error_weights(acted, c, 1 if norm == L1 else 2, [np.zeros(len(c))])
+    return error / len(rows), weights
 
 
 def _nodes(n: int, width: int) -> Int[np.ndarray, "2 nodes"]:
