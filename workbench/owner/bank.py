@@ -240,7 +240,6 @@ class Bank:
         self._declared: dict[str, Any] = {}
         self._agrees = False  # with the file, since it has a bank
         self._answers_by_question: dict[int, NoisyAnswers] = {}
-        self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
         self._fits: tuple[int, AnswerBank] | None = None
         if dataset is not None:
             if not isinstance(dataset, str):
@@ -621,22 +620,18 @@ class Bank:
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
-        """Return what the bank tells at α; its decomposition is computed anew only after new answers."""
+        """Return what the bank tells at α, with a uniform prior."""
         if alpha is None:
             alpha = self.total or inf
         answers = self.by_question()
         if self.domain is None:
             raise ValueError("the bank is empty: ask a question before you recall")
         method = KernelPCA(alpha, self.total)
-        if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
-            if answers:
-                history = _history(answers)
-                AnswerBank.refuse_many(len(history))
-                eigen = method(history).eigen
-            else:
-                eigen = _no_eigenqueries(self.domain, self.total)
-            self._eigenqueries = (len(answers), eigen)
-        return Posterior(self._eigenqueries[1], method.alpha)
+        if not answers:
+            return Posterior(_no_eigenqueries(self.domain, self.total), method.alpha)
+        history = _history(answers)
+        AnswerBank.refuse_many(len(history))
+        return method(history)
 
 
 def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:

@@ -82,17 +82,6 @@ class Advice:
         """The recommended mechanism."""
         return self.rows[0].mechanism
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per mechanism, from best to worst, with errors in counts."""
-        rows = [
-            {"mechanism": row.name}
-            | {kind: row.errors.get(kind, nan) for kind in self.truths}
-            | {"cells": row.cells, "noise_cells": row.noise_cells, "cost": row.cost}
-            | {"seconds": row.seconds, "score": row.score, "text": repr(row.mechanism)}
-            for row in self.rows
-        ]
-        return pd.DataFrame(rows)
-
     def display_table(self) -> pd.DataFrame:
         """Return a table of the best setting of each mechanism with rounded errors, after a row of true
         answers.

@@ -14,6 +14,7 @@ from workbench.compiled import pd
 from workbench.estimates.release import Release
 from workbench.mechanisms import GeometricHistogram
 from workbench.owner.advice.beliefs import labels_of_people, lognormal
+from workbench.owner.advice.choice import refuse_bounds
 from workbench.privacy import DP
 from workbench.spaces import Domain
 from workbench.value import Float, Int, format_number
@@ -166,8 +167,8 @@ def advise_bounds(
         raise ValueError(
             f"per_user_most = {per_user_most} contradicts a mean of {per_user}: need at least the mean"
         )
-    if bounds is not None and any(isinstance(b, bool) or b != int(b) or b < 1 for b in bounds):
-        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers >= 1")
+    if bounds is not None:
+        refuse_bounds(bounds)
     order = min(order, len(domain.shape))
     rng = np.random.default_rng(0)  # of beliefs: nothing private is drawn
     people = int(max(1, min(users, _PEOPLE, _RECORDS / per_user)))
