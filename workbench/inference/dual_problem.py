@@ -40,7 +40,6 @@ import numpy as np
 from workbench.compiled import njit
 from workbench.estimates import NoisyAnswers
 from workbench.inference.eigenqueries import prior_vectors
-from workbench.inference.junction_tree import summed
 from workbench.inference.marginals import reconciled_shares
 from workbench.inference.model import Model, flattened, outer_product
 from workbench.inference.query_terms import QueryTerms, Rectangles, rectangular, terms_by_axes
@@ -201,12 +200,6 @@ class DualProblem:
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
         """Expected tables under the prior."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
-
-    def margins_of_joint(
-        self, joint: Float[np.ndarray, "..."]
-    ) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected tables under a distribution over all cells of the modelled axes."""
-        return [summed(joint, self.modelled_axes, axes) for axes in self.sets]
 
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]

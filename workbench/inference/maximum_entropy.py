@@ -34,8 +34,9 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference.dual_problem import DualProblem, SampledCovariance, quadratic_step
 from workbench.inference.eigenqueries import normalised_prior, prior_field
 from workbench.inference.gibbs import Chains
+from workbench.inference.junction_tree import JunctionTree
 from workbench.inference.kernel_pca import check_alpha
-from workbench.inference.model import CellProbabilities, Model, cell_probabilities
+from workbench.inference.model import Model
 from workbench.value import Float, Int, parameter, value
 
 if TYPE_CHECKING:
@@ -367,13 +368,12 @@ def _exact(problem: DualProblem) -> Model:
     """Return the optimum of the dual over all cells."""
     from scipy.optimize import minimize
 
-    def distribution(potentials: Sequence[Float[np.ndarray, "..."]]) -> CellProbabilities:
-        return cell_probabilities(problem.domain.shape, problem.prior, problem.sets, potentials)
+    tree = JunctionTree(problem.domain.shape, problem.prior, problem.sets)
 
     def negative_dual(w: Float[np.ndarray, " queries"]) -> tuple[float, np.ndarray]:
-        joint, log_normaliser = distribution(problem.potentials(w))
-        gradient = problem.pi - problem.means(problem.margins_of_joint(joint))
-        return log_normaliser - w @ problem.pi, -gradient
+        calibrated = tree.calibrate(problem.potentials(w))
+        gradient = problem.pi - problem.means(calibrated.of_sets())
+        return calibrated.log_normaliser - w @ problem.pi, -gradient
 
     optimum = minimize(
         negative_dual,
@@ -385,5 +385,5 @@ def _exact(problem: DualProblem) -> Model:
     )
     w = np.clip(optimum.x, -problem.box, problem.box)
     potentials = problem.potentials(w)
-    margins = problem.margins_of_joint(distribution(potentials).probabilities)
+    margins = tree.calibrate(potentials).of_sets()
     return problem.model(potentials, margins, True, problem.gap(w, margins), optimum.nfev)

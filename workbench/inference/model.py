@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from workbench.estimates import Microdata
 from workbench.estimates.estimate import Estimate
 from workbench.estimates.stored import refuse_unless, refuse_unless_finite
 from workbench.inference.gibbs import Chains
-from workbench.inference.junction_tree import CalibratedTree, JunctionTree, spread, summed
+from workbench.inference.junction_tree import CalibratedTree, JunctionTree, summed
 from workbench.queries import Margins, Recipe, TableMargins, linear_queries
-from workbench.queries.linear import Prior
 from workbench.spaces import Domain
-from workbench.value import Float, Int, read_only, sealed
+from workbench.value import Float, Int, read_only
 
 # Model
 
@@ -100,10 +99,10 @@ class Model(Estimate):
         axes = tuple(axes)
         if prod(self.domain.shape[k] for k in axes) > _MAX_MARGIN_CELLS:
             return None
-        modelled = [k for k in axes if k in self.modelled_axes]
         if self.explicit:
-            table = summed(self.joint, self.modelled_axes, modelled)
-        elif not modelled:
+            return self.tree.margin(axes)
+        modelled = [k for k in axes if k in self.modelled_axes]
+        if not modelled:
             table = np.ones(())
         else:
             covering = [i for i, s in enumerate(self.sets) if set(modelled) <= set(s)]
@@ -132,12 +131,10 @@ class Model(Estimate):
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
-    def joint(self) -> Float[np.ndarray, "..."]:
-        """Return the shares of all cells of the modelled axes, or None if there are too many."""
-        distribution = cell_probabilities(
-            self.domain.shape, self.prior, self.sets, self.potentials
-        )
-        return sealed(distribution.probabilities)
+    def tree(self) -> CalibratedTree:
+        """Junction tree with the margins of its cliques. Only for models whose cliques have few cells."""
+        tree = JunctionTree(self.domain.shape, self.prior, self.sets)
+        return tree.calibrate(self.potentials)
 
     @cached_property
     def _drawn(self) -> Microdata:
@@ -247,33 +244,6 @@ class _ExpectedMargins(Margins):
         return self._table.occupied_cells(axes)
 
 
-class CellProbabilities(NamedTuple):
-    """Probability of every cell, and ln Z = ln p0[exp(Σ potentials)], in nats."""
-
-    probabilities: Float[np.ndarray, "..."]
-    log_normaliser: float
-
-
-def cell_probabilities(
-    shape: Sequence[int],
-    prior: Prior,
-    sets: Sequence[tuple[int, ...]],
-    potentials: Sequence[Float[np.ndarray, "..."]],
-) -> CellProbabilities:
-    """Return the distribution of the model over all cells of the axes in `sets`."""
-    modelled = sorted({k for axes in sets for k in axes})
-    with np.errstate(divide="ignore"):
-        log_priors = [((k,), np.log(prior[k])) for k in modelled]
-    score = np.zeros([shape[k] for k in modelled])
-    for axes, table in [*log_priors, *zip(sets, potentials, strict=True)]:
-        score = score + spread(table, axes, modelled)
-    largest = score.max()
-    np.exp(score - largest, out=score)
-    total = score.sum()
-    score /= total
-    return CellProbabilities(score, float(largest + np.log(total)))
-
-
 def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return [tuple(domain.shape[k] for k in axes) for axes in sets]
 
@@ -301,12 +271,6 @@ class TreeModel(Model):
     """A `Model` over a junction tree. Every margin with few cells is exact, and tuples are independent."""
 
     kind: ClassVar[str] = "tree-model"
-
-    @cached_property
-    def tree(self) -> CalibratedTree:
-        """Tree with the margins of its cliques."""
-        tree = JunctionTree(self.domain.shape, self.prior, self.sets)
-        return tree.calibrate(self.potentials)
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
         """Return the margin on some attributes, as `Model.margin`.
