@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.cli.commands import last_options, run_command
@@ -59,6 +60,16 @@ def test_every_mechanism_can_be_asked_for(run, name):
     spent = release.privacy
     epsilon = spent.epsilon if isinstance(spent, DP) else spent.at(1e-9).epsilon
     assert epsilon <= 1000 * (1 + 1e-9)
+
+
+def test_a_csv_of_nodes_has_counts_and_errors(run):
+    """Which `to_frame` has not: it is of the synthetic records that are drawn from them."""
+    run(f"release PrivTree t.csv {KINDS['PrivTree']} --epsilon 1 --out o.csv")
+    frame = pd.read_csv("o.csv")
+    assert list(frame.columns[:5]) == ["x_from", "x_to", "y_from", "y_to", "level"]
+    assert (frame["count"] == frame.noisy).all() and (frame.sd > 0).all()
+    assert np.allclose(frame.high - frame.low, 4 * frame.sd)
+    assert Release.load("o.csv").estimate.values.tolist() == frame.noisy.tolist()
 
 
 def test_what_is_released_is_what_the_columns_hold(run):

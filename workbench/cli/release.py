@@ -59,21 +59,13 @@ def left_out(cls: Any) -> str:
     return " ".join(names)
 
 
-def overview(command: str) -> str:
-    """Return every mechanism that can be saved, by family, one line each."""
+def list_mechanisms(formatter: Any) -> None:
+    """Write every mechanism that can be saved, by family, one line each."""
     saved = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
     families = [*mechanisms.FAMILIES.values(), saved]  # those of --with come last
     names = dict.fromkeys(name for family in families for name in family if name in saved)
-    lines = [
-        f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]\n",
-        "Release a table of counts, records or interactions under differential privacy.",
-        "For the options of a mechanism, name it, for example:",
-        f"  {command} HighPassFilter --help\n",
-        *(f" {name:26}{(saved[name].__doc__ or '').splitlines()[0]}" for name in names),
-        "\nUse --with MODULE to add the mechanisms of your own module.",
-        "Write ./NAME for a file that has the name of a mechanism.",
-    ]
-    return "\n".join(lines)
+    docs = {name: (saved[name].__doc__ or "").splitlines()[0] for name in names}
+    formatter.write_dl([*docs.items()], col_max=26, col_spacing=1)
 
 
 def own_parameters(cls: type) -> list[Parameter]:
@@ -225,6 +217,10 @@ def declared_options(cls: type) -> dict[str, Field[Any]]:
 
 ANY = "MECHANISM"  # the command that has the options of all
 _HELP = {"-h", "--help"}
+_OVERVIEW = (
+    "Release a table of counts, records or interactions under differential privacy. "
+    "For the options of a mechanism, name it, for example:"
+)
 
 
 class Mechanisms(TyperGroup):
@@ -243,7 +239,7 @@ class Mechanisms(TyperGroup):
         run = options.command(release, left_out(cls), own, cls=cls)
         about = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         app = typer.Typer(add_completion=False)
-        app.command(cls=screen.Command, help=about)(run)
+        app.command(cls=screen.Command, help=about, epilog=screen.WITH_MODULE)(run)
         command: Any = typer.main.get_command(app)
         known = [x for p in command.params for x in p.opts]
         refuse_options_of_others(cls, args[1:], known)
@@ -285,8 +281,14 @@ class Mechanisms(TyperGroup):
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write which mechanisms there are."""
-        screen.say(overview(ctx.command_path))
+        """Write which mechanisms there are, as wide as the screen."""
+        formatter.write_usage(ctx.command_path, "MECHANISM TABLE... --out FILE [OPTIONS]")
+        formatter.write_text(f"\n\n{_OVERVIEW}")
+        formatter.write(f"  {ctx.command_path} HighPassFilter --help\n\n")
+        list_mechanisms(formatter)
+        formatter.write("\n")
+        formatter.write_text(screen.WITH_MODULE)
+        formatter.write_text("Write ./NAME for a file that has the name of a mechanism.")
 
 
 def release(request: Request, *, cls: type, **own: Any) -> None:

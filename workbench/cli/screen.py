@@ -130,6 +130,7 @@ def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
 
 # Command
 
+WITH_MODULE = "Use --with MODULE to add what your own module defines."
 GIVEN = f"{__name__}.given"  # in the context: the words of a command
 
 _running: ContextVar[dict[str, Any]] = ContextVar("running")
@@ -169,6 +170,8 @@ def use_for_all(app: typer.Typer, without: Mapping[str, str]) -> None:
         run: Any = info.callback
         info.callback = command(run, without.get(run.__name__, ""))
         info.help = info.callback.__doc__
+        info.epilog = WITH_MODULE
     for group in app.registered_groups:
+        group.epilog = WITH_MODULE
         if group.typer_instance is not None:
             use_for_all(group.typer_instance, without)

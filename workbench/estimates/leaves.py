@@ -238,6 +238,10 @@ class Leaves(OverHierarchy, Estimate):
             "a node that a query cuts is spread evenly, and nobody knows what lies where in it"
         )
 
+    def deviations(self) -> float:
+        """Return the standard deviation of the noise per node, or NaN if it is unknown."""
+        return np.nan if self.law is None else float(np.sqrt(self.law.variance))
+
     def nodes(self) -> pd.DataFrame:
         """Return the released nodes.
 

@@ -398,7 +398,10 @@ class Release:
             each, `absent_at_most`. Synthetic records and sketches have no counts, and are returned without
             these columns.
         """
-        frame = self.estimate.to_frame()
+        return self._with_errors(self.estimate.to_frame())
+
+    def _with_errors(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of labels and noisy counts with the unbiased counts and their error columns."""
         if "noisy" not in frame.columns or not self.estimate.rows_are_counts:
             return frame
         noisy = frame.pop("noisy")
@@ -607,7 +610,8 @@ class Release:
         record = self._record() | ({"command": command} if command and self.simulated else {})
         table = self.estimate.to_arrow()
         if path.suffix == ".csv":
-            table = for_readers(self.to_frame(), table)
+            rows = getattr(self.estimate, "nodes", self.estimate.to_frame)
+            table = for_readers(self._with_errors(rows()), table)
         write_release(table, record, path, force)
         return path
 
