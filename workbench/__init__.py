@@ -25,7 +25,7 @@ _NAMES = {
     "privacy": "DP Receipt ZCDP compose guarantee",
     "spaces": "Attributes Bins Cross Domain Labels Map Prefixes Quadtree Taxonomy TimePart",
     "queries": (
-        "Boxes Dyadic First Haar Level Marginals NamedMarginals Nodes Products RandomBoxes "
+        "Boxes Dyadic Haar Level Marginals NamedMarginals Nodes Products RandomBoxes "
         "RandomMarginalRanges RandomRanges RandomSubsets RandomTables Ranges Subsets TableQueries"
     ),
     "data": "PUBLIC UNBOUNDED Bound Interactions Records SparseTable WideTable",

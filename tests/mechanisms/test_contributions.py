@@ -325,7 +325,7 @@ def test_tables_name_their_columns():
     assert len(release.to_frame()) == len(release.estimate) == 8
     assert list(release.to_frame().columns) == ["shop", "day", "count", "sd", "low", "high"]
     assert list(release.estimate.items.to_frame().columns) == ["shop", "noisy"]
-    assert repr(release.estimate) == "<ItemEdgeCounts of shop × day: 4 items, 8 edges>"
+    assert repr(release.estimate) == "<ItemEdgeCounts of shop × day: 8 of 8 cells>"
 
 
 def test_tables_must_fit():

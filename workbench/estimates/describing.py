@@ -56,13 +56,10 @@ def paid_in_words(release: Release) -> list[str]:
 def _released_in_words(release: Release) -> str:
     estimate = release.estimate
     attributes = " × ".join(getattr(estimate.domain, "attributes", ()))
-    held = f"{len(estimate):,} {estimate.contents}"
-    if estimate.contents == "cells":
-        held = f"{len(estimate):,} of {estimate.domain.size:,} cells"
     drawn = "simulated noise" if release.simulated else "noise from the operating system"
     if release.idealised:
         drawn = "noise drawn in floating point (idealised, not to be published)"
-    return f"{held}{f' of {attributes}' if attributes else ''}, with {drawn}"
+    return f"{estimate.held}{f' of {attributes}' if attributes else ''}, with {drawn}"
 
 
 def cautions(release: Release) -> list[str]:

@@ -8,6 +8,7 @@ noise also adds error: the variance of its noise, and a positive mean if only po
 
 from __future__ import annotations
 
+from dataclasses import fields
 from math import ceil, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -122,8 +123,8 @@ class Estimate:
     """Base class for the contents of a release. A subclass is a frozen dataclass that defines the content
     of its file.
 
-    `kind` is the name of the class in files, `contents` the name of the things that `len` counts, and
-    `arrays` the list of fields that become read-only. Fields that are not columns of a file are in its
+    `kind` is the name of the class in files, and `contents` the name of the things that `len` counts. Arrays
+    become read-only. Fields that are not columns of a file are in its
     metadata, in the format that the module `stored` defines. If `rows_are_counts`, each row of `to_frame`
     is a count with its own error.
     """
@@ -135,7 +136,6 @@ class Estimate:
         0.0,
         0.0,
     )  # cells of a query, and what they hold
-    arrays: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:  # fields of some, properties of others
 
@@ -151,8 +151,18 @@ class Estimate:
         return len(self.values)
 
     def __post_init__(self) -> None:
-        for name in self.arrays:
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        for field in fields(self):  # type: ignore[arg-type]  # of a subclass
+            if isinstance(x := getattr(self, field.name), np.ndarray):
+                object.__setattr__(self, field.name, read_only(x))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._attribute_names}: {self.held}>"
+
+    @property
+    def held(self) -> str:
+        """Number of released things, in words."""
+        possible = f" of {self.domain.size:,}" if self.contents == "cells" else ""
+        return f"{len(self):,}{possible} {self.contents}"
 
     @property
     def _attribute_names(self) -> str:
@@ -204,7 +214,7 @@ class Estimate:
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of the file."""
-        raise NotImplementedError
+        return dict(self.to_frame())
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
@@ -220,9 +230,9 @@ class Estimate:
         Returns
         -------
         pandas.DataFrame
-            One row per value, as in the release file.
+            One row per value, with its labels or place, and a last column `noisy`.
         """
-        return self.to_arrow().to_pandas()
+        raise NotImplementedError
 
     def to_arrow(self) -> pa.Table:
         """Return the released values for a Parquet file.

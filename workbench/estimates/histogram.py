@@ -34,7 +34,7 @@ from workbench.value import Float, Int, Num, sealed
 # Histogram
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
     """Values of all cells in the order of keys. `variance` is the variance of independent noise on each, or
     None.
@@ -50,15 +50,11 @@ class Histogram(Estimate):
     noise: LinearNoise | None = None
     kind: ClassVar[str] = "sequence"
     contents: ClassVar[str] = "cells"
-    arrays: ClassVar = ("values",)
 
     def __post_init__(self) -> None:
         if self.values.shape != (self.domain.size,):
             raise ValueError(f"{self.values.shape} values do not fit {self.domain.size} cells")
         super().__post_init__()
-
-    def __repr__(self) -> str:
-        return f"<Histogram of {self._attribute_names}: {len(self):,} cells>"
 
     @cached_property
     def _keys(self) -> Int[np.ndarray, " cells"]:
@@ -115,7 +111,7 @@ class Histogram(Estimate):
 # Hierarchical sums
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
     """Values of all nodes of a tree, level by level from the root. Each level ends at the last cell.
 
@@ -130,7 +126,6 @@ class HierarchicalSums(Estimate):
     variance: float | None
     kind: ClassVar[str] = "intervals"
     contents: ClassVar[str] = "nodes"
-    arrays: ClassVar = ("values",)
 
     def __post_init__(self) -> None:
         if self.branching < 2 or len(self.values) != sum(size for _, size in self._levels):
@@ -139,12 +134,6 @@ class HierarchicalSums(Estimate):
                 f"{self.domain.size} cells"
             )
         super().__post_init__()
-
-    def __repr__(self) -> str:
-        return (
-            f"<HierarchicalSums of {self._attribute_names}: {len(self):,} nodes of a "
-            f"{self.branching}-ary tree>"
-        )
 
     @cached_property
     def _levels(self) -> list[tuple[int, int]]:
@@ -203,21 +192,11 @@ class HierarchicalSums(Estimate):
             frames.append(pd.DataFrame({"level": depth, "lo": lo, "hi": hi, "noisy": noisy}))
         return pd.concat(frames, ignore_index=True)
 
-    def to_arrow(self) -> pa.Table:
-        """Return all nodes as a table for a Parquet file.
-
-        Returns
-        -------
-        pyarrow.Table
-            Table with the schema metadata of pandas.
-        """
-        return pa.Table.from_pandas(self.to_frame(), preserve_index=False)
-
 
 # Items and edges
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemEdgeCounts(Estimate):
     """Estimated counts of all items and of all edges (item × context), each as a `Histogram`.
 
@@ -248,12 +227,6 @@ class ItemEdgeCounts(Estimate):
 
     def __len__(self) -> int:
         return len(self.edges)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ItemEdgeCounts of {self._attribute_names}: {len(self.items):,} items, "
-            f"{len(self):,} edges>"
-        )
 
     def answer(
         self,
@@ -449,7 +422,7 @@ class ItemEdgeCounts(Estimate):
 # Partition
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
     """Disjoint boxes [lo, hi) of finest cells of a hierarchy over attributes, with their counts.
 
@@ -463,7 +436,6 @@ class Partition(OverHierarchy, Estimate):
     values: Int[np.ndarray, " boxes"]
     kind: ClassVar[str] = "partition"
     contents: ClassVar[str] = "boxes"
-    arrays: ClassVar = ("lo", "hi", "values")
 
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"

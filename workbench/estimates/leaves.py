@@ -41,7 +41,7 @@ class _Position(NamedTuple):
     part: Float[np.ndarray, " keys"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
     """Disjoint nodes of a hierarchy, in the order of keys, with a noisy count each.
 
@@ -63,10 +63,6 @@ class Leaves(OverHierarchy, Estimate):
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
     unreleased: ClassVar = (0.0, np.nan)  # what lies in no node, nobody knows
-    arrays: ClassVar = ("levels", "keys", "values")
-
-    def __len__(self) -> int:
-        return len(self.levels)
 
     def __repr__(self) -> str:
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
@@ -276,7 +272,7 @@ class Leaves(OverHierarchy, Estimate):
 # Microdata
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Microdata(Estimate):
     """Synthetic records, drawn from a model of the tuples. The answer to a query is a count of rows.
 
@@ -292,13 +288,9 @@ class Microdata(Estimate):
     kind: ClassVar[str] = "microdata"
     contents: ClassVar[str] = "records"
     unreleased: ClassVar = (np.nan, np.nan)
-    arrays: ClassVar = ("keys",)
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    def __repr__(self) -> str:
-        return f"<Microdata of {self._attribute_names}: {len(self):,} records>"
 
     @cached_property
     def table(self) -> SparseTable:
@@ -317,9 +309,15 @@ class Microdata(Estimate):
     def _answer(self, workload: Recipe, error: bool) -> Any:
         return self.table.answer(workload)
 
-    def _columns(self) -> dict[str, Any]:
-        """Return a column an attribute, of labels."""
-        return dict(self.domain.frame(self.keys))
+    def to_frame(self) -> pd.DataFrame:
+        """Return the records as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per record, and one column of labels per attribute.
+        """
+        return self.domain.frame(self.keys)
 
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class _MergedAnswers(NamedTuple):
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyAnswers(Estimate):
     """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
 
@@ -134,9 +134,6 @@ class NoisyAnswers(Estimate):
         """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
-
-    def __repr__(self) -> str:
-        return f"<NoisyAnswers of {self._attribute_names}: {len(self):,} queries>"
 
     def __getitem__(self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]) -> Self:
         """Return some of the queries with their answers."""

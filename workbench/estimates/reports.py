@@ -35,7 +35,7 @@ from workbench.queries import (
     linear_queries,
 )
 from workbench.spaces import Domain
-from workbench.value import Float, Int, UInt64, outer_rows, read_only, sealed
+from workbench.value import Float, Int, UInt64, outer_rows, sealed
 
 # Joints
 
@@ -117,8 +117,10 @@ class RandomisedReports(Estimate):
         """Return the estimated table over ascending axes."""
         raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._attribute_names}: {self.total:,} reports>"
+    @property
+    def held(self) -> str:
+        """Number of reports, in words."""
+        return f"{self.total:,} reports"
 
     def answer(
         self,
@@ -220,7 +222,6 @@ class Reports(RandomisedReports):
     keys: Int[np.ndarray, " reports"]
     retention: tuple[float, ...]
     kind: ClassVar[str] = "reports"
-    arrays: ClassVar = ("keys",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -298,13 +299,6 @@ class Reports(RandomisedReports):
         """
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
-    def _columns(self) -> dict[str, Any]:
-        columns = {}
-        for name in self.domain.attributes:
-            codes = self.domain.column(self._cells.keys, name)
-            columns[name] = pa.array(self.domain.decode(name, codes).tolist())
-        return {**columns, "noisy": self._cells.counts}
-
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         domain = fields["domain"]
@@ -343,7 +337,7 @@ class BitReports(RandomisedReports):
     kind: ClassVar[str] = "bit-reports"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", read_only(self.bits))
+        super().__post_init__()
         words = bit_layout(self.domain).words
         if self.bits.dtype != np.uint64 or self.bits.shape[1:] != (words,):
             raise ValueError(

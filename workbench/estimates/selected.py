@@ -19,7 +19,7 @@ from workbench.value import Int
 _REST = "any other value"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SelectedValues(Estimate):
     """Selected values of one attribute, in ascending order.
 
@@ -34,7 +34,6 @@ class SelectedValues(Estimate):
     variance: float | None = None
     kind: ClassVar[str] = "values"
     contents: ClassVar[str] = "values"
-    arrays: ClassVar = ("values",)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -47,9 +46,6 @@ class SelectedValues(Estimate):
             rest = f"({rest})"
         labels = (*self.labels, rest)
         return Domain((self.attribute,), (len(labels),), (labels,))
-
-    def __repr__(self) -> str:
-        return f"<SelectedValues of {self._attribute_names}: {len(self):,} values>"
 
     @property
     def has_counts(self) -> bool:
@@ -88,11 +84,6 @@ class SelectedValues(Estimate):
         """
         frame = pd.DataFrame({self.attribute: list(self.labels)}, dtype=object)
         return frame.assign(noisy=self.values) if self.has_counts else frame
-
-    def _columns(self) -> dict[str, Any]:
-        """Return the same table in columns."""
-        columns: dict[str, Any] = {self.attribute: pa.array(self.labels, pa.large_string())}
-        return columns | ({"noisy": self.values} if self.has_counts else {})
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 # Summary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
     """Released cells: sorted keys, noisy values, and the thresholds that selected them.
 
@@ -44,15 +44,6 @@ class Summary(Estimate):
     scale: float = 1.0
     kind: ClassVar[str] = "summary"
     contents: ClassVar[str] = "cells"
-    arrays: ClassVar = ("keys", "values")
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __repr__(self) -> str:
-        return (
-            f"<Summary of {self._attribute_names}: {len(self):,} of {self.domain.size:,} cells>"
-        )
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
         """Return a smaller summary with the released cells that a mask selects.
@@ -455,8 +446,7 @@ class TransformedSummary(Summary):
 
     def _columns(self) -> dict[str, Any]:
         """Return the same table, with the nodes' numbers."""
-        columns = self.basis.places(self.keys) | {"node": self.keys}
-        return columns | {"count": self.weights(), "noisy": self.values}
+        return {**self.to_frame(), "node": self.keys}
 
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -471,7 +461,7 @@ class TransformedSummary(Summary):
 # Sketch
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
     """Rows of noisy buckets. Each cell adds its count, with a sign, to one bucket per row.
 
@@ -494,16 +484,9 @@ class Sketch(Estimate):
     kind: ClassVar[str] = "sketch"
     contents: ClassVar[str] = "buckets"
     rows_are_counts: ClassVar[bool] = False
-    arrays: ClassVar = ("hash_parameters", "values")
 
     def __len__(self) -> int:
         return self.values.size
-
-    def __repr__(self) -> str:
-        depth, width = self.values.shape
-        return (
-            f"<Sketch of {self._attribute_names}: {depth} × {width:,} buckets, {self.estimate}>"
-        )
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
         queries: Workload = workload.on(self.domain)
@@ -529,10 +512,16 @@ class Sketch(Estimate):
         """Return the standard deviation of the noise per bucket."""
         return float(np.sqrt(self.law.variance))
 
-    def _columns(self) -> dict[str, Any]:
-        """Return one row a bucket: its row and place, and its noisy value."""
-        row, bucket = np.indices(self.values.shape, np.int32)
-        return {"row": row.ravel(), "bucket": bucket.ravel(), "noisy": self.values.ravel()}
+    def to_frame(self) -> pd.DataFrame:
+        """Return the buckets as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per bucket: its row and place, and its `noisy` value.
+        """
+        row, bucket = np.indices(self.values.shape, np.int32).reshape(2, -1)
+        return pd.DataFrame({"row": row, "bucket": bucket, "noisy": self.values.ravel()})
 
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -545,7 +534,7 @@ class Sketch(Estimate):
 # Projection
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Projection(Estimate):
     """Noisy bits, 64 per word, whose number is a power of two, and the parameters of one hash function per
     level.
@@ -564,14 +553,9 @@ class Projection(Estimate):
     kind: ClassVar[str] = "projection"
     contents: ClassVar[str] = "words of 64 bits"
     rows_are_counts: ClassVar[bool] = False
-    arrays: ClassVar = ("hash_parameters", "bits")
 
     def __len__(self) -> int:
         return len(self.bits)
-
-    def __repr__(self) -> str:
-        levels = len(self.hash_parameters)
-        return f"<Projection of {self._attribute_names}: {64 * len(self):,} bits, {levels:,} levels>"
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
         queries: Workload = workload.on(self.domain)
@@ -580,9 +564,15 @@ class Projection(Estimate):
         answers = visited.sums(hashes.sum_levels, self.hash_parameters, self.bits) * self.step
         return answers
 
-    def _columns(self) -> dict[str, Any]:
-        """Return one row for 64 bits, which are those of `noisy`, lowest first."""
-        return {"word": np.arange(len(self)), "noisy": self.bits}
+    def to_frame(self) -> pd.DataFrame:
+        """Return the bits as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per 64 bits, which are those of `noisy`, lowest first.
+        """
+        return pd.DataFrame({"word": np.arange(len(self)), "noisy": self.bits})
 
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:

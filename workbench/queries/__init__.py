@@ -20,7 +20,7 @@ Cost    O(n·log(m/n)) nodes for n non-empty cells out of m. Every other cost de
 """
 
 from workbench.queries.basis import Basis, Cells, TransformBasis, basis_of, level_sizes
-from workbench.queries.conversion import First, Together, linear_queries
+from workbench.queries.conversion import Together, linear_queries
 from workbench.queries.dyadic import Dyadic
 from workbench.queries.haar import Haar
 from workbench.queries.linear import Linear, Margins, TableMargins

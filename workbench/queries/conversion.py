@@ -9,10 +9,10 @@ import numpy as np
 
 from workbench.queries.linear import Linear, Margins, Prior
 from workbench.queries.products import Products
-from workbench.queries.ranges import Boxes, Ranges, Recipe, Subsets, digest_text
+from workbench.queries.ranges import Boxes, Ranges, Subsets, digest_text
 from workbench.queries.selections import Selections
 from workbench.spaces import Domain
-from workbench.value import Float, not_allowed, parameter, value
+from workbench.value import Float
 
 # Conversion
 
@@ -39,58 +39,11 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
         codes = domain.codes(workload.members)
         return Products.boxes(domain, codes, codes + 1, workload.offsets)
     if isinstance(workload, Ranges) and len(workload) <= MAX_TERMS:
-        return _products_of_ranges(workload, domain)
+        query, boxes = workload.boxes(domain)
+        order = np.argsort(query, kind="stable")
+        offsets = np.searchsorted(query[order], np.arange(len(workload) + 1))
+        return Products.boxes(domain, boxes.lo[order], boxes.hi[order], offsets)
     raise ValueError(f"{workload!r} has no form as linear queries over {domain.attributes}")
-
-
-def _products_of_ranges(ranges: Ranges, domain: Domain) -> Products:
-    """Return the boxes that make up ranges of keys, attribute by attribute, with part of a block at either
-    end.
-    """
-    boxes = []
-    owners = []
-    queries = np.flatnonzero(ranges.hi > ranges.lo)
-    lo = ranges.lo[queries]
-    hi = ranges.hi[queries]
-    for axis in range(len(domain.shape) - 1, -1, -1):
-        n = domain.shape[axis]
-        up = -(-lo // n) * n  # whole blocks lie between up and down
-        down = hi // n * n
-        within = (up > down) | (axis == 0)
-        head = ~within & (lo < up)
-        tail = ~within & (down < hi)
-        for part, first, last in ((within, lo, hi), (head, lo, up), (tail, down, hi)):
-            boxes.append(_boxes_of_block(domain.shape, axis, first[part], last[part]))
-            owners.append(queries[part])
-        rest = ~within & (up < down)
-        queries = queries[rest]
-        lo = up[rest] // n
-        hi = down[rest] // n
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(ranges)))])
-    lo = np.concatenate([box.lo for box in boxes])[order]
-    hi = np.concatenate([box.hi for box in boxes])[order]
-    return Products.boxes(domain, lo, hi, offsets)
-
-
-def _boxes_of_block(
-    shape: tuple[int, ...], axis: int, first: np.ndarray, last: np.ndarray
-) -> Boxes:
-    """Return boxes with the codes first … last − 1 of `axis`, for fixed codes before it and all codes after it.
-
-    `first` and `last` number the codes of `axis` and all attributes before it together.
-    """
-    lo = np.zeros((len(first), len(shape)), np.int64)
-    hi = np.tile(shape, (len(first), 1))
-    outer = first // shape[axis]
-    lo[:, axis] = first - outer * shape[axis]
-    hi[:, axis] = last - outer * shape[axis]
-    for k in range(axis - 1, -1, -1):
-        lo[:, k] = outer % shape[k]
-        hi[:, k] = lo[:, k] + 1
-        outer = outer // shape[k]
-    return Boxes(lo, hi)
 
 
 # Together
@@ -163,42 +116,3 @@ class Together(Linear):
         """Return the answers of all parts, in grid steps."""
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])
-
-
-@value
-class First:
-    """The first `count` queries of a workload, so that each shorter list is the beginning of a longer one.
-
-    >>> from workbench.queries import RandomMarginalRanges
-    >>> len(First(2, RandomMarginalRanges(5)).on(Domain(("a", "b", "c"), (20, 3, 40))))
-    2
-    """
-
-    count: int = parameter(low=1, integer=True, unit="queries", doc="number of queries")
-    workload: Recipe = parameter(
-        check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
-        doc="list of queries",
-    )
-
-    def on(self, domain: Domain) -> Linear:
-        """Return those queries on a domain.
-
-        Parameters
-        ----------
-        domain : Domain
-            Domain on which the workload can be asked.
-
-        Returns
-        -------
-        Products, TableQueries or Together
-            In the order of the workload.
-
-        Raises
-        ------
-        ValueError
-            If the workload has fewer queries, or does not fit the domain.
-        """
-        queries = linear_queries(self.workload, domain)
-        if self.count > len(queries):
-            raise not_allowed(self, "count", f"need at most {len(queries)} (all queries)")
-        return queries[np.arange(self.count)]

@@ -154,25 +154,53 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Split each range over two attributes into the end of one row, whole rows, and the beginning of
-        another row.
+        """Return the boxes that make up the ranges, at most 2d − 1 of each over d attributes, and the range
+        that each box belongs to.
+
+        Attribute by attribute, from the last one, a range has whole blocks, and part of a block at either
+        end.
         """
-        width = domain.shape[1]
-        first = -(-self.lo // width)  # the whole rows are first … last − 1
-        last = self.hi // width
-        within = first > last  # one row
-        row = np.where(within, last, first - 1)
-        zero = np.zeros(len(self), np.int64)
-        head_end = np.where(within, self.hi - row * width, width)
-        tail_end = np.where(within, 0, self.hi - last * width)
-        head = [row, self.lo - row * width, row + 1, head_end]
-        body = [first, zero, np.maximum(first, last), zero + width]
-        tail = [last, zero, last + 1, tail_end]
-        corners = np.concatenate([np.stack(part, axis=1) for part in (head, body, tail)])
-        lo = corners[:, :2]
-        hi = corners[:, 2:]
-        boxes = np.flatnonzero((lo < hi).all(axis=1))
-        return boxes % max(len(self), 1), Boxes(lo[boxes], hi[boxes])
+        boxes = []
+        owners = []
+        queries = np.flatnonzero(self.hi > self.lo)
+        lo = self.lo[queries]
+        hi = self.hi[queries]
+        for axis in range(len(domain.shape) - 1, -1, -1):
+            n = domain.shape[axis]
+            up = -(-lo // n) * n  # whole blocks lie between up and down
+            down = hi // n * n
+            within = (up > down) | (axis == 0)
+            head = ~within & (lo < up)
+            tail = ~within & (down < hi)
+            for part, first, last in ((within, lo, hi), (head, lo, up), (tail, down, hi)):
+                boxes.append(_boxes_of_block(domain.shape, axis, first[part], last[part]))
+                owners.append(queries[part])
+            rest = ~within & (up < down)
+            queries = queries[rest]
+            lo = up[rest] // n
+            hi = down[rest] // n
+        corners = (np.concatenate(ends) for ends in zip(*boxes, strict=True))
+        return np.concatenate(owners), Boxes(*corners)
+
+
+def _boxes_of_block(
+    shape: tuple[int, ...], axis: int, first: np.ndarray, last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of boxes with the codes first … last − 1 of `axis`, for fixed codes before it and all
+    codes after it.
+
+    `first` and `last` number the codes of `axis` and all attributes before it together.
+    """
+    lo = np.zeros((len(first), len(shape)), np.int64)
+    hi = np.tile(shape, (len(first), 1))
+    outer = first // shape[axis]
+    lo[:, axis] = first - outer * shape[axis]
+    hi[:, axis] = last - outer * shape[axis]
+    for k in range(axis - 1, -1, -1):
+        lo[:, k] = outer % shape[k]
+        hi[:, k] = lo[:, k] + 1
+        outer = outer // shape[k]
+    return lo, hi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
