@@ -214,7 +214,11 @@ class Estimate:
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of the file."""
-        return dict(self.to_frame())
+        columns = dict(self.to_frame())
+        for name, x in columns.items():
+            if x.dtype == object and x.empty:  # whose values do not say that they are text
+                columns[name] = pa.array([], pa.large_string())
+        return columns
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
