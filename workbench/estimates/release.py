@@ -27,7 +27,6 @@ from workbench.estimates.release_files import (
     promise_of_file,
     read_release,
     receipt_record,
-    refuse_place,
     write_release,
 )
 from workbench.noise.gaussian_sparse import moves
@@ -606,7 +605,6 @@ class Release:
         """
         path = Path(path)
         self._refuse_unfit(simulated)
-        refuse_place(path, force)
         record = self._record() | ({"command": command} if command and self.simulated else {})
         table = self.estimate.to_arrow()
         if path.suffix == ".csv":

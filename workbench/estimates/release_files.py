@@ -38,15 +38,6 @@ _MOST_RESERVED = 2**26
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
 
-def refuse_ending(path: Path) -> None:
-    """Raise a ValueError if the file name has an ending that releases do not support."""
-    if path.suffix not in ENDINGS:
-        raise ValueError(
-            f"{path}: need the name {path.stem or 'x'}.parquet, which includes the guarantee, or "
-            f"{path.stem or 'x'}.csv, which gets it in {path.stem or 'x'}.csv.json"
-        )
-
-
 def refuse_existing(path: Path, force: bool) -> None:
     """Raise a ValueError if `path` may not be written: it exists, or its folder does not."""
     if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
@@ -61,7 +52,11 @@ def refuse_place(path: Path, force: bool) -> None:
     """Raise a ValueError if a release cannot be written to this path, because of its ending, its folder or
     an existing file.
     """
-    refuse_ending(path)
+    if path.suffix not in ENDINGS:
+        raise ValueError(
+            f"{path}: need the name {path.stem or 'x'}.parquet, which includes the guarantee, or "
+            f"{path.stem or 'x'}.csv, which gets it in {path.stem or 'x'}.csv.json"
+        )
     refuse_existing(path, force)
     if path.suffix == ".csv":
         refuse_existing(sidecar(path), force)
