@@ -223,7 +223,7 @@ def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
     "epsilon, theta, tau, sides",
     [(0.1, 40, 0, 2), (0.1, 4.3, 0, 2), (0.5, 3, 0, 1), (0.5, 0, 0, 1), (0.1, 40, 100, 2)]
     + [(1.0, 3, 10, 2), (0.1, 4.3, 7.3, 2), (0.1, 0, 0.5, 2), (0.7, 0, 30.5, 1), (0.5, 6, 2, 2)]
-    + [(0.2, 2, 400, 2), (0.2, 30, 45.5, 1)],
+    + [(0.2, 2, 400, 2), (0.2, 30, 45.5, 1), (2.0, 1, 2.6, 2)],
 )
 def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
     epsilon, theta, tau, sides
@@ -437,11 +437,14 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
 
 
 def test_ranks_among_the_cells_left_are_ranks_among_all():
-    rng, free, left = np.random.default_rng(16), priorities.FreeCells(60), list(range(60))
+    rng, left = np.random.default_rng(16), np.arange(7, 67)
     for k in (1, 10, 15, 20, 14):
+        known = np.setdiff1d(np.arange(7, 67), left)
+        empty = parts.EmptyKeys(7, 60, known)
         new = np.sort(rng.choice(len(left), k, replace=False))
-        assert free.take(new).tolist() == [left[i] for i in new]
-        left = [cell for i, cell in enumerate(left) if i not in set(new.tolist())]
+        assert empty().tolist() == left.tolist()
+        assert empty.at(new).tolist() == left[new].tolist()
+        left = np.delete(left, new)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1, 500)])

@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from workbench import DP, noise, randomness
 from workbench.compiled import limited_threads
 from workbench.noise import laws, measurement, parts, priorities, source
 from workbench.noise.measurement import Measurement
-from workbench.noise.parts import Prioritised, best
+from workbench.noise.parts import best
 
 KEY = bytes(range(32))
 CELLS = 96
@@ -54,7 +55,7 @@ def sampled(options, ranges, rng, shuffle=None):
 
 @pytest.mark.parametrize("options", THRESHOLD + PRIORITY)
 def test_tasks_release_what_threads_release(options):
-    ranges = parts.equal_ranges(CELLS, 7)
+    ranges = parts.balanced_ranges(np.zeros(0, int), CELLS, 7)
     apart = sampled(options, ranges, KEY, np.random.default_rng(0))
     measurement = Measurement(BLOCKS, ranges, rng=KEY, **options)
     of = "priority_sample_of" if "size" in options else "threshold_sample_of"
@@ -98,12 +99,25 @@ def test_a_wrong_guess_gives_parts_the_same_law(monkeypatch, start, n):
     same_runs(together, apart)
 
 
+def test_what_a_lowered_guess_draws_was_left_out_before(monkeypatch):
+    monkeypatch.setattr(priorities, "guess_threshold", lambda *a: 80.0)
+    seen = []
+    original = priorities.largest_priorities
+    monkeypatch.setattr(
+        priorities,
+        "largest_priorities",
+        lambda pools, *rest: seen.append(pools) or original(pools, *rest),
+    )
+    ranges = parts.balanced_ranges(np.zeros(0, int), 2**12, 3)
+    measurement = Measurement([(2**12, 1, 0.5)], ranges, theta=1, size=400, rng=KEY)
+    measurement.priority_sample(drawn_apart(measurement, ranges))
+    _, first, *later = [pool.inverse for pool in seen[0]]
+    assert first.max() <= 1 / 80 and len(later) >= 2
+    for i, inverse in enumerate(later):  # each guess is half of the one before
+        assert 2**i / 80 <= inverse.min() and inverse.max() <= 2 ** (i + 1) / 80
+
+
 def test_cells_that_floats_cannot_tell_apart_are_all_listed(monkeypatch):
-    ranges = parts.equal_ranges(CELLS, 2)
-    measurement = Measurement(BLOCKS, ranges, theta=0, size=3, rng=KEY)
-    part = measurement.parts[0]
-    one = best(part, OCCUPIED[:8], COUNTS[:8], (1.0,))
-    assert 4 <= len(one.keys) < 48 and one.listed > 4
     part = Measurement([(48, 1, 60.0)], [[(0, 48)]], theta=1, size=3, rng=KEY).parts[0]
     original = priorities.Candidates
     monkeypatch.setattr(
@@ -113,8 +127,9 @@ def test_cells_that_floats_cannot_tell_apart_are_all_listed(monkeypatch):
             v, words, *limits or (0.0, np.inf), np.zeros(len(v), np.uint64)
         ),
     )
-    tied = best(part, OCCUPIED[:8], np.full(8, 50), (1.0,))
-    assert len(tied.keys) == 8  # all have the same first bits
+    occupied, empty = best(part, OCCUPIED[:8], np.full(8, 50), (1.0,))
+    assert len(occupied.keys) == 8  # all have the same first bits
+    assert not set(empty.keys) & set(OCCUPIED) and not len(empty.keys)
 
 
 def test_large_tables_are_drawn_by_several_threads_and_small_or_seeded_ones_are_not(
@@ -153,7 +168,6 @@ def test_no_cell_is_left_out_or_drawn_twice():
     for size, n in ((1, 4), (5, 2), (2**62, 7)):
         spread = parts.balanced_ranges(np.array([0, size - 1]), size, n)
         parts.check_ranges(spread, size)
-        parts.check_ranges(parts.equal_ranges(size, n), size)
 
 
 def test_a_part_never_says_its_key():
@@ -215,7 +229,7 @@ def test_a_lowered_guess_is_drawn_by_words_of_its_own():
 
     class Recorded(source.Source):
         def step(self, number):
-            words = super().step(number).words
+            words = source.Source(KEY).step(number).words
 
             def read(n):
                 drawn = words(n)
@@ -224,10 +238,8 @@ def test_a_lowered_guess_is_drawn_by_words_of_its_own():
 
             return Scripted(read)
 
-    part = measurement.parts[0]
-    drawn = Prioritised(part, OCCUPIED, COUNTS, Recorded(part.key))
-    for tau in (30.0, 25.0, 22.0):
-        drawn.extend(tau)
-    assert all(len(pool.ranks) > 10 for pool in drawn.drawn)
+    part = replace(measurement.parts[0], key=Recorded(None))
+    _, *rounds = best(part, OCCUPIED, COUNTS, (30.0, 25.0, 22.0))
+    assert all(len(pool.keys) > 10 for pool in rounds)
     words = np.concatenate(used)
     assert len(np.unique(words)) == len(words) > 500

@@ -22,7 +22,7 @@ import numpy as np
 from workbench.noise import kernels
 from workbench.noise.additive import choice_rho
 from workbench.noise.arguments import capped, check_counts, check_grid, positive
-from workbench.noise.parts import merge_cells
+from workbench.noise.parts import DrawnRun, merged
 from workbench.noise.source import Reads, Source
 from workbench.privacy import DP, REPLACE, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg
@@ -342,4 +342,5 @@ def posterior_counts(
         ranks = np.empty(in_empty_cells, np.int64)
         kernels.urn(empty, empty * alpha, floats, ranks)
         ranks, values = np.unique(ranks, return_counts=True)
-    return merge_cells(keys, drawn, drawn > 0, ranks, values)
+    keys, drawn = merged([DrawnRun(0, keys, drawn, drawn > 0, ranks, values)])
+    return sealed(keys), sealed(drawn)

@@ -70,9 +70,9 @@ def advance(gaps, start, end, out, k):
 
 
 @njit(cache=True, nogil=True)
-def merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values):
-    """Merge kept occupied cells with chosen empty ones in key order. Empty cells are given by rank among
-    the keys not in `keys`.
+def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
+    """Merge kept occupied cells with empty ones in key order. Empty cells are given by rank among the keys
+    not in `keys`.
 
     Ranks count from the cell `start` on. The loop selects the next cell by arithmetic instead of a branch,
     because a processor cannot predict such a branch.
@@ -83,21 +83,31 @@ def merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values)
         new = cell < key
         out_keys[k] = cell if new else key  # overwritten by the next, if it is not released
         out_values[k] = values[j] if new else noisy[i]
-        k += chosen[j] if new else kept[i]
+        k += new or kept[i]
         j += new
         i += not new
     while j < ranks.size:
-        if chosen[j]:
-            out_keys[k] = start + ranks[j] + i
-            out_values[k] = values[j]
-            k += 1
+        out_keys[k] = start + ranks[j] + i
+        out_values[k] = values[j]
         j += 1
+        k += 1
     while i < keys.size:
         if kept[i]:
             out_keys[k] = keys[i]
             out_values[k] = noisy[i]
             k += 1
         i += 1
+
+
+@njit(cache=True, nogil=True)
+def place_ranks(start, keys, ranks, out):
+    """Write the places with some ranks among those from `start` on that are not in `keys`."""
+    i, j = 0, 0
+    while j < ranks.size:
+        out[j] = start + ranks[j] + i
+        is_behind = i < keys.size and keys[i] <= out[j]  # no branch, as in `merge`
+        i += is_behind
+        j += not is_behind
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

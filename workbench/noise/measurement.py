@@ -17,8 +17,9 @@ Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from itertools import chain
 from math import ceil, sqrt
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,6 @@ from workbench.noise.additive import empty_cell
 from workbench.noise.arguments import check_counts, check_filter
 from workbench.noise.parts import (
     AnyBlock,
-    Best,
     NoisyPart,
     Part,
     Prioritised,
@@ -42,6 +42,7 @@ from workbench.noise.parts import (
     check_ranges,
     check_size,
     draw_survivors,
+    joined,
     keys_of_parts,
     merged_on_threads,
     passes,
@@ -119,7 +120,11 @@ class Measurement:
         self.size = size
         self._source = Source.of(rng)
         check_ranges(ranges, sum(block.size for block in self.blocks))
-        keys = keys_of_parts(rng, len(ranges))
+        keys: Sequence[bytes | Source] = [self._source]
+        if rng is None or isinstance(rng, bytes):
+            keys = keys_of_parts(rng, len(ranges))
+        elif len(ranges) > 1:
+            raise ValueError("a seeded generator is drawn in turn: need a single part")
         self.parts = tuple(
             Part(runs_of(own, self.blocks), theta, sides, tau, size, key)
             for own, key in zip(ranges, keys, strict=True)
@@ -161,10 +166,25 @@ class Measurement:
             Keys and noisy values to release, τ_s, and a receipt for each block.
         """
         guess = _Guess(self.parts, self.size, draw(sample))
+        words = self._source.words
         while True:
-            bests = draw(best, tuple(guess.taus))
-            if guess.is_enough(sum(own.listed for own in bests)):
-                return self._largest(guess.taus, bests)
+            parts = draw(best, tuple(guess.taus))
+            cells = [joined(pools) for pools in zip(*parts, strict=True)]
+            limits = [(0.0, np.inf), *zip(guess.taus, [np.inf, *guess.taus], strict=False)]
+            candidates = [
+                priorities.Candidates(pool.values, words, tau, above, pool.drawn)
+                for pool, (tau, above) in zip(cells, limits, strict=True)
+            ]
+            limit = 1 / guess.taus[-1]
+            sure = np.count_nonzero(candidates[0].inverse < limit - priorities.margin(limit))
+            if guess.is_enough(int(sure) + sum(len(pool.keys) for pool in cells[1:])):
+                break
+        taken, tau = priorities.largest_priorities(candidates, self.size, guess.taus[-1])
+        masks = np.split(taken, np.cumsum([len(pool.keys) for pool in cells[:-1]]))
+        chosen = [(x.keys[mask], x.values[mask]) for x, mask in zip(cells, masks, strict=True)]
+        keys, values = map(np.concatenate, zip(*chosen, strict=True))
+        order = np.argsort(keys, kind="stable")  # fast, because pools are ascending
+        return PrioritySample(sealed(keys[order]), sealed(values[order]), tau, self.receipts)
 
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
@@ -176,23 +196,14 @@ class Measurement:
     def priority_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> PrioritySample:
-        """Return the `priority_sample` of a table in memory."""
-        parts = self._draw(Prioritised, keys, counts, threads)
-        guess = _Guess(self.parts, self.size, [part.sample(len(parts)) for part in parts])
-        while True:
-            on_threads(lambda part: part.extend(guess.taus[-1]), parts, threads)
-            if guess.is_enough(sum(part.listed() for part in parts)):
-                break
-        pools = [part.pools for part in parts]
-        together = list(chain.from_iterable(pools))
-        taken, tau = priorities.largest_priorities(together, self.size, guess.taus[-1])
-        ends = np.cumsum([len(pool.drawn) for pool in together])
-        masks = iter(np.split(taken, ends[:-1]))
-        masks_of_parts = [list(islice(masks, len(own))) for own in pools]
-        runs = on_threads(
-            lambda i: parts[i].runs(masks_of_parts[i]), range(len(parts)), threads
-        )
-        return PrioritySample(*merged_on_threads(runs, threads), tau, self.receipts)
+        """Return the `priority_sample` of a table in memory, whose noise is drawn once."""
+        cells = self._draw(Prioritised, keys, counts, threads)
+
+        def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+            method = methodcaller(function.__name__, *arguments)
+            return on_threads(method, cells, threads)
+
+        return self.priority_sample(draw)
 
     def _draw(
         self,
@@ -201,14 +212,12 @@ class Measurement:
         counts: Int[np.ndarray, " n"],
         threads: int,
     ) -> list[Any]:
-        """Call `function(part, keys, counts, source)` for each part. A single part draws from `rng` in turn."""
-        if len(self.parts) == 1:
-            return [function(self.parts[0], keys, counts, self._source)]
+        """Call `function(part, keys, counts)` for each part, which has a single range of cells."""
 
         def of_part(part: Part) -> Any:
             low = cells_of_runs(keys, part.runs[:1])[0].start
             high = cells_of_runs(keys, part.runs[-1:])[0].stop
-            return function(part, keys[low:high], counts[low:high], part.source)
+            return function(part, keys[low:high], counts[low:high])
 
         return on_threads(of_part, self.parts, threads)
 
@@ -225,23 +234,6 @@ class Measurement:
         pieces.sort(key=lambda piece: piece[0])
         _, keys, values = zip(*pieces, strict=True)
         return sealed(np.concatenate(keys)), sealed(np.concatenate(values))
-
-    def _largest(self, taus: Sequence[float], bests: Sequence[Best]) -> PrioritySample:
-        columns = list(map(np.concatenate, zip(*(own[:4] for own in bests), strict=True)))
-        order = np.lexsort((columns[0], columns[3]))
-        keys, values, drawn, rounds = (column[order] for column in columns)
-        ends = np.searchsorted(rounds, np.arange(-1, len(taus) + 1))
-        words = self._source.words
-        pools = []
-        for step in range(-1, len(taus)):
-            own = slice(ends[step + 1], ends[step + 2])
-            tau = taus[step] if step >= 0 else 0.0
-            above = taus[step - 1] if step > 0 else np.inf
-            pools.append(priorities.Candidates(values[own], words, tau, above, drawn[own]))
-        taken, tau = priorities.largest_priorities(pools, self.size, taus[-1])
-        order = np.argsort(keys[taken])
-        keys, values = (sealed(column[taken][order]) for column in (keys, values))
-        return PrioritySample(keys, values, tau, self.receipts)
 
 
 class _Guess:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -30,7 +30,7 @@ from workbench.noise.additive import empty_cell, geometric_rho, sampler
 from workbench.noise.arguments import decay
 from workbench.noise.discrete_gaussian import GaussianBlock
 from workbench.noise.law import GEOMETRIC, Law
-from workbench.noise.source import EmptyLaw, Names, Source
+from workbench.noise.source import Names, Source
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import KEY_BYTES, system_key
@@ -130,25 +130,6 @@ def passes_and_sampled(
     return kept
 
 
-def merge_cells(
-    keys: Int[np.ndarray, " n"],
-    noisy: Int[np.ndarray, " n"],
-    kept: Bool[np.ndarray, " n"],
-    ranks: Int[np.ndarray, " s"],
-    values: Int[np.ndarray, " s"],
-    start: int = 0,
-) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Merge kept occupied cells and surviving empty cells (given by rank from `start` on) into sorted keys
-    and values.
-    """
-    size = int(kept.sum()) + len(ranks)
-    out_keys = np.empty(size, np.int64)
-    out_values = np.empty(size, np.int64)
-    chosen = np.ones(len(ranks), bool)
-    kernels.merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values)
-    return sealed(out_keys), sealed(out_values)
-
-
 # Parts
 
 Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
@@ -167,7 +148,7 @@ class Part:
     their counts.
 
     The key and the results of a part reveal the counts. A part therefore has no readable text and cannot be
-    saved.
+    saved. A single part may have a source in place of a key, which it draws from in turn.
     """
 
     runs: tuple[Run, ...]
@@ -175,30 +156,20 @@ class Part:
     sides: int
     tau: float
     size: int
-    key: bytes
+    key: bytes | Source
 
     def __repr__(self) -> str:
         return f"<Part of {sum(run.block.size for run in self.runs):,} cells>"
 
     @property
     def source(self) -> Source:
-        """Return the source of random draws of this part. It gives the same draws every time."""
-        return Source(self.key)
+        """Return the source of random draws of this part. With a key, it gives the same draws every time."""
+        return Source(self.key) if isinstance(self.key, bytes) else self.key
 
     @property
     def everything(self) -> bool:
         """Return whether every cell is released, whatever its value."""
         return self.sides == 2 and self.theta == 0 and self.tau == 0
-
-
-def equal_ranges(size: int, parts: int) -> list[list[tuple[int, int]]]:
-    """Divide the cells into the given number of ranges, as equal as possible. The ranges are public.
-
-    >>> equal_ranges(5, 2)
-    [[(0, 2)], [(2, 5)]]
-    """
-    ends = [size * i // parts for i in range(parts + 1)]
-    return [[pair] for pair in pairwise(dict.fromkeys(ends))]
 
 
 def balanced_ranges(
@@ -215,17 +186,13 @@ def balanced_ranges(
     return [[pair] for pair in pairwise(sorted(ends))]
 
 
-def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) -> list[bytes]:
+def keys_of_parts(rng: bytes | None, parts: int) -> list[bytes]:
     """Return a secret key per part. Keys come from the operating system, or from one key that makes the
     noise repeatable.
     """
-    if isinstance(rng, np.random.Generator | Source):
-        if parts > 1:
-            raise ValueError("a seeded generator is drawn in turn: need a single part")
-        return [b""]
     if rng is None:
         return [system_key() for _ in range(parts)]
-    if not isinstance(rng, bytes) or len(rng) != KEY_BYTES:
+    if len(rng) != KEY_BYTES:
         raise ValueError(f"rng must be None, a generator, or {KEY_BYTES} bytes")
     return [hashlib.sha256(rng + part.to_bytes(8)).digest() for part in range(parts)]
 
@@ -295,90 +262,12 @@ def survivors(
     NoisyPart
         Sorted keys and noisy values. Drawing the same part again gives the same result.
     """
-    return NoisyPart(*merged(draw_survivors(part, keys, counts, part.source)))
-
-
-class Sample(NamedTuple):
-    """Noisy values from which τ_s is guessed. They are private: only the code that joins the parts may use
-    them.
-    """
-
-    sizes: Float[np.ndarray, " some"]
-    passing: int
-    empty: list[int]  # cells, of each run
-
-
-def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """Draw the first round of priority sampling: some noisy values, from which a common guess of τ_s is made.
-
-    Parameters
-    ----------
-    part, keys, counts
-        The same as for `survivors`.
-
-    Returns
-    -------
-    Sample
-        Private noisy values.
-    """
-    return Prioritised(part, keys, counts, part.source).sample()
-
-
-class Best(NamedTuple):
-    """Cells of one part whose priorities may be among the largest of all. They are private until all parts
-    are joined.
-    """
-
-    keys: Int[np.ndarray, " k"]
-    values: Int[np.ndarray, " k"]
-    drawn: UInt64[np.ndarray, " k"]  # the first bits of each priority
-    rounds: Int[np.ndarray, " k"]  # in which an empty cell was drawn; −1 for an occupied one
-    listed: int  # how many of them surely lie above the last τ
-
-
-def best(
-    part: Part,
-    keys: Int[np.ndarray, " n"],
-    counts: Int[np.ndarray, " n"],
-    taus: Sequence[float],
-) -> Best:
-    """Draw the second round of priority sampling: the cells with a priority above the last τ.
-
-    Parameters
-    ----------
-    part, keys, counts
-        The same as for `survivors`.
-    taus : sequence of float
-        All guesses of τ_s so far, in descending order. Each round repeats the draws for the earlier
-        guesses.
-
-    Returns
-    -------
-    Best
-        The cells above the last guess, limited to the `size` + 1 largest priorities and those that floats
-        cannot distinguish from them.
-    """
-    drawn = Prioritised(part, keys, counts, part.source)
-    for tau in taus:
-        drawn.extend(tau)
-    limit = 1 / taus[-1]
-    inverse = np.concatenate([pool.inverse for pool in drawn.pools])
-    inverse = inverse[inverse <= limit + priorities.margin(limit)]
-    if len(inverse) > part.size + 1:
-        limit = np.partition(inverse, part.size)[part.size]
-    limit += 2 * priorities.margin(limit)  # both that is compared may err
-    columns = []
-    for step, cells, pool in drawn.listed_pools():
-        mask = pool.inverse <= limit
-        rounds = np.full(np.count_nonzero(mask), step)
-        columns.append((cells[mask], pool.values[mask], pool.drawn[mask], rounds))
-    joined = [np.concatenate(column) for column in zip(*columns, strict=True)]
-    return Best(joined[0], joined[1], joined[2], joined[3], drawn.listed())
+    return merged(draw_survivors(part, keys, counts))
 
 
 class DrawnRun(NamedTuple):
-    """Run of cells with its noise: a mask of the occupied cells that are kept, and the ranks of the empty
-    ones that are.
+    """Run of cells with its noise: a mask of the occupied cells that are kept, and the ranks and values of
+    the empty ones that are.
     """
 
     start: int
@@ -387,32 +276,43 @@ class DrawnRun(NamedTuple):
     kept: Bool[np.ndarray, " n"]
     ranks: Int[np.ndarray, " s"]
     values: Int[np.ndarray, " s"]
-    chosen: Bool[np.ndarray, " s"]
-
-    @property
-    def size(self) -> int:
-        """Return the number of cells that the run releases."""
-        return int(np.count_nonzero(self.kept) + np.count_nonzero(self.chosen))
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
     """Return the keys and values that ascending runs release. If `out` is given, write them there."""
-    ends = list(accumulate((run.size for run in runs), initial=0))
+    ends = list(accumulate(map(_released, runs), initial=0))
     if out is None:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
     for run, low, high in zip(runs, ends, ends[1:], strict=False):
-        kernels.merge(
-            run.keys, run.noisy, run.kept, run.ranks, run.values, run.chosen, run.start,
-            out.keys[low:high], out.values[low:high],
-        )  # fmt: skip
+        kernels.merge(*run, out.keys[low:high], out.values[low:high])
     return out
 
 
+def _released(run: DrawnRun) -> int:
+    return int(np.count_nonzero(run.kept)) + len(run.ranks)
+
+
+def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
+    """Return the cells that all parts release, in order. A thread writes each part directly to its place in
+    the result.
+    """
+    sizes = on_threads(lambda own: sum(map(_released, own)), runs, threads)
+    ends = list(accumulate(sizes, initial=0))
+    out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
+
+    def write(i: int) -> None:
+        own = slice(ends[i], ends[i + 1])
+        merged(runs[i], NoisyPart(out.keys[own], out.values[own]))
+
+    on_threads(write, range(len(runs)), threads)
+    return NoisyPart(sealed(out.keys), sealed(out.values))
+
+
 def draw_survivors(
-    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], source: Source
+    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> list[DrawnRun]:
     """Draw noise on all cells of a part, and mark the cells that pass the filter."""
-    source = source.step(0)
+    source = part.source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
         occupied = keys[inside]
@@ -425,13 +325,9 @@ def draw_survivors(
         source.add(sampler(block.law), noisy, moved=block.moved, names=occupied)
         kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, source, occupied)
         cell = empty_cell(block.law, part.theta, part.sides, part.tau)
-        ranks, values = source.survive(
-            cell,
-            block.size - kept.size,
-            None if part.everything else EmptyKeys(start, block.size, occupied),
-        )
-        chosen = np.ones(len(ranks), bool)
-        runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values, chosen))
+        names = None if part.everything else EmptyKeys(start, block.size, occupied)
+        empty = source.survive(cell, block.size - kept.size, names)
+        runs.append(DrawnRun(start, occupied, noisy, kept, *empty))
     return runs
 
 
@@ -447,149 +343,139 @@ class EmptyKeys(NamedTuple):
         every = np.arange(self.start, self.start + self.size)
         return np.setdiff1d(every, self.occupied, assume_unique=True)
 
+    def at(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """Return the keys with some ascending ranks, without the others."""
+        keys = np.empty(len(ranks), np.int64)
+        kernels.place_ranks(self.start, self.occupied, ranks, keys)
+        return keys
+
+
+class Sample(NamedTuple):
+    """Noisy values from which τ_s is guessed. They are private: only the code that joins the parts may use
+    them.
+    """
+
+    sizes: Float[np.ndarray, " some"]
+    passing: int
+    empty: list[int]  # cells, of each run
+
+
+class Pool(NamedTuple):
+    """Cells whose priorities may be among the largest of all, and the first bits of each priority. They are
+    private until all parts are joined.
+    """
+
+    keys: Int[np.ndarray, " k"]
+    values: Int[np.ndarray, " k"]
+    drawn: UInt64[np.ndarray, " k"]
+
+
+def joined(pools: Sequence[Pool]) -> Pool:
+    """Return all cells of several pools."""
+    if len(pools) == 1:
+        return pools[0]  # without a copy
+    return Pool(*map(np.concatenate, zip(*pools, strict=True)))
+
 
 class Prioritised:
     """Noisy cells of a part with their inverse priorities. It contains only those empty cells whose inverse
     priority is below 1/τ.
     """
 
-    def __init__(
-        self,
-        part: Part,
-        keys: Int[np.ndarray, " n"],
-        counts: Int[np.ndarray, " n"],
-        source: Source,
-    ):
+    def __init__(self, part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]):
         self.part = part
-        self.source = source
-        self.own_keys = keys
-        self.cells = cells_of_runs(keys, part.runs)
-        self.noisy = np.array(counts, np.int64)
-        first = source.step(0)
-        for run, inside in zip(part.runs, self.cells, strict=True):
+        self.source = part.source
+        cells = cells_of_runs(keys, part.runs)
+        noisy = np.array(counts, np.int64)
+        first = self.source.step(0)
+        for run, inside in zip(part.runs, cells, strict=True):
             law, moved = sampler(run.block.law), run.block.moved
-            first.add(law, self.noisy[inside], moved=moved, names=keys[inside])
-        self.passing = passes(self.noisy, max(ceil(part.theta), 1), part.sides)
-        passing = self.noisy[self.passing]
-        words = first.places(passing, keys[self.passing])
-        self.all_passing = priorities.Candidates(passing, words)
+            first.add(law, noisy[inside], moved=moved, names=keys[inside])
+        passing = passes(noisy, max(ceil(part.theta), 1), part.sides)
+        self.keys, values = keys[passing], noisy[passing]
+        self.occupied = priorities.Candidates(values, first.places(values, self.keys))
         self.empty = [
-            (run.block.size - len(self.noisy[inside]), run.block.law)
-            for run, inside in zip(part.runs, self.cells, strict=True)
+            EmptyKeys(run.start, run.block.size, keys[inside])
+            for run, inside in zip(part.runs, cells, strict=True)
         ]
-        self.free = [priorities.FreeCells(n) for n, _ in self.empty]
-        self.drawn: list[priorities.EmptyCandidates] = []
+        self.rounds: list[Pool] = []
         self.taus: list[float] = []
 
-    def sample(self, parts: int = 1) -> Sample:
-        """Return noisy values from which τ_s is guessed, given the number of parts."""
-        values = self.all_passing.values
-        sizes = priorities.sample_of(values, parts)
-        return Sample(sizes, len(values), [n for n, _ in self.empty])
+    def sample(self) -> Sample:
+        """Return noisy values from which τ_s is guessed."""
+        values = self.occupied.values
+        empty = [own.size - len(own.occupied) for own in self.empty]
+        return Sample(priorities.sample_of(values), len(values), empty)
 
-    def extend(self, tau: float) -> None:
-        """List the occupied cells with a priority above τ, and draw the empty cells with a priority between
-        τ and the previous τ.
-        """
-        self.places, self.occupied = self.all_passing.listed(tau)
+    def best(self, taus: Sequence[float]) -> list[Pool]:
+        """Return the occupied cells with a priority above the last τ, and the empty ones of each τ."""
+        for tau in taus[len(self.taus) :]:
+            self._extend(tau)
+        places, above = self.occupied.listed(taus[-1])
+        return [Pool(self.keys[places], above.values, above.drawn), *self.rounds]
+
+    def _extend(self, tau: float) -> None:
+        """Draw the empty cells with a priority between τ and the previous τ."""
+        part, above = self.part, self.taus[-1] if self.taus else None
         source = self.source.step(1 + len(self.taus))
-        above = self.taus[-1] if self.taus else None
-        for run, (_, law) in enumerate(self.empty):
-            cell = empty_cell(law, self.part.theta, self.part.sides, tau, above)
+        drawn = []
+        for i, (run, empty) in enumerate(zip(part.runs, self.empty, strict=True)):
+            if self.rounds:  # whose cells are no longer drawn
+                taken = self.rounds[-1].keys
+                known = np.sort(np.concatenate([empty.occupied, taken[_inside(taken, run)]]))
+                empty = self.empty[i] = empty._replace(occupied=known)
+            cell = empty_cell(run.block.law, part.theta, part.sides, tau, above)
+            left = empty.size - len(empty.occupied)
+            ranks, values = source.survive(cell, left, empty.__call__)
+            keys = empty.at(ranks)
             before = np.inf if above is None else above
-            self.drawn.append(self._entering(run, cell, source, tau, before))
+            words = source.places(values, keys, tau, before)
+            pool = priorities.Candidates(values, words, tau, before)
+            drawn.append(Pool(keys, values, pool.drawn))
+        self.rounds.append(joined(drawn))
         self.taus.append(tau)
 
-    def _entering(
-        self, run: int, cell: EmptyLaw, source: Source, tau: float, above: float
-    ) -> priorities.EmptyCandidates:
-        """Draw the empty cells of a run that are above τ, among those that earlier rounds left."""
-        start, block = self.part.runs[run]
-        keys = EmptyKeys(start, block.size, self.own_keys[self.cells[run]])
-        free = self.free[run]
-        before = free.taken
-        ranks, values = source.survive(cell, free.left, lambda: np.delete(keys(), before))
-        taken = free.take(ranks)
-        words = source.places(values, lambda: keys()[taken], tau, above)
-        pool = priorities.Candidates(values, words, tau, above)
-        return priorities.EmptyCandidates(run, taken, pool)
 
-    def listed_pools(
-        self,
-    ) -> Iterator[tuple[int, Int[np.ndarray, " k"], priorities.Candidates]]:
-        """Return the pools of candidate cells, with the keys of each pool and its round (−1 for occupied
-        cells).
-        """
-        yield -1, self.own_keys[self.passing][self.places], self.occupied
-        for i, cell in enumerate(self.drawn):
-            start = self.part.runs[cell.run].start
-            occupied = self.own_keys[self.cells[cell.run]] - start
-            before = np.searchsorted(
-                occupied - np.arange(len(occupied)), cell.ranks, side="right"
-            )
-            yield i // len(self.empty), start + cell.ranks + before, cell.candidates
-
-    @property
-    def pools(self) -> list[priorities.Candidates]:
-        """Return the pools of candidate cells: the occupied cells above the last τ, then the empty cells of
-        each round and run.
-        """
-        return [self.occupied, *(cell.candidates for cell in self.drawn)]
-
-    def listed(self) -> int:
-        """Return the number of cells that are certainly above the last τ."""
-        limit = 1 / self.taus[-1]
-        occupied = int(
-            np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
-        )
-        return sum(len(cell.ranks) for cell in self.drawn) + occupied
-
-    def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:
-        """Return the runs to release if the given cells are taken from each pool."""
-        kept_of_passing = np.zeros(len(self.all_passing.values), bool)
-        kept_of_passing[self.places[taken[0]]] = True
-        kept = self.passing
-        kept[kept] = kept_of_passing
-        runs = []
-        for i, inside in enumerate(self.cells):
-            rounds = [
-                (cell.ranks, cell.candidates.values, mask)
-                for mask, cell in zip(taken[1:], self.drawn, strict=True)
-                if cell.run == i
-            ]
-            ranks, values, chosen = rounds[0]
-            if len(rounds) > 1:
-                ranks, values, chosen = map(np.concatenate, zip(*rounds, strict=True))
-                order = np.argsort(ranks)
-                ranks = ranks[order]
-                values = values[order]
-                chosen = chosen[order]
-            start = self.part.runs[i].start
-            runs.append(
-                DrawnRun(
-                    start,
-                    self.own_keys[inside],
-                    self.noisy[inside],
-                    kept[inside],
-                    ranks,
-                    values,
-                    chosen,
-                )
-            )
-        return runs
+def _inside(keys: Int[np.ndarray, " k"], run: Run) -> slice:
+    return cells_of_runs(keys, [run])[0]
 
 
-def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
-    """Return the cells that all parts release, in order. A thread writes each part directly to its place in
-    the result.
+def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
+    """Draw the first round of priority sampling: some noisy values, from which a common guess of τ_s is made.
+
+    Parameters
+    ----------
+    part, keys, counts
+        The same as for `survivors`.
+
+    Returns
+    -------
+    Sample
+        Private noisy values.
     """
-    sizes = on_threads(lambda own: sum(run.size for run in own), runs, threads)
-    ends = list(accumulate(sizes, initial=0))
-    out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
+    return Prioritised(part, keys, counts).sample()
 
-    def write(i: int) -> None:
-        own = slice(ends[i], ends[i + 1])
-        merged(runs[i], NoisyPart(out.keys[own], out.values[own]))
 
-    on_threads(write, range(len(runs)), threads)
-    return NoisyPart(sealed(out.keys), sealed(out.values))
+def best(
+    part: Part,
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    taus: Sequence[float],
+) -> list[Pool]:
+    """Draw the second round of priority sampling: the cells with a priority above the last τ.
+
+    Parameters
+    ----------
+    part, keys, counts
+        The same as for `survivors`.
+    taus : sequence of float
+        All guesses of τ_s so far, in descending order. Each round repeats the draws for the earlier
+        guesses.
+
+    Returns
+    -------
+    list of Pool
+        The occupied cells above the last guess, with those that floats cannot distinguish from them, and
+        the empty cells of each guess.
+    """
+    return Prioritised(part, keys, counts).best(taus)

@@ -19,7 +19,6 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -99,14 +98,6 @@ class Candidates:
         )
         step = (1 / max(Fraction(self.tau), Fraction(v)) - low) / 2**known_bits
         return low + u * step, low + (u + 1) * step
-
-
-class EmptyCandidates(NamedTuple):
-    """Drawn empty cells of one run, given by their sorted ranks among its empty cells."""
-
-    run: int
-    ranks: Int[np.ndarray, " k"]
-    candidates: Candidates
 
 
 def largest_priorities(
@@ -192,11 +183,9 @@ def _on_grid(i: int, bounds: Bounds) -> float:
         extra += 64
 
 
-def sample_of(values: Int[np.ndarray, " n"], parts: int = 1) -> Float[np.ndarray, " some"]:
-    """Return the sizes of a sample of values, about ten thousand from all `parts` together, for a guess of
-    τ_s.
-    """
-    return np.abs(values[:: max(1, len(values) * parts // 10_000)]).astype(float)
+def sample_of(values: Int[np.ndarray, " n"]) -> Float[np.ndarray, " some"]:
+    """Return the sizes of a sample of about ten thousand values, for a guess of τ_s."""
+    return np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
 
 
 def guess_threshold(
@@ -247,22 +236,3 @@ def guess_threshold(
         else:
             high = middle
     return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
-
-
-class FreeCells:
-    """Converter from ranks among the cells not drawn in earlier rounds to ranks among all empty cells."""
-
-    def __init__(self, empty: int):
-        self.left = empty
-        self.taken = np.empty(0, np.int64)
-
-    def take(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return the ranks among all empty cells for the sorted `ranks`, and mark these cells as drawn."""
-        self.left -= len(ranks)
-        if not len(self.taken):
-            self.taken = ranks
-            return ranks
-        free_below = self.taken - np.arange(len(self.taken))
-        original = ranks + np.searchsorted(free_below, ranks, side="right")
-        self.taken = np.sort(np.concatenate([self.taken, original]))
-        return original
