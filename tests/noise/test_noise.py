@@ -458,7 +458,7 @@ def test_a_law_is_the_same_wherever_its_tail_starts(monkeypatch, epsilon):
     gaps = laws.Geometric(law.alpha).sample(n, words).view(np.int64)
     assert folded(gaps, lambda k: (1 - alpha) * alpha**k if k >= 0 else 0, alpha) > 1e-4
     if law.inverse:
-        upper = law._upper(n, words)
+        upper = law._beyond(n, words)
         assert folded(upper, lambda k: (1 - alpha) * alpha**k if k >= 0 else 0, alpha) > 1e-4
 
 

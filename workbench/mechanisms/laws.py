@@ -373,13 +373,13 @@ def price_is_fixed(subject: Subject) -> None:
 def receipts_are_kept(subject: Subject) -> None:
     """Check that every receipt is in the release, unless a theorem prices several receipts together."""
     written: list[Receipt] = []
-    write = Source._signed
+    write = Source.receipt
 
     def remember(self: Source, *args: Any, **kwargs: Any) -> Receipt:
         written.append(write(self, *args, **kwargs))
         return written[-1]
 
-    with patch.object(Source, "_signed", remember):
+    with patch.object(Source, "receipt", remember):
         release = subject.release(subject.table([9, 1, 4]), seeded())
     priced = [receipt for receipt in release.ledger if receipt.theorem]
     demand(priced or list(release.ledger) == written, "a receipt that was written is missing")

@@ -24,7 +24,7 @@ from workbench.noise.empty_cells import EmptyCell, GaussianCell, gaussian_cell
 from workbench.noise.law import GAUSSIAN, Law, geometric_variance
 from workbench.noise.laws import TwoSidedGeometric, two_sided
 from workbench.noise.source import Source
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.privacy.enclosures import exp_neg, round_up
 from workbench.value import Int, Num, sealed
 
@@ -128,7 +128,7 @@ class PortionedGeometric:
         self._source = source
         self._l1 = l1
         rho = geometric_rho(ratio, l1, linf)
-        self.receipt = source.receipt("geometric", epsilon, rho=rho)
+        self.receipt = source.receipt("geometric", DP(epsilon), rho=rho)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """Return the noisy values of one portion."""
@@ -241,7 +241,7 @@ def laplace(
     ratio = decay(moved, epsilon)
     source.add(two_sided(ratio), steps, moved=moved)
     rho = geometric_rho(ratio, moved, most)
-    return steps * grid, source.receipt("laplace", epsilon, rho=rho)
+    return steps * grid, source.receipt("laplace", DP(epsilon), rho=rho)
 
 
 def add_noise(

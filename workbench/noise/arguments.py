@@ -5,7 +5,7 @@ quantities only.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isfinite
+from math import frexp, isfinite
 
 import numpy as np
 
@@ -96,10 +96,5 @@ def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
 
 def check_grid(grid: float) -> None:
     """Raise a ValueError unless the grid is a power of two."""
-    if not (isfinite(grid) and grid > 0 and _is_power_of_two(grid)):
+    if frexp(grid)[0] != 0.5:
         raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")
-
-
-def _is_power_of_two(x: float) -> bool:
-    exact = Fraction(x)
-    return exact.numerator.bit_count() == 1 and exact.denominator.bit_count() == 1

@@ -19,7 +19,7 @@ from workbench.noise.laws import two_sided
 from workbench.noise.parts import check_size
 from workbench.noise.source import Reads, Source, distinct_ranks
 from workbench.noise.stability import first_sufficient
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import Words
 from workbench.value import Int, sealed
@@ -116,7 +116,7 @@ def item_blanket(
     chosen = source.choose(
         draw_blanket, keys, counts, cells, size, threshold, rate, reads=reads
     )
-    return sealed(chosen), source.receipt("item blanket", epsilon)
+    return sealed(chosen), source.receipt("item blanket", DP(epsilon))
 
 
 def draw_blanket(

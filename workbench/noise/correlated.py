@@ -25,7 +25,7 @@ import numpy as np
 from workbench.data import Bound
 from workbench.noise.arguments import check_counts
 from workbench.noise.source import Reads, Source
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.value import Int, sealed
 
 
@@ -123,7 +123,7 @@ def correlated_gaussian(
     kept, noisy = source.choose(
         draw_correlated, keys, counts, *made, reads=reads, idealised=True
     )
-    receipt = source.receipt("correlated Gaussian", epsilon, delta)
+    receipt = source.receipt("correlated Gaussian", DP(epsilon, delta))
     return sealed(kept), sealed(noisy), made.threshold, receipt
 
 

@@ -25,9 +25,9 @@ import numpy as np
 from workbench.noise import kernels
 from workbench.noise.arguments import check_counts, check_grid, gaussian_rate, grid_steps
 from workbench.noise.law import GAUSSIAN, Law
-from workbench.noise.laws import Geometric, Inversion, accept
+from workbench.noise.laws import Geometric, Inversion, TwoSided, accept
 from workbench.noise.source import Source
-from workbench.privacy import ADD_REMOVE, Receipt
+from workbench.privacy import ADD_REMOVE, ZCDP, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg, root_above
 from workbench.randomness import Words, substream
 from workbench.value import Bool, Int, Num, sealed
@@ -120,7 +120,6 @@ def _pi(bits: int) -> Interval:
 
 WIDE = 512  # σ up to which one table holds every value
 _REACH = 9.6  # beyond so many σ lies less than 2^-64
-_CHUNK = 2**17
 _COIN = 2**16
 _EXTRA = 32  # bits that quotients of sums are computed with beyond those asked for
 
@@ -241,13 +240,12 @@ class HalfGaussian:
                 return k
 
 
-class DiscreteGaussian:
+class DiscreteGaussian(TwoSided):
     """Distribution Pr[X = x] ∝ exp(−rate·x²) over all integers, for a rational rate = 1/(2σ²)."""
 
     def __init__(self, rate: Fraction):
         self.rate = rate
         self.half = HalfGaussian(rate, 0)
-        self.inverse = None
         if self.half.shift:
             return
         self.tail = tail = self.half.count
@@ -264,21 +262,9 @@ class DiscreteGaussian:
 
         self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
 
-    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
-        """Add an independent draw to every element of `out`, in place."""
-        chunk = getattr(words, "chunk", _CHUNK)
-        for start in range(0, out.size, chunk):
-            some = out[start : start + chunk]
-            own = substream(words)
-            if self.inverse is None:
-                some += self._wide(some.size, own)
-                continue
-            where, x = self.inverse.add(some, own)
-            for sign in (1, -1):
-                far = where[x == sign * self.tail]
-                if far.size:  # as rare as 2^-64
-                    beyond = half_gaussian(self.rate, self.tail).sample(far.size, own)
-                    some[far] += sign * (beyond - self.tail)
+    def _beyond(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """Draw how far values lie beyond the table. Fewer than one in 2^64 do."""
+        return half_gaussian(self.rate, self.tail).sample(n, words) - self.tail
 
     def _wide(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
         """Draw a magnitude and a fair sign. −0 is drawn again, so that 0 is not counted twice."""
@@ -330,7 +316,7 @@ class GaussianBlock(NamedTuple):
 
     def receipt(self, source: Source, name: str) -> Receipt:
         """Return the receipt for measuring the block."""
-        return source.zcdp_receipt(name, self.rho)
+        return source.receipt(name, ZCDP(self.rho))
 
 
 class PortionedGaussian:
@@ -366,7 +352,7 @@ class PortionedGaussian:
         self._law = discrete_gaussian(gaussian_rate(l2_squared, rho))
         self._source = Source.of(rng)
         self._l2_squared = l2_squared
-        self.receipt = self._source.zcdp_receipt(GAUSSIAN, rho, relation=relation)
+        self.receipt = self._source.receipt(GAUSSIAN, ZCDP(rho), relation)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """Return the noisy values of one portion."""

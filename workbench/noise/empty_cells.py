@@ -43,7 +43,7 @@ from workbench.noise.law import GAUSSIAN, Law
 from workbench.noise.laws import Geometric, Inversion, accept, is_below
 from workbench.privacy.enclosures import Interval, Real, exp_neg
 from workbench.randomness import Words, uniform_below
-from workbench.value import Bool, Float, Int, Num
+from workbench.value import Bool, Float, Int
 
 # Empty cells
 
@@ -53,7 +53,42 @@ _TAIL = (
 )
 
 
-class EmptyCell:
+class _Cell:
+    """Filter and sampling of one empty cell, whatever its noise."""
+
+    def __init__(self, theta: float, sides: int, tau: float, above: float | None):
+        self.sides = sides
+        self.sampled = tau > 0
+        lowest = 0 if sides == 1 and not self.sampled else 1
+        self.theta = max(ceil(theta), lowest)
+        self.tau = Fraction(tau)
+        self.above = None if above is None else Fraction(above)
+
+    @property
+    def _weight_at_most(self) -> tuple[Fraction, Fraction]:
+        """Return bounds on min(v/τ, 1) − min(v/above, 1): the first times v, and the second."""
+        if not self.sampled:
+            return Fraction(1), Fraction(1)
+        if self.above is None:
+            return 1 / self.tau, Fraction(1)
+        return 1 / self.tau - 1 / self.above, 1 - self.tau / self.above
+
+    def _weight(self, v: int) -> Fraction:
+        """Return the probability that a value v is kept at τ and was not kept at `above`."""
+        weight = min(v / self.tau, Fraction(1))
+        return weight if self.above is None else weight - min(v / self.above, Fraction(1))
+
+    def _float_weight(self, v: Any) -> Any:
+        """Return `_weight` in floating point, in a form without cancellation."""
+        tau = float(self.tau)
+        if self.above is None:
+            return np.minimum(v / tau, 1)
+        slope, _ = self._weight_at_most
+        late = np.maximum(float(self.above) - v, 0) / float(self.above)
+        return np.where(v <= tau, v * float(slope), late)
+
+
+class EmptyCell(_Cell):
     """Distribution of one empty cell with noise v.
 
     The noise passes the filter if |v| >= theta (`sides` = 2) or v >= theta (`sides` = 1). The cell is then
@@ -69,13 +104,8 @@ class EmptyCell:
         tau: float = 0.0,
         above: float | None = None,
     ):
+        super().__init__(theta, sides, tau, above)
         self.alpha = alpha
-        self.sides = sides
-        self.sampled = tau > 0
-        lowest = 0 if sides == 1 and not self.sampled else 1
-        self.theta = max(ceil(theta), lowest)
-        self.tau = Fraction(tau)
-        self.above = None if above is None else Fraction(above)
         self.survival = cache(self._survival)
 
     def _entering(self, tau: Fraction, bits: int) -> Interval:
@@ -139,23 +169,8 @@ class EmptyCell:
 
     def _sampled_values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
         t = self.theta
-        tau = self.tau
-        above = self.above
-        slope = 1 / tau - (1 / above if above else 0)  # weight per unit of v, as long as v <= τ
-        peak = 1 - (tau / above if above else 0)
-        wide = tau > t + 1 / (1 - float(self.alpha(64)))
-
-        def chance(v: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-            weight = np.minimum(v / float(tau), 1)
-            if above:  # in a form that does not cancel
-                late = np.maximum(float(above) - v, 0) / float(above)
-                weight = np.where(v <= float(tau), v * float(slope), late)
-            return weight / (float(slope) * v) if wide else weight / float(peak)
-
-        def exact(v: int, bits: int) -> Interval:
-            weight = min(v / tau, Fraction(1)) - (min(v / above, Fraction(1)) if above else 0)
-            return Interval.of(max(weight, Fraction(0)) / (slope * v if wide else peak), bits)
-
+        slope, peak = self._weight_at_most
+        wide = self.tau > t + 1 / (1 - float(self.alpha(64)))
         law = _weighted_geometric(self.alpha, t) if wide else _geometric(self.alpha)
         values = np.empty(n, np.int64)
         filled = 0
@@ -163,15 +178,19 @@ class EmptyCell:
             k = min(2 * (n - filled) + 16, _CHUNK)  # what stays in cache is much faster
             v = law.sample(k, words).view(np.int64)
             v += t
-            unsure = np.flatnonzero(v > floor(tau)) if wide else np.arange(k)
+            unsure = np.flatnonzero(v > floor(self.tau)) if wide else np.arange(k)
             if len(unsure):
-                x = v[unsure]
+                x = v[unsure].astype(float)
                 kept = np.ones(k, bool)
 
-                def exact_of(i: int, bits: int, x: Int[np.ndarray, " unsure"] = x) -> Interval:
-                    return exact(int(x[i]), bits)
+                def exact(i: int, bits: int, x: Float[np.ndarray, " unsure"] = x) -> Interval:
+                    value = int(x[i])
+                    return Interval.of(
+                        self._weight(value) / (slope * value if wide else peak), bits
+                    )
 
-                kept[unsure] = accept(chance(x.astype(float)), exact_of, words)
+                chance = self._float_weight(x) / (float(slope) * x if wide else float(peak))
+                kept[unsure] = accept(chance, exact, words)
                 v = v[kept]
             v = v[: n - filled]
             values[filled : filled + v.size] = v
@@ -297,7 +316,7 @@ def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
 # Gaussian cells
 
 
-class GaussianCell:
+class GaussianCell(_Cell):
     """Distribution of one empty cell with Gaussian noise. The fields mean the same as those of `EmptyCell`."""
 
     def __init__(
@@ -308,13 +327,8 @@ class GaussianCell:
         tau: float = 0.0,
         above: float | None = None,
     ):
+        super().__init__(theta, sides, tau, above)
         self.rate = rate
-        self.sides = sides
-        self.sampled = tau > 0
-        lowest = 0 if sides == 1 and not self.sampled else 1
-        self.theta = max(ceil(theta), lowest)
-        self.tau = Fraction(tau)
-        self.above = None if above is None else Fraction(above)
         self.candidacy = cache(self._candidacy)
 
     @property
@@ -340,15 +354,6 @@ class GaussianCell:
         return ranks[stays], values
 
     # the hat
-
-    @property
-    def _weight_at_most(self) -> tuple[Fraction, Fraction]:
-        """Return bounds on min(v/τ, 1) − min(v/above, 1): the first times v, and the second."""
-        if not self.sampled:
-            return Fraction(1), Fraction(1)
-        if self.above is None:
-            return 1 / self.tau, Fraction(1)
-        return 1 / self.tau - 1 / self.above, 1 - self.tau / self.above
 
     @cached_property
     def _rises(self) -> bool:
@@ -420,20 +425,6 @@ class GaussianCell:
         chance = self._float_weight(v) / (float(factor) * last)
         stays &= accept(chance, exact, words)
         return v, stays
-
-    def _weight(self, v: int) -> Fraction:
-        """Return the probability that a value v is kept at τ and was not kept at `above`."""
-        weight = min(v / self.tau, Fraction(1))
-        return weight if self.above is None else weight - min(v / self.above, Fraction(1))
-
-    def _float_weight(self, v: Any) -> Any:
-        """Return `_weight` in floating point, in a form without cancellation."""
-        tau = float(self.tau)
-        if self.above is None:
-            return np.minimum(v / tau, 1)
-        slope, _ = self._weight_at_most
-        late = np.maximum(float(self.above) - v, 0) / float(self.above)
-        return np.where(v <= tau, v * float(slope), late)
 
     def _no_candidates_before(self, n: int, words: Words) -> Bool[np.ndarray, " n"]:
         """Toss coins for whether a cell that was not kept at the larger threshold was not a candidate there."""

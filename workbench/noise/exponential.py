@@ -121,7 +121,7 @@ def exponential_mechanism(
     source = Source.of(rng)
     reads = Reads((scores, available), moved, distance=_scores_moved(monotone))
     chosen = source.choose(sample_candidates, scores, available, capped(rate), reads=reads)
-    return sealed(chosen), source.receipt("choice", epsilon, rho=choice_rho(epsilon))
+    return sealed(chosen), source.receipt("choice", DP(epsilon), rho=choice_rho(epsilon))
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
@@ -311,7 +311,7 @@ def dirichlet_multinomial(
     keys, counts = source.choose(
         posterior_counts, keys, counts, size, alpha, records, reads=reads, idealised=True
     )
-    receipt = source.receipt("dirichlet", cost.epsilon, cost.delta, relation=REPLACE)
+    receipt = source.receipt("dirichlet", cost, REPLACE)
     return SyntheticCounts(keys, counts, receipt)
 
 

@@ -39,7 +39,7 @@ from workbench.noise import empty_cells
 from workbench.noise.discrete_gaussian import discrete_gaussian
 from workbench.noise.source import Source
 from workbench.noise.stability import first_sufficient
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.privacy.enclosures import round_up
 from workbench.value import Float, Int, sealed
 
@@ -249,5 +249,5 @@ def gaussian_sparse_histogram(
     source.add(discrete_gaussian(made.rate), noisy, moved=farthest, names=keys)
     kept = noisy >= made.threshold
     rho = round_up(farthest * made.rate)
-    receipt = source.receipt("gaussian sparse histogram", epsilon, made.delta, rho=rho)
+    receipt = source.receipt("gaussian sparse histogram", DP(epsilon, made.delta), rho=rho)
     return sealed(keys[kept]), sealed(noisy[kept]), made.threshold, receipt

@@ -229,13 +229,43 @@ class Geometric:
         return places
 
 
-class TwoSidedGeometric:
+class TwoSided:
+    """Base of symmetric distributions over all integers. A table holds the likely ones, unless they are too
+    many.
+    """
+
+    inverse: Inversion | None = None
+    tail: int
+
+    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
+        """Add an independent draw to every element of `out`, in place."""
+        chunk = getattr(words, "chunk", _CHUNK)
+        for start in range(0, out.size, chunk):
+            some, own = out[start : start + chunk], substream(words)
+            if self.inverse is None:
+                some += self._wide(some.size, own)
+                continue
+            where, x = self.inverse.add(some, own)
+            for sign in (1, -1):
+                far = where[x == sign * self.tail]
+                if far.size:
+                    some[far] += sign * self._beyond(far.size, own)
+
+    def _wide(self, n: int, words: Words) -> np.ndarray:
+        """Draw values that no table holds."""
+        raise NotImplementedError
+
+    def _beyond(self, n: int, words: Words) -> np.ndarray:
+        """Draw how far values lie beyond the start of the tail, given that they do."""
+        raise NotImplementedError
+
+
+class TwoSidedGeometric(TwoSided):
     """Distribution Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay), for a rational decay = ε/Δ."""
 
     def __init__(self, decay: Fraction):
         self.rate = decay
         self.alpha = cache(lambda bits: exp_neg(decay, bits))
-        self.inverse = None
         if decay < Fraction(1, 250):  # too wide for one table
             self.magnitude = Geometric(self.alpha)
             return
@@ -251,21 +281,8 @@ class TwoSidedGeometric:
 
         self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
 
-    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
-        """Add an independent draw to every element of `out`, in place."""
-        chunk = getattr(words, "chunk", _CHUNK)
-        for start in range(0, out.size, chunk):
-            some, own = out[start : start + chunk], substream(words)
-            if self.inverse is None:
-                some += self._wide(some.size, own)
-                continue
-            where, x = self.inverse.add(some, own)
-            for sign in (1, -1):
-                far = where[x == sign * self.tail]
-                some[far] += sign * self._upper(far.size, own)
-
-    def _upper(self, n: int, words: Words) -> np.ndarray:
-        """Return the distribution given X >= 0, which a tail adds to its start."""
+    def _beyond(self, n: int, words: Words) -> np.ndarray:
+        """Draw from the distribution given X >= 0, because the tail is like it."""
         kept = np.empty(0, np.int64)
         while kept.size < n:
             x = np.zeros(4 * (n - kept.size) + 8, np.int64)

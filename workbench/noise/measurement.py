@@ -150,7 +150,9 @@ class Measurement:
         NoisyCells
             Keys and noisy values to release, and a receipt for each block.
         """
-        return NoisyCells(*self.join(draw(survivors)), self.receipts)
+        parts = draw(survivors)
+        released = _in_order(*map(np.concatenate, zip(*parts, strict=True)))
+        return NoisyCells(*released, self.receipts)
 
     def priority_sample(self, draw: Callable[..., Sequence[Any]]) -> PrioritySample:
         """Return the `size` cells with the largest priorities among all parts.
@@ -165,26 +167,28 @@ class Measurement:
         PrioritySample
             Keys and noisy values to release, τ_s, and a receipt for each block.
         """
-        guess = _Guess(self.parts, self.size, draw(sample))
+        least = float(max(ceil(self.parts[0].theta), 1))
+        taus = [max(self._first_guess(draw(sample)), least)]
         words = self._source.words
         while True:
-            parts = draw(best, tuple(guess.taus))
+            parts = draw(best, tuple(taus))
             cells = [joined(pools) for pools in zip(*parts, strict=True)]
-            limits = [(0.0, np.inf), *zip(guess.taus, [np.inf, *guess.taus], strict=False)]
+            limits = [(0.0, np.inf), *zip(taus, [np.inf, *taus], strict=False)]
             candidates = [
                 priorities.Candidates(pool.values, words, tau, above, pool.drawn)
                 for pool, (tau, above) in zip(cells, limits, strict=True)
             ]
-            limit = 1 / guess.taus[-1]
+            limit = 1 / taus[-1]
             sure = np.count_nonzero(candidates[0].inverse < limit - priorities.margin(limit))
-            if guess.is_enough(int(sure) + sum(len(pool.keys) for pool in cells[1:])):
+            listed = int(sure) + sum(len(pool.keys) for pool in cells[1:])
+            if taus[-1] <= least or listed > self.size:
                 break
-        taken, tau = priorities.largest_priorities(candidates, self.size, guess.taus[-1])
+            taus.append(max(taus[-1] / 2, least))
+        taken, tau = priorities.largest_priorities(candidates, self.size, taus[-1])
         masks = np.split(taken, np.cumsum([len(pool.keys) for pool in cells[:-1]]))
         chosen = [(x.keys[mask], x.values[mask]) for x, mask in zip(cells, masks, strict=True)]
-        keys, values = map(np.concatenate, zip(*chosen, strict=True))
-        order = np.argsort(keys, kind="stable")  # fast, because pools are ascending
-        return PrioritySample(sealed(keys[order]), sealed(values[order]), tau, self.receipts)
+        released = _in_order(*map(np.concatenate, zip(*chosen, strict=True)))
+        return PrioritySample(*released, tau, self.receipts)
 
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
@@ -221,52 +225,24 @@ class Measurement:
 
         return on_threads(of_part, self.parts, threads)
 
-    def join(
-        self, results: Sequence[NoisyPart]
-    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Join the results of all parts, given in order, to sorted keys and noisy values."""
-        pieces = []
-        for part, (keys, values) in zip(self.parts, results, strict=True):
-            starts = [run.start for run in part.runs]
-            cuts = [*np.searchsorted(keys, starts).tolist(), len(keys)]
-            for start, low, high in zip(starts, cuts, cuts[1:], strict=False):
-                pieces.append((start, keys[low:high], values[low:high]))
-        pieces.sort(key=lambda piece: piece[0])
-        _, keys, values = zip(*pieces, strict=True)
-        return sealed(np.concatenate(keys)), sealed(np.concatenate(values))
-
-
-class _Guess:
-    """Guesses of τ_s from above, until enough cells are above the last one or all cells that pass are
-    listed.
-    """
-
-    def __init__(self, parts: Sequence[Part], size: int, samples: Sequence[Sample]):
-        part = parts[0]
-        laws = [run.block.law for p in parts for run in p.runs]
+    def _first_guess(self, samples: Sequence[Sample]) -> float:
+        """Return a guess of τ_s."""
+        part = self.parts[0]
+        laws = [run.block.law for p in self.parts for run in p.runs]
         empty_cells = chain.from_iterable(own.empty for own in samples)
-        empty = [*zip(empty_cells, laws, strict=True)]
-        self.size = size
-        self.least = float(max(ceil(part.theta), 1))
-        guess = priorities.guess_threshold(
+        return priorities.guess_threshold(
             np.concatenate([own.sizes for own in samples]),
             sum(own.passing for own in samples),
-            empty,
+            [*zip(empty_cells, laws, strict=True)],
             part.theta,
             part.sides,
-            size + 6 * sqrt(size) + 6,
+            self.size + 6 * sqrt(self.size) + 6,
         )
-        self.taus = [max(guess, self.least)]
 
-    def is_enough(self, listed: int) -> bool:
-        """Return whether the last guess suffices for so many cells above it.
 
-        If not, halve it for the next round.
-        """
-        if self.taus[-1] <= self.least or listed > self.size:
-            return True
-        self.taus.append(max(self.taus[-1] / 2, self.least))
-        return False
+def _in_order(keys: Int[np.ndarray, " k"], values: Int[np.ndarray, " k"]) -> NoisyPart:
+    order = np.argsort(keys, kind="stable")  # fast, because most of them ascend
+    return NoisyPart(sealed(keys[order]), sealed(values[order]))
 
 
 # Summaries

@@ -29,7 +29,7 @@ from workbench.noise.arguments import check_counts, decay
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Reads, Source
 from workbench.noise.stability import first_sufficient
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.privacy.enclosures import Interval, round_up
 from workbench.randomness import Words
 from workbench.value import Int, sealed
@@ -151,7 +151,7 @@ def misra_gries(
     rate = decay(l1, epsilon)
     arguments = keys, counts, size, threshold, rate
     kept, noisy = source.choose(draw_misra_gries, *arguments, reads=reads)
-    receipt = source.receipt("Misra–Gries", epsilon, spent)
+    receipt = source.receipt("Misra–Gries", DP(epsilon, spent))
     return sealed(kept), sealed(noisy), threshold, receipt
 
 

@@ -31,7 +31,7 @@ from workbench.noise.arguments import decay
 from workbench.noise.discrete_gaussian import GaussianBlock
 from workbench.noise.law import GEOMETRIC, Law
 from workbench.noise.source import Names, Source
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import KEY_BYTES, system_key
 from workbench.value import Bool, Float, Int, UInt64, sealed
@@ -66,7 +66,7 @@ class Block(NamedTuple):
     def receipt(self, source: Source, name: str) -> Receipt:
         """Return the receipt for measuring the block."""
         rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
-        return source.receipt(name, self.epsilon, rho=rho)
+        return source.receipt(name, DP(self.epsilon), rho=rho)
 
 
 AnyBlock = Block | GaussianBlock

@@ -245,8 +245,9 @@ class _Recorded(Source):
         """Return the words that belong to the names."""
         return self._mixed(self._named(names, count), "words")
 
-    def _signed(self, name: str, *arguments: Any, **options: Any) -> Receipt:
-        self.receipts.append(super()._signed(name, *arguments, **options))
+    def receipt(self, *arguments: Any, **options: Any) -> Receipt:
+        """Write a receipt, and keep it."""
+        self.receipts.append(super().receipt(*arguments, **options))
         return self.receipts[-1]
 
     # names

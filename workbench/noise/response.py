@@ -28,7 +28,7 @@ from workbench.noise.arguments import check_counts, decay
 from workbench.noise.empty_cells import survivor_ranks
 from workbench.noise.laws import accept
 from workbench.noise.source import Names, Reads, Source
-from workbench.privacy import LOCAL, Receipt
+from workbench.privacy import DP, LOCAL, Receipt
 from workbench.privacy.enclosures import Interval, Real, exp_neg
 from workbench.randomness import Words
 from workbench.spaces import Domain
@@ -188,7 +188,7 @@ def randomised_response(
     reads = Reads(np.repeat(keys, counts), 1, distance=_tuples_moved)
     reports, probabilities = channel(codes, domain, share, source, reads)
     return RandomisedReports(
-        sealed(reports), probabilities, source.receipt(law, epsilon, relation=LOCAL)
+        sealed(reports), probabilities, source.receipt(law, DP(epsilon), LOCAL)
     )
 
 
@@ -437,7 +437,7 @@ def alp_projection(
     bits = source.choose(
         unary_bits, keys, levels, hash_words, size, Fraction(alpha), reads=reads
     )
-    return sealed(bits), source.receipt("unary", epsilon)
+    return sealed(bits), source.receipt("unary", DP(epsilon))
 
 
 def randomised_rounding(

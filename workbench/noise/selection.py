@@ -133,7 +133,7 @@ def select_values(
     source = Source.of(rng)
     reads = Reads((labels, counts), per_unit, distance=_counts_moved)
     kept = source.choose(_tossed, labels, counts, chance, reads=reads)
-    return kept, source.receipt("values", epsilon, delta)
+    return kept, source.receipt("values", DP(epsilon, delta))
 
 
 def _tossed(
@@ -262,8 +262,8 @@ def heavy_values(
     source.add(sampler(weight_law(paid.rho)), noisy, moved=Fraction(MOST_VALUES), names=names)
     kept: Bool[np.ndarray, " n"] = noisy >= threshold
     if epsilon is None:
-        return labels[kept], source.zcdp_receipt("weights", paid.rho, spent)
-    return labels[kept], source.receipt("weights", epsilon, delta, rho=paid.rho)
+        return labels[kept], source.receipt("weights", ZCDP(paid.rho, spent))
+    return labels[kept], source.receipt("weights", DP(epsilon, delta), rho=paid.rho)
 
 
 def _hashes(labels: np.ndarray) -> Any:

@@ -196,24 +196,12 @@ class Source:
     def receipt(
         self,
         name: str,
-        epsilon: float,
-        delta: float = 0.0,
+        cost: DP | ZCDP,
         relation: str = ADD_REMOVE,
         *,
         rho: float | None = None,
     ) -> Receipt:
         """Return the receipt for this measurement. `rho` is the ρ that follows from its structure."""
-        return self._signed(name, DP(epsilon, delta), relation, rho)
-
-    def zcdp_receipt(
-        self, name: str, rho: float, delta: float = 0.0, relation: str = ADD_REMOVE
-    ) -> Receipt:
-        """Return the receipt for a measurement with a price in ρ and no ε."""
-        return self._signed(name, ZCDP(rho, delta), relation)
-
-    def _signed(
-        self, name: str, cost: DP | ZCDP, relation: str, rho: float | None = None
-    ) -> Receipt:
         simulated = self._rng is not None
         return Receipt(name, cost, relation, simulated, self._idealised, rho=rho)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, frexp, inf, nextafter
@@ -32,7 +32,7 @@ from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise.laws import two_sided
 from workbench.noise.parts import keys_of_parts
 from workbench.noise.source import Names, Source
-from workbench.privacy import Receipt
+from workbench.privacy import DP, ZCDP, Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import Words
 from workbench.value import Bool, Int, Num, sealed
@@ -140,7 +140,7 @@ def noisy_threshold(
             noisy_zeros = np.zeros(zeros, np.int64)
             source.add(two_sided(ratio), noisy_zeros, moved=l1, names=names[1])
             reached_zeros = np.flatnonzero(noisy_zeros >= threshold)
-    return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon, rho=rho))
+    return Comparisons(reached, reached_zeros, source.receipt("passing", DP(epsilon), rho=rho))
 
 
 # Stability
@@ -197,15 +197,10 @@ def stability_histogram(
         If an argument is not allowed (see also `noise.decay`).
     """
     check_counts(counts)
-    law = _law(bound, epsilon, rho)
-    threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
     source = Source.of(rng)
-    noisy = np.array(counts, np.int64)
-    moved = bound.l1 if rho is None else bound.l2_squared
-    source.add(sampler(law), noisy, moved=moved, names=keys)
-    kept = noisy >= threshold
-    receipt = _receipt(source, bound, epsilon, rho, spent)
-    return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
+    part, receipt = _stable_part(source, bound, epsilon, rho, delta)
+    kept, noisy = stable_cells(keys, counts, part)
+    return StableCells(sealed(kept), sealed(noisy), part.threshold, receipt)
 
 
 class StableParts(NamedTuple):
@@ -225,7 +220,7 @@ class StablePart:
     law: Law
     moved: float | Fraction
     threshold: int
-    key: bytes
+    key: bytes | Source
 
 
 def stable_parts(
@@ -258,13 +253,9 @@ def stable_parts(
     ValueError
         For the same reasons as `stability_histogram`.
     """
-    threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
-    law = _law(bound, epsilon, rho)
     keys = keys_of_parts(rng, parts)
-    receipt = _receipt(Source(rng), bound, epsilon, rho, spent)
-    moved = bound.l1 if rho is None else bound.l2_squared
-    drawn = [StablePart(law, moved, threshold, key) for key in keys]
-    return StableParts(threshold, drawn, receipt)
+    part, receipt = _stable_part(Source(rng), bound, epsilon, rho, delta)
+    return StableParts(part.threshold, [replace(part, key=key) for key in keys], receipt)
 
 
 def stable_cells(
@@ -288,19 +279,25 @@ def stable_cells(
         Keys and noisy values.
     """
     noisy = np.array(counts, np.int64)
-    Source(part.key).add(sampler(part.law), noisy, moved=part.moved, names=keys)
+    source = Source(part.key) if isinstance(part.key, bytes) else part.key
+    source.add(sampler(part.law), noisy, moved=part.moved, names=keys)
     kept = noisy >= part.threshold
     return keys[kept], noisy[kept]
 
 
-def _receipt(
-    source: Source, bound: Bound, epsilon: float | None, rho: float | None, spent: float
-) -> Receipt:
+def _stable_part(
+    source: Source, bound: Bound, epsilon: float | None, rho: float | None, delta: float
+) -> tuple[StablePart, Receipt]:
+    """Return all cells as one part that draws from `source`, and the receipt for them."""
+    law = _law(bound, epsilon, rho)
+    threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
     if rho is not None:
-        return source.zcdp_receipt("stability", rho, spent)
+        part = StablePart(law, bound.l2_squared, threshold, source)
+        return part, source.receipt("stability", ZCDP(rho, spent))
     assert epsilon is not None  # one of the two is given
-    structure = geometric_rho(decay(bound.l1, epsilon), bound.l1, bound.linf)
-    return source.receipt("stability", epsilon, spent, rho=structure)
+    structure = geometric_rho(Fraction(law.rate), bound.l1, bound.linf)
+    receipt = source.receipt("stability", DP(epsilon, spent), rho=structure)
+    return StablePart(law, bound.l1, threshold, source), receipt
 
 
 def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:

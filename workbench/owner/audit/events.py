@@ -2,7 +2,7 @@
 
 A lower bound on ε follows from one event A: ln((Pr[A | D] − δ) / Pr[A | D′]), with Clopper–Pearson bounds
 in place of the probabilities. An event is that a score of the output exceeds a cut. The score is a number
-of the output, a likelihood ratio, or a weighted sum of numbers. One quarter of the outputs is used to fit
+of the output, or a likelihood ratio. One quarter of the outputs is used to fit
 the scores, and another quarter to choose the score and the cut, which avoids overfitting. The other half
 gives the bound.
 
@@ -154,12 +154,6 @@ def _scores(
     if found:
         total = np.sum([ratios for *_, ratios, _ in found], axis=0)
         yield _ratio_of(*(words for *_, words in found)), total
-        shown = ", ".join(name for _, name, *_ in found[:3])
-        values = np.stack([values for _, _, values, *_ in found[:20]], axis=1)
-        yield (
-            f"learnt weighted sum of {values.shape[1]} numbers ({shown}, …)",
-            _regression(values, first, learn),
-        )
 
 
 def _ratio_of(*words: str) -> str:
@@ -200,19 +194,3 @@ def _of_number(
         return ratios, evidence, f"{name} is absent"
     where = f"about {edges[best]:.4g}" if best < len(edges) else f"above {edges[-1]:.4g}"
     return ratios, evidence, f"{name} {where}"
-
-
-def _regression(raw: Any, first: Any, learn: Any) -> Float[np.ndarray, " n"]:
-    """Logistic regression on numbers, cut to where most of them lie, and on whether they are there."""
-    low, high = np.nanquantile(raw[learn], [0.01, 0.99], axis=0)
-    clipped = np.clip(raw, low, high)
-    x = (clipped - np.nanmean(clipped[learn], axis=0)) / np.maximum(high - low, 1e-12) * 4
-    x = np.hstack([np.nan_to_num(x), np.isnan(raw), np.ones((len(raw), 1))])
-    a, y = x[learn], first[learn]
-    weights = np.zeros(x.shape[1])
-    ridge = np.eye(len(weights)) * 1e-3 * len(a) / len(weights)
-    for _ in range(8):  # Newton's method, held together by a small ridge
-        p = 1 / (1 + np.exp(-np.clip(a @ weights, -30, 30)))
-        curvature = (a * (p * (1 - p))[:, None]).T @ a + ridge
-        weights += np.linalg.solve(curvature, a.T @ (y - p) - ridge @ weights)
-    return x @ weights

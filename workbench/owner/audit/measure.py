@@ -7,8 +7,7 @@ import inspect
 import io
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -17,11 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from workbench.estimates.files import Draft
 from workbench.owner.audit.cuts import NotEnumerable
 from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import strongest_evidence
-from workbench.owner.audit.outputs import NoAnswer, Output, observe
+from workbench.owner.audit.outputs import NoAnswer, Output, limited, observe
 from workbench.owner.audit.pairs import Pair, is_product, pairs_for, tiles
 from workbench.privacy import DP, ZCDP
 
@@ -274,7 +272,8 @@ def audit(
 def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> list[Output]:
     """Return what one call on either input lets out."""
     try:
-        return [observe(partial(release, (pair.one, pair.other)[which]), seconds)]
+        with limited(seconds):
+            return [observe(partial(release, (pair.one, pair.other)[which]))]
     except NoAnswer:
         neighbour = ("first", "second")[which]
         raise ValueError(
@@ -383,6 +382,8 @@ def _with_releases(
 # Rows
 
 _SPENT = 0.95  # of ε: what spends less is shown
+_DERIVED = ("reached", "leaks")
+_COLUMNS = [*(f.name for f in fields(Audit)), *_DERIVED]
 
 
 def read_rows(path: Path) -> list[Audit]:
@@ -401,15 +402,17 @@ def read_rows(path: Path) -> list[Audit]:
     Raises
     ------
     ValueError
-        If the file contains anything other than audits.
+        If the file contains anything other than audits, or has the columns of another version.
     """
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     rows = csv.DictReader(io.StringIO(whole))
+    stated = [{name: x for name, x in row.items() if x} for row in rows]
     try:
-        stated = [{name: x for name, x in row.items() if x} for row in rows]
+        if rows.fieldnames not in (None, _COLUMNS):
+            raise msgspec.ValidationError
         audits = msgspec.convert(stated, list[Audit], strict=False)
     except msgspec.ValidationError:
         raise ValueError(f"{path} does not contain rows of audits: name a new file") from None
@@ -419,30 +422,12 @@ def read_rows(path: Path) -> list[Audit]:
 
 
 def add_row(audit: Audit, path: Path) -> None:
-    """Add one more row at the end of the file, under the names of its columns."""
-    row = asdict(audit) | {"reached": audit.reached, "leaks": audit.leaks}
-    columns = _with_columns(path, row)
+    """Add one more row at the end of the file."""
     with open(path, "a", newline="", encoding="utf-8") as file:
-        csv.DictWriter(file, columns, lineterminator="\n").writerow(row)
-
-
-def _with_columns(path: Path, names: Iterable[str]) -> list[str]:
-    """Return the columns of the file in order, after it was given those that another version left out."""
-    found: list[str] = []
-    rows: list[dict[str, str]] = []
-    if path.exists():
-        with open(path, newline="", encoding="utf-8") as file:
-            found, *lines = [*csv.reader(file)] or [[]]
-            rows = [dict(zip(found, line, strict=False)) for line in lines]
-    columns = [*found, *(name for name in names if name not in found)]
-    if columns != found:
-        with closing(Draft(path)) as draft:
-            with open(draft.path, "w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, columns, lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-            draft.replace(path)
-    return columns
+        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        if not file.tell():
+            writer.writeheader()
+        writer.writerow(asdict(audit) | {name: getattr(audit, name) for name in _DERIVED})
 
 
 def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:

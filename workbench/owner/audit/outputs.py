@@ -50,28 +50,12 @@ class Output:
     whole: int
 
 
-class NoAnswer(Exception):
-    """Error of a call that took longer than its limit."""
+class NoAnswer(BaseException):
+    """Error of a call that took longer than its limit. A callable's `except Exception` does not catch it."""
 
 
-def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
-    """Run a call and return its output. An exception is part of the output.
-
-    Parameters
-    ----------
-    call : Function without arguments.
-    seconds : Time limit of the call. It is enforced only where signals are available (in the main thread,
-        and not on Windows).
-
-    Returns
-    -------
-    Output
-
-    Raises
-    ------
-    NoAnswer
-        If the call takes longer than the limit.
-    """
+def observe(call: Callable[[], Any]) -> Output:
+    """Run a call without arguments and return its output. An exception is part of the output."""
     walk = _Walk()
     printed = io.StringIO()
     with (
@@ -80,10 +64,7 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
         contextlib.redirect_stderr(printed),
     ):
         try:
-            with _limited(seconds):
-                returned = call()
-        except NoAnswer:
-            raise
+            returned = call()
         except Exception as e:  # what a stranger's callable raises is part of what it tells
             walk.form.append(f"raises {type(e).__name__}: {e}")
         else:
@@ -97,8 +78,10 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
 
 
 @contextlib.contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """NoAnswer after so many seconds, where a signal can say so."""
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `NoAnswer` in the block after so many seconds, where a signal can do so: in the main thread, and
+    not on Windows.
+    """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not (seconds < inf and hasattr(signal, "setitimer") and in_main_thread):
         yield
