@@ -144,6 +144,8 @@ def test_with_users_as_text_spellings_are_apart_and_integers_are_their_usual_one
     ("values", "why"),
     [
         ([3.0, 7.5], "row 1, column 'who': .*an integer .*below 2⁵³"),
+        ([3.0, 2.0**53], "row 1, column 'who': .*an integer .*below 2⁵³"),  # 2⁵³ + 1, too
+        (np.array([3, 2**24], np.float32), "row 1, column 'who': .*below 2²⁴"),
         (pa.array([Decimal("3"), Decimal("7.5")]), "row 1, column 'who': .*need an integer"),
         (pa.array([0, 1], pa.timestamp("ns")), "row 1, column 'who': .*to the microsecond"),
         ([True, False], "need integers, text, dates or times"),

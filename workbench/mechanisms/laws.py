@@ -465,10 +465,12 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
         sensitivity that the draw is priced for, and if equal outcomes of all draws give equal releases.
     """
     replay = Replay()
-    first, again = _shown(mechanism, one, replay), _shown(mechanism, one, replay)
+    try:
+        first, again, second = (_shown(mechanism, data, replay) for data in (one, one, other))
+    except NoSensitivity as e:
+        return [str(e)]
     if first != again:
         return ["it draws past its rng: the same draws of the same data give another release"]
-    second = _shown(mechanism, other, replay)
     refused = [x for x in (first, second) if isinstance(x, str)]
     if refused:
         where = "for one neighbour only, " if len(refused) == 1 else ""
@@ -489,8 +491,8 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
     replay.again()
     try:
         release = mechanism(data, replay)
-    except NoSensitivity as e:
-        return str(e)
+    except NoSensitivity:
+        raise
     except Exception as e:  # somebody else's mechanism may raise anything
         return f"{type(e).__name__}: {e}"
     estimate = release.estimate

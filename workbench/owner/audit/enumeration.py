@@ -110,6 +110,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         mechanism(pair.one, one)
         other.followed = one.calls  # so that calls correspond
         mechanism(pair.other, other)
+    except NotEnumerable:
+        raise
     except Exception as e:
         raise NotEnumerable(f"it raises an error for the pair: {e}") from None
     threshold = public_threshold(mechanism)
