@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from tests.datasets.files import (
+    ADULT,
     BARRINGTON,
     CENSUS,
     FILMS,
@@ -19,6 +20,7 @@ from tests.datasets.files import (
     R,
     S,
     alabama,
+    census,
     dataset,
     held,
     od,
@@ -28,7 +30,8 @@ from tests.datasets.files import (
     xwalk,
     zipped,
 )
-from workbench.data import UNBOUNDED, Bound
+from workbench import DP
+from workbench.data import UNBOUNDED, Bound, Interactions, Records, SparseTable
 from workbench.datasets import (
     Adult,
     CommutingFlows,
@@ -49,9 +52,12 @@ from workbench.datasets import (
     commuting,
     hay2010,
     published,
+    retail,
 )
 from workbench.datasets import ratings as netflix_prize
 from workbench.datasets.checkins import REGIONS as _REGIONS
+from workbench.mechanisms import LPA, BasicAdaptiveHistogram, StabilityHistogram
+from workbench.mechanisms.laws import differences_in_replay
 from workbench.spaces import Prefixes, Quadtree
 
 REGIONS = tuple(_REGIONS)
@@ -65,6 +71,9 @@ RATED = [
     (30878, 3, "Monday"),
     (2649429, 1, "Sunday"),
 ]
+MORE_LINES = "".join(  # of one customer, who buys at more hours than are kept
+    f"600{h},D,Discount,2010-12-03 {h}:30:00,15000,UK\n" for h in range(10, 22)
+)
 LOADS = {  # the bound, and what is held
     'OnTheMap(("al",))': (Bound(1), ALABAMA),
     'OnTheMap(("al",), level="tract2")': (
@@ -173,6 +182,46 @@ def test_loaders_read_files_as_published(folder, monkeypatch, suffix):
             assert (np.diff(data.users) >= 0).all() and data.distinct == (bound != UNBOUNDED)
             assert data.users.dtype == np.int32 and data.contexts.dtype == np.uint8
             assert data.domain == dataset(text).domain and data.items.dtype == np.uint16
+
+
+ONE_MORE = {  # a unit more: in which file, in place of what
+    'OnTheMap(("al",))': ("al_od_main_JT00_2019.csv", f"{A},{C},3", f"{A},{C},4"),
+    "OnTheMap().points(2)": ("ri_od_main_JT00_2019.csv", f"{P},{R},3", f"{P},{R},4"),
+    "CommutingFlows()": ("jtw2009_2013.csv", "153,16,", "153,17,"),
+    'Adult(("Income", "Age"))': ("adult.data", ADULT, ADULT + ADULT.splitlines()[1]),
+    f"CensusIncome({FOUR}, age_band=5)": ("census-income.data", census(72), 2 * census(72)),
+    "MovieLens()": ("ratings.dat", "1::3952", "3::1::1::9\n3::3952::1::9\n1::3952"),
+    'Gowalla("snap")': (
+        "loc-gowalla_totalCheckins.txt",
+        "2\t2010",
+        "7\t2010-05-31T23:59:59Z\t30.23\t-97.79\t22847\n2\t2010",
+    ),
+    "OnlineRetail()": ("online_retail.csv", "536366", MORE_LINES + "536366"),
+    "RetailHours()": ("online_retail.csv", "536366", MORE_LINES + "536366"),
+    "SearchLogs()": ("search_logs.txt", "5", "6"),
+    "SnapDegrees()": ("ca-GrQc.txt", "3\t3", "3\t3\n3\t1"),
+    "Surnames(n=3)": ("Names_2010Census.csv", "NULL,2,15", "NULL,2,16"),
+    "SurnameStrings()": ("Names_2010Census.csv", "NULL,2,15", "NULL,2,16"),
+}
+
+
+@pytest.mark.parametrize("text", ONE_MORE)
+def test_one_unit_more_in_a_published_file_moves_what_noise_hides(good, monkeypatch, text):
+    """Noise is recorded on one file and replayed on the other, which has one more person, job or edge."""
+    one = dataset(text).load()
+    file, old, new = ONE_MORE[text]
+    assert GOOD[file].count(old) == 1
+    pack(good / file, GOOD[file].replace(old, new).encode("latin-1"))
+    monkeypatch.setattr(retail, "LINES", 4 + MORE_LINES.count("\n"))
+    other = dataset(text).load()
+    mechanism = {
+        SparseTable: StabilityHistogram(DP(1.0, 1e-6)),
+        Records: BasicAdaptiveHistogram(DP(1.0), threshold=30, depth=2),
+        Interactions: LPA(DP(1.0), bound=3),
+    }[type(one)]
+    assert held(one) != held(other)
+    for pair in ((one, other), (other, one)):
+        assert differences_in_replay(mechanism, *pair) == []
 
 
 # Variations
