@@ -316,6 +316,17 @@ def test_a_release_that_states_less_than_it_loses_is_a_leak(cls):
     assert made.leaks and made.budget_epsilon == job.key[2]
 
 
+def test_a_mechanism_of_others_may_say_where_it_shows_most():
+    class Sharp(OfOthers):
+        @classmethod
+        def audited(cls, budget):
+            return [(cls(budget), pairs_for(cls(budget))[6])]
+
+    (job,) = default_jobs([Sharp], [2.0])
+    assert job.pair.name == "empty data" and job.mechanism.budget == DP(2.0)
+    assert len(default_jobs([OfOthers], [2.0])) == 10
+
+
 def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
     jobs = default_jobs()
     assert {type(job.mechanism) for job in jobs} == set(mechanisms.ALL)

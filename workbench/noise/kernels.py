@@ -83,7 +83,7 @@ def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
         new = cell < key
         out_keys[k] = cell if new else key  # overwritten by the next, if it is not released
         out_values[k] = values[j] if new else noisy[i]
-        k += new or kept[i]
+        k += new | kept[i]
         j += new
         i += not new
     while j < ranks.size:

@@ -89,7 +89,8 @@ def default_jobs(
     thorough: bool = False,
 ) -> list[Job]:
     """Return the audits to make. For the workbench's classes, there is one per ε, on the pair that shows
-    most. For others, there is one per pair.
+    most. For others, there is one per pair, unless the class has a method `audited`. It takes a budget, and
+    returns the mechanisms to audit, each with a pair.
 
     A class that takes a ρ is audited with the ρ that corresponds to each ε. If it takes both kinds of
     budget, it is audited with each.
@@ -117,21 +118,30 @@ def default_jobs(
             for epsilon in [None] if own else epsilons:
                 jobs += _all_pairs(thing, epsilon)
             continue
-        change, *pairs = _SHARP.get(thing.__name__, (lambda b: {}, 0))
         for epsilon, budget in _budgets(thing, epsilons):
             example = thing.example(budget)
             stated = epsilon if isinstance(example.budget, ZCDP) else None
-            if is_ours(thing):
-                sharp = replace(example, **change(budget))
-                made = pairs_for(sharp)
-                jobs += [Job(sharp, made[pair], stated) for pair in pairs]
-            if thorough or not is_ours(thing):  # nobody knows where it shows most
+            sharp = _sharpest(thing, example)
+            jobs += [Job(mechanism, pair, stated) for mechanism, pair in sharp]
+            if thorough or not sharp:  # nobody knows where it shows most
                 for mechanism in _variants(example) if thorough else [example]:
                     jobs += _all_pairs(mechanism, stated)
     first: dict[tuple[str, str, float | None], Job] = {}
     for job in jobs:
         first.setdefault((repr(job.mechanism), job.pair.name, job.epsilon), job)
     return list(first.values())
+
+
+def _sharpest(cls: Any, example: Any) -> list[tuple[Any, Pair]]:
+    """Return where a class shows most: what its method `audited` says or, of ours, the table."""
+    if hasattr(cls, "audited"):
+        return list(cls.audited(example.budget))
+    if not is_ours(cls):
+        return []
+    change, *places = _SHARP.get(cls.__name__, (lambda b: {}, 0))
+    sharp = replace(example, **change(example.budget))
+    pairs = pairs_for(sharp)
+    return [(sharp, pairs[place]) for place in places]
 
 
 def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
