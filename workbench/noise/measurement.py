@@ -53,7 +53,7 @@ from workbench.noise.parts import (
 )
 from workbench.noise.source import CELLS_FOR_THREADS, Source
 from workbench.privacy import Receipt
-from workbench.value import Bool, Int, sealed
+from workbench.value import Bool, Int, UInt64, sealed
 
 # Measurement
 
@@ -169,7 +169,10 @@ class Measurement:
         """
         least = float(max(ceil(self.parts[0].theta), 1))
         taus = [max(self._first_guess(draw(sample)), least)]
-        words = self._source.words
+
+        def words(n: int) -> UInt64[np.ndarray, " n"]:  # hardly ever asked for any
+            return self._source.words(n)
+
         while True:
             parts = draw(best, tuple(taus))
             cells = [joined(pools) for pools in zip(*parts, strict=True)]
