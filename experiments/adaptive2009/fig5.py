@@ -42,7 +42,6 @@ from experiments.adaptive2009.shared import (
     Commutes,
     Resample,
     SecondRelease,
-    checked_over,
     decisive,
     over,
 )
@@ -341,24 +340,16 @@ def check_improves(rows, level, ours: str) -> Finding:
     def check(own, level):
         return check_lower(paired_ratios(own, ours, BASIC, "down_to"), level, OFTEN)
 
-    def check_adding_up(own, level):
-        own = own.assign(series=own.series.str.removesuffix(BALANCED))
-        return _at_each_epsilon(own, level, check)
-
-    def check_released(own, level):
-        return _at_each_epsilon(own[own.series.isin([ours, BASIC])], level, check)
-
     rows = _distances(rows)
-    rows = rows[rows.series.isin([ours, BASIC, ours + BALANCED, BASIC + BALANCED])]
-    adding_up = rows[rows.series.str.endswith(BALANCED)]
-    if adding_up.empty:
-        return over(rows, level, check_released)
-    settings = {setting: (setting, check_released) for setting in SETTINGS}
-    (drawn,) = adding_up.setting.unique()
-    settings[f"{drawn}{BALANCED}"] = (f"{drawn}{BALANCED}", check_adding_up)
-    moved = adding_up.assign(setting=f"{drawn}{BALANCED}")
-    both = pd.concat([rows.drop(adding_up.index), moved])
-    return checked_over("ε, b", settings, both, level)
+    up = rows.series.str.endswith(BALANCED)
+    rows = rows.assign(
+        series=rows.series.str.removesuffix(BALANCED),
+        setting=rows.setting.mask(up, rows.setting + BALANCED),
+    )
+    rows = rows[rows.series.isin([ours, BASIC])]
+    adding_up = rows.setting[rows.setting.str.endswith(BALANCED)].unique()
+    at_each = partial(_at_each_epsilon, check=check)
+    return over(rows, level, at_each, settings=[*SETTINGS, *adding_up])
 
 
 def _upper_levels(rows, column: str) -> pd.Series:

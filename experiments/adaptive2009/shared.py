@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -35,8 +35,6 @@ BASIC = "basic histogram"
 TOTAL = "total"  # ε is that of the whole release
 EACH = "each"  # ε is that of one noisy count, as in the code of figures 11 to 13
 RULES = {"ln k": log, "3 ln k": lambda k: 3 * log(k), "k": float}  # b times ε of a decision
-SHORT = {"ln k": "1", "3 ln k": "3", "k": "k"}
-CODES = "ε (total, each), b (1 or 3 ln k, k)"
 SETTINGS = tuple(f"{whose} {rule}" for whose in (TOTAL, EACH) for rule in RULES)
 DRAWN = "total k"
 ROUNDING = 1e-9
@@ -102,15 +100,6 @@ def whose_epsilon(setting: str) -> str:
     return setting.partition(" ")[0]
 
 
-def code(setting: str) -> str:
-    """In two letters, for outcomes that are listed by many values.
-
-    >>> [code(setting) for setting in SETTINGS]
-    ['t1', 't3', 'tk', 'e1', 'e3', 'ek']
-    """
-    return setting[0] + SHORT[setting.partition(" ")[2]]
-
-
 def improved(epsilon: float, setting: str, k: int, **fixed) -> ImprovedAdaptiveHistogram:
     """The discount is Theorem 3's.
 
@@ -171,49 +160,26 @@ def at_setting(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
 
 
 def over(
-    rows: pd.DataFrame, level: float, check: Callable[[pd.DataFrame, float], Finding]
-) -> Finding:
-    """A check at every setting."""
-    settings = {setting: (setting, check) for setting in SETTINGS}
-    return checked_over("ε, b", settings, rows, level)
-
-
-def over_both(
     rows: pd.DataFrame,
     level: float,
-    check: Callable,
-    name: str,
-    values: Sequence[float],
-    unit: str = "",
+    check: Callable[..., Finding],
+    name: str = "",
+    values: Sequence[Any] = (),
+    settings: Sequence[str] = SETTINGS,
 ) -> Finding:
-    """A check at every setting and at every value of something else, which it takes as `value`."""
-    both = {
-        f"{code(setting)} {x}{unit}": (setting, partial(check, value=x))
-        for setting, x in product(SETTINGS, values)
-    }
-    return checked_over(f"{CODES}, {name}", both, rows, level)
+    """A check at every setting, and at every value of what `name` names, which it takes too."""
+
+    def at(place: tuple, level: float) -> Finding:
+        whose, rule, *value = place
+        own = at_setting(rows, f"{whose} {rule}")
+        return Finding(None, "no rows") if own.empty else check(own, level, *value)
+
+    swept = product(settings, *([values] if name else []))
+    places = [(*setting.split(" ", 1), *value) for setting, *value in swept]
+    return claims.over(f"ε, b, {name}" if name else "ε, b", places, at, level)
 
 
-def against_both(rows: pd.DataFrame, level: float, check: Callable[..., Finding]) -> Finding:
-    """A check against either histogram, which it takes as `other`, at every setting."""
-    both = {
-        f"{other[0]} {code(setting)}": (setting, partial(check, other=other))
-        for other, setting in product((IMPROVED, BASIC), SETTINGS)
-    }
-    return checked_over(f"histogram (improved, basic), {CODES}", both, rows, level)
-
-
-def checked_over(
-    name: str, checks: Mapping[str, tuple[str, Callable]], rows: pd.DataFrame, level: float
-) -> Finding:
-    """Checks by what is told of them, each at a setting."""
-
-    def at(text: str, level: float) -> Finding:
-        setting, check = checks[text]
-        own = at_setting(rows, setting)
-        return Finding(None, "no rows") if own.empty else check(own, level)
-
-    return claims.over(name, list(checks), at, level)
+against = partial(over, name="histogram", values=(IMPROVED, BASIC))
 
 
 REAL = "Rhode Island"

@@ -91,8 +91,8 @@ def test_what_is_not_printed_can_decide():
     world = completed(changed(fig5(), where, 4))
     found = {verdict.id: verdict for verdict in FIG5().judge(world)}
     assert found["a-4-2.1"].outcome == DEPENDS
-    assert "i t1 ✓" in str(found["a-4-2.1"].strip)
-    assert "i e1 ✗" in str(found["a-4-2.1"].strip)
+    assert "(total, ln k, improved histogram) ✓" in str(found["a-4-2.1"].strip)
+    assert "(each, ln k, improved histogram) ✗" in str(found["a-4-2.1"].strip)
     quick = world[~(world.setting.isin(SETTINGS) & (world.setting != "total k"))]
     assert outcomes_of(FIG5(), quick)["a-13-2.1"] == UNDECIDED, "other settings were not run"
 
@@ -137,8 +137,8 @@ def table1():
 def test_how_wide_a_line_is_can_decide():
     world = changed(fig6_7(), {"origin": "Town"}, 5)
     (verdict, *_) = FIG6_7().judge(world)
-    assert verdict.outcome == DEPENDS and "tk 5% ✓" in str(verdict.strip)
-    assert "tk 1% ✗" in str(verdict.strip)
+    assert verdict.outcome == DEPENDS and "(total, k, 5) ✓" in str(verdict.strip)
+    assert "(total, k, 1) ✗" in str(verdict.strip)
 
 
 def thm3():

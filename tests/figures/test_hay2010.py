@@ -241,7 +241,7 @@ def test_statements_on_the_trace_are_judged_in_both_orders_of_its_cells():
     both = changed(pd.concat([rows, twin], ignore_index=True), BEST | others, 99)
     found = {v.id: v for v in Fig6().judge(both)}
     strip = found["h-6-3.1"].strip
-    assert found["h-6-3.1"].outcome == DEPENDS and strip.name == "order, rounded"
+    assert found["h-6-3.1"].outcome == DEPENDS and strip.name == "(order, rounded)"
     assert [holds for _, holds in strip.holds] == [True, True, False, False]
     assert found["h-6-3.2"].outcome == HOLDS and len(found["h-6-2.2"].strip.holds) == 2
     alone = {v.id: v for v in Fig6().judge(rows)}
