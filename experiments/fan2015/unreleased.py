@@ -19,7 +19,8 @@ from workbench.data import Interactions
 from workbench.datasets.reading import WEEKDAYS
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms.protocol import series_name
-from workbench.trials.metrics import ContextShare, SampledSize, error_parts
+from workbench.trials.metrics import ContextShare, error_parts
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import parameter, value
 
 SHORT = [day[:3] for day in WEEKDAYS]
@@ -113,7 +114,7 @@ class ItemErrorParts:
     """Where the squared error of the items of a release taken apart is from."""
 
     def __call__(self, truth: Interactions, apart: TakenApart) -> pd.DataFrame:
-        """A row a tenth of the items and part, as `metrics.breakdown` has them."""
+        """A row a tenth of the items and part, as `metrics.error_parts` has them."""
         parts = error_parts(truth, apart.kept, apart.released)
         items = parts[parts.of == "items"]
         return items.melt(["of", "decile", "cells"], var_name="part")
@@ -152,8 +153,9 @@ class Sizes:
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
         """A row each."""
+        refuse_private(truth)
         most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
-        kept = SampledSize()(truth, sample)
+        kept = len(sample) / len(truth)
         sizes = {"StoredRecords": len(sample), "SampledSize": kept, "bound": most}
         return pd.DataFrame({"metric": [*sizes], "value": [*map(float, sizes.values())]})
 

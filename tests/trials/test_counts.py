@@ -3,6 +3,7 @@
 from math import isnan, log
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.agreement import seeded
@@ -15,7 +16,6 @@ from workbench.trials.metrics import (
     ContextShare,
     KLDivergence,
     MeanSquaredCountError,
-    SampledSize,
     TopPrecision,
 )
 
@@ -87,7 +87,6 @@ def test_without_ties_precision_is_the_plain_one():
 def test_the_truth_itself_has_no_error(of):
     exact = truth()
     assert MeanSquaredCountError(of)(exact, exact) == 0 == KLDivergence(of)(exact, exact)
-    assert SampledSize()(exact, exact) == 1
 
 
 def test_ties_count_for_as_much_as_chance_would_give_them():
@@ -130,17 +129,6 @@ def test_shares_of_contexts_add_up_to_one():
         ContextShare(3)(exact, released)
 
 
-def test_the_sampled_size_is_of_what_was_kept():
-    exact = truth()
-    kept = FPA(DP(1.0), bound=4).bounded_data(exact, seeded())
-    assert SampledSize()(exact, kept) == np.minimum(exact.records_per_user(), 4).sum() / len(
-        exact
-    )
-    with pytest.raises(ValueError, match="has no number of kept records"):
-        SampledSize()(exact, estimate())
-    assert isnan(SampledSize()(truth(records=0), truth(records=0)))
-
-
 @pytest.mark.parametrize(
     "metric",
     [
@@ -148,7 +136,6 @@ def test_the_sampled_size_is_of_what_was_kept():
         KLDivergence("edges"),
         TopPrecision(3),
         ContextShare(0),
-        SampledSize(),
     ],
     ids=repr,
 )
@@ -189,6 +176,15 @@ def test_bad_fields_are_refused(wrong):
         wrong()
 
 
+def parts_of_errors(exact, mechanism, seeds):
+    frames = []
+    for seed in seeds:
+        kept = mechanism.bounded_data(exact, seeded(seed))
+        released = mechanism(exact, seeded(seed)).estimate
+        frames.append(metrics.error_parts(exact, kept, released).assign(seed=seed))
+    return pd.concat(frames)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [FPA(DP(1.0), bound=3), GS(DP(1.0), bound=3, width=2), FPA(DP(1e9), bound=99, k=101)],
@@ -196,7 +192,7 @@ def test_bad_fields_are_refused(wrong):
 )
 def test_the_parts_of_an_error_add_up(mechanism):
     exact = truth()
-    told = metrics.breakdown(exact, mechanism, range(3))
+    told = parts_of_errors(exact, mechanism, range(3))
     parts = told[["dropped", "noise", "interaction", "clipping"]].sum(axis=1)
     np.testing.assert_allclose(parts, told.total, atol=1e-6)
     assert (told.clipping <= 0).all() and set(told.decile) == set(range(1, 11))
@@ -215,7 +211,7 @@ def test_the_parts_of_an_error_add_up(mechanism):
 
 def test_deciles_are_of_items_by_true_count():
     exact = truth()
-    told = metrics.breakdown(exact, FPA(DP(1e9), bound=1, k=1), [0])
+    told = parts_of_errors(exact, FPA(DP(1e9), bound=1, k=1), [0])
     counts = np.sort(exact.item_counts())
     kept = FPA(DP(1e9), bound=1, k=1).bounded_data(exact, seeded(0))
     lost = (exact.item_counts() - kept.item_counts())[
@@ -226,8 +222,7 @@ def test_deciles_are_of_items_by_true_count():
     assert counts[-1] > 0
 
 
-def test_a_breakdown_of_private_data_or_of_the_unknown_is_refused():
+def test_parts_of_an_error_of_private_data_are_refused():
+    data = truth(truth_public=False)
     with pytest.raises(ValueError, match="truth_public"):
-        metrics.breakdown(truth(truth_public=False), FPA(DP(1.0), bound=3), [0])
-    with pytest.raises(ValueError, match="no method `bounded_data`"):
-        metrics.breakdown(truth(), object(), [0])
+        metrics.error_parts(data, data, estimate())

@@ -10,7 +10,7 @@ from workbench.compiled import pd
 from workbench.data import PUBLIC, Interactions, Records, SparseTable
 from workbench.estimates import Leaves, Summary
 from workbench.queries import Ranges, Recipe, Workload
-from workbench.spaces import Keys, Prefixes, searchsorted_keys
+from workbench.spaces import Keys, Prefixes
 from workbench.value import Bool, Float, Int, parameter, value
 
 # Refusal
@@ -69,26 +69,6 @@ def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " quer
         Error in counts.
     """
     return float(np.sqrt(((answers - exact) ** 2).mean()))
-
-
-def coverage(
-    answers: Float[np.ndarray, " queries"],
-    errors: Float[np.ndarray, " queries"],
-    exact: Float[np.ndarray, " queries"],
-) -> float:
-    """Return the fraction of queries for which the error of the estimate is at most its stated maximum.
-
-    Parameters
-    ----------
-    answers, errors, exact : float[queries]
-        Estimated answers, stated maximum errors, and true answers, in counts.
-
-    Returns
-    -------
-    float
-        A fraction in [0, 1].
-    """
-    return float((np.abs(answers - exact) <= errors).mean())
 
 
 @value
@@ -282,12 +262,7 @@ def match_strings(
         counts = estimate.values[is_string]
     else:
         keys, counts = estimate.level(hierarchy.depth)
-    corpus, exact = truth.level(hierarchy.depth)
-    at = searchsorted_keys(corpus, keys)
-    in_corpus = at < len(exact)
-    in_corpus[in_corpus] = (corpus[:, at[in_corpus]] == keys[:, in_corpus]).all(axis=0)
-    corpus_counts = np.zeros(len(counts), np.int64)
-    corpus_counts[in_corpus] = exact[at[in_corpus]]
+    corpus_counts = truth.node_counts(np.full(len(counts), hierarchy.depth), keys)
     return MatchedStrings(keys, counts, corpus_counts)
 
 

@@ -199,39 +199,6 @@ class ContextShare:
         return float(records[self.context] / records.sum()) if records.any() else float("nan")
 
 
-@value
-class SampledSize:
-    """Fraction of the records that are kept. The estimate is the result of `bounded_data`."""
-
-    def __call__(self, truth: Interactions, estimate: Interactions) -> float:
-        """Compare the numbers of records.
-
-        Parameters
-        ----------
-        truth : Interactions
-            Whose truth is public.
-        estimate : Interactions
-            Records that a mechanism kept.
-
-        Returns
-        -------
-        float
-            Fraction in [0, 1], or NaN if there are no records.
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or for another estimate.
-        """
-        refuse_private(truth)
-        if not isinstance(estimate, Interactions):
-            raise ValueError(
-                f"{estimate!r} has no number of kept records: SampledSize needs the Interactions that "
-                "the mechanism's `bounded_data` returns"
-            )
-        return len(estimate) / len(truth) if len(truth) else float("nan")
-
-
 # Sampling
 
 _BLOCK = 1 << 22  # records
@@ -333,60 +300,16 @@ def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
     return np.bincount(user, counts.astype(float) ** 2) / sizes.astype(float) ** 2
 
 
-# Breakdown
-
-
-def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
-    """Split the squared error of releases by its sources, for each tenth of the items.
-
-    A release does not contain the dropped records. Therefore the function makes each release itself: with
-    the same seed, `mechanism.bounded_data(data, rng)` returns the records that `mechanism(data, rng)`
-    counts.
-
-    Parameters
-    ----------
-    data : Interactions
-        Whose truth is public.
-    mechanism : SRA, HPA, GS …
-        Mechanism with a method `bounded_data`.
-    seeds : iterable of int
-        Seeds. Each gives one release.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per seed, table and tenth of the items, with the columns
-
-        `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
-        `cells`          how many counts that is
-        `dropped`        Σ (kept − truth)²
-        `noise`          Σ (released − kept)², with what smoothing does where there is any
-        `interaction`    2·Σ (released − kept)·(kept − truth), 0 on average where noise is unbiased
-        `clipping`       what putting counts below 0 to 0 changes: never above 0
-        `total`          their sum: Σ (max(released, 0) − truth)², in records²
-
-    Raises
-    ------
-    ValueError
-        If the truth is private, or the mechanism has no method `bounded_data`.
-    """
-    refuse_private(data)
-    if not hasattr(mechanism, "bounded_data"):
-        raise ValueError(
-            f"{mechanism!r} has no method `bounded_data`, which returns the records that it keeps"
-        )
-    frames = []
-    for seed in seeds:
-        kept = mechanism.bounded_data(data, np.random.default_rng(seed))
-        released = mechanism(data, np.random.default_rng(seed)).estimate
-        frames.append(error_parts(data, kept, released).assign(seed=seed))
-    return pd.concat(frames, ignore_index=True)
+# Parts of an error
 
 
 def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
-    """Split the squared error of one release by its sources. The rows are those of `breakdown`, without a seed.
+    """Split the squared error of one release by its sources, for each tenth of the items.
+
+    A release does not contain the dropped records. With the same seed, `mechanism.bounded_data(data, rng)`
+    returns the records that `mechanism(data, rng)` counts.
 
     Parameters
     ----------
@@ -400,10 +323,21 @@ def error_parts(
     Returns
     -------
     pandas.DataFrame
-        One row per table and tenth of the items.
-    """
-    import pandas as pd
+        One row per table and tenth of the items, with the columns
 
+        `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
+        `cells`          how many counts that is
+        `dropped`        Σ (kept − truth)²
+        `noise`          Σ (released − kept)², with what smoothing does where there is any
+        `interaction`    2·Σ (released − kept)·(kept − truth), 0 on average where noise is unbiased
+        `clipping`       what putting counts below 0 to 0 changes: never above 0
+        `total`          their sum: Σ (max(released, 0) − truth)², in records²
+
+    Raises
+    ------
+    ValueError
+        If the truth is private.
+    """
     refuse_private(data)
     decile = _deciles(data)
     items = len(decile)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import njit
 from workbench.data import Records
 from workbench.spaces import Quadtree
 from workbench.trials.metrics.answers import refuse_private
@@ -86,19 +85,15 @@ class EarthMover:
             )
         if self.depth > tree.depth:
             raise not_allowed(self, "depth", f"{tree!r} has no more levels")
-        word = np.array([0, *map(tree.digits.word_of_level, range(self.depth))])
-        bits = [n.bit_length() - 1 for n in tree.digits.widths[: self.depth]]
-        differences = np.zeros(self.depth + 1, np.int64)
-        _add_differences(
-            ours.keys,
-            _copies(ours),
-            theirs.keys,
-            _copies(theirs),
-            word,
-            np.array([0, *bits]).astype(np.uint64),
-            differences,
-        )
-        return differences * np.sqrt(tree.dims) / 2.0 ** np.arange(self.depth + 1)
+        differences = [_unmatched(ours, theirs, level) for level in range(self.depth + 1)]
+        return np.array(differences) * np.sqrt(tree.dims) / 2.0 ** np.arange(self.depth + 1)
+
+
+def _unmatched(ours: Records, theirs: Records, level: int) -> int:
+    """Return the sum over nodes of a level of the absolute differences between the counts of both sides."""
+    nodes, counts = ours.level(level)
+    other_counts = theirs.node_counts(np.full(len(counts), level), nodes)
+    return int(ours.total + theirs.total - 2 * np.minimum(counts, other_counts).sum())
 
 
 def _public_records(data: Any, seed: int = 0) -> Records:
@@ -106,47 +101,6 @@ def _public_records(data: Any, seed: int = 0) -> Records:
     records = data if isinstance(data, Records) else data.synthetic(seed)
     refuse_private(records)
     return records
-
-
-def _copies(records: Records) -> Int[np.ndarray, " records"]:
-    """Return the number of copies of each record, or None if each has one."""
-    return np.empty(0, np.int64) if records.counts is None else records.counts
-
-
-@njit(cache=True, nogil=True)
-def _add_differences(a, many, b, others, word, width, apart):
-    """Pass once over both sides, in the order of keys, with a running sum for the node at each level."""
-    i, j, depth = 0, 0, apart.size - 1
-    sums, high, low = np.zeros(depth + 1, np.int64), np.uint64(0), np.uint64(0)
-    while i < a.shape[1] or j < b.shape[1]:
-        ours = j == b.shape[1]
-        if not ours and i < a.shape[1]:
-            ours = a[0, i] < b[0, j] or (a[0, i] == b[0, j] and a[-1, i] <= b[-1, j])
-        if ours:
-            h, l, n = a[0, i], a[-1, i], many[i] if many.size else 1  # noqa: E741
-            i += 1
-        else:
-            h, l, n = b[0, j], b[-1, j], -others[j] if others.size else -1  # noqa: E741
-            j += 1
-        level = depth
-        while level > 0:
-            shift = width[level]
-            if word[level] == 0:
-                same = h >> shift == high >> shift
-            else:
-                same = h == high and l >> shift == low >> shift
-            if same:
-                break
-            apart[level] += abs(sums[level])
-            sums[level - 1] += sums[level]
-            sums[level] = 0
-            level -= 1
-        high, low = h, l
-        sums[depth] += n
-    for level in range(depth, -1, -1):
-        apart[level] += abs(sums[level])
-        if level:
-            sums[level - 1] += sums[level]
 
 
 # Commute distances
