@@ -86,16 +86,6 @@ def for_each(rows, level: float, columns: list[str], check: Callable) -> Finding
     return all_of({", ".join(name): partial(check, own) for name, own in groups}, level)
 
 
-def each_past(rows, level: float, columns: list[str], check: Callable) -> Finding:
-    """The same of errors of past queries."""
-    return for_each(rows[rows.asked == PAST], level, columns, check)
-
-
-def on_twin(rows, level: float, check: Callable) -> Finding:
-    """A statement that noise decides."""
-    return check(of_case(rows, TWIN), level)
-
-
 def over_data(rows, level: float, check: Callable) -> Finding:
     """A statement on each dataset."""
     return over_cases(rows, level, "data", check)

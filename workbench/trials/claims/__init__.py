@@ -25,7 +25,6 @@ from workbench.trials.claims.claim import HOLDS as HOLDS
 from workbench.trials.claims.claim import NOT_JUDGED as NOT_JUDGED
 from workbench.trials.claims.claim import ORDERS as ORDERS
 from workbench.trials.claims.claim import OUTCOMES as OUTCOMES
-from workbench.trials.claims.claim import TICKS as TICKS
 from workbench.trials.claims.claim import UNDECIDED as UNDECIDED
 from workbench.trials.claims.claim import UNTESTABLE as UNTESTABLE
 from workbench.trials.claims.claim import Check as Check
