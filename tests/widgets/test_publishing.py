@@ -78,7 +78,8 @@ def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
     assert 'value="FILL IN, FILL IN"' in send(page, **columns(rule1="range", text1=""))
     shown.append(send(page, **columns(other1="1")))
     assert "→ other" in shown[-1]
-    shown.append(send(page, "step 3", **columns()))
+    shown.append(send(page, "step 3", **columns(says1="Sex, as the patient <u>says</u>.")))
+    assert page.state.about.columns == {"sex": "Sex, as the patient <u>says</u>"}
     shown.append(send(page, **STEP4))
     best = publishing.bounds(page.state).bound
     send(page, "recommended", **STEP4)
@@ -168,7 +169,8 @@ def test_names_may_be_read_as_text(page, tmp_path):
     send(page, "step 1", table="t.csv")
     send(page, "step 2", **STEP2)
     send(page, **columns())
-    assert "1 row is refused" in send(page, "look")
+    html = send(page, "look")
+    assert "1 row is refused" in html and "Step 2 can read names as text" in html
     page.step = 1
     send(page, "step 2", **STEP2, text="1")
     assert page.state.recipe.words(tmp_path)[-2:] == ["--user-type", "text"]

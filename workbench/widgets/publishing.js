@@ -33,8 +33,8 @@ function render({ model, el }) {
   el.addEventListener("click", (e) => {
     const button = e.target.closest("[data-do]");
     if (!button) return;
-    button.disabled = true;
     send({ fields: fields(), do: button.dataset.do });
+    for (const each of el.querySelectorAll("button")) each.disabled = true; // until the answer
   });
   for (const name of ["keydown", "keyup", "keypress"]) el.addEventListener(name, (e) => e.stopPropagation());
   model.on("change:seq", show);

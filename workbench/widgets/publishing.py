@@ -54,7 +54,7 @@ _SPANS = {
 _FORMAT = "%d.%m.%Y %H:%M"
 RULES = {  # of each kind, its words and an example of what is typed for it
     "labels": ("typed labels", "F, M"),
-    "file": ("labels from a file of codes", "codes.txt"),
+    "file": ("labels from a file of codes", "codes.txt, with one label per line"),
     "map": ("values that share labels", "Bern=BE, Thun=BE, or a file of lines value,label"),
     "range": ("integers from, to", "0, 17"),
     "edges": ("bins of numbers", "0, 18, 65"),
@@ -277,9 +277,12 @@ def choose_people(state: State, fields: Mapping[str, str]) -> None:
 def choose_columns(state: State, fields: Mapping[str, str]) -> None:
     """Step 3: choose a rule for each counted column."""
     columns = {name: x for name, x in state.columns.items() if name == "missing_user"}
+    meanings = {}
     for i, (name, drafted) in enumerate(state.draft().items()):
         if fields.get(f"on{i}") and name != state.user:
             old = state.columns.get(name)
+            if meaning := fields.get(f"says{i}", "").strip().rstrip("."):
+                meanings[name] = meaning
             kind = fields.get(f"rule{i}", "kept")
             if kind == "kept" and old is not None:
                 columns[name] = old
@@ -290,6 +293,7 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
             columns[name] = rule | {"other": action, "missing": action}
             columns[name] |= {"column": column} if column else {}
     state.columns = columns
+    state.set(columns=meanings)
 
 
 def rule_of(kind: str, text: str) -> dict[str, Any]:
