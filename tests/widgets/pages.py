@@ -41,3 +41,8 @@ def titles(shown):
 
 def control(shown, name):
     return next(c for c in shown.subject.controls(shown.values) if c.name == name)
+
+
+def facts(shown):
+    """The facts on the screen. Of those with one name, the last."""
+    return dict(shown.view["facts"])

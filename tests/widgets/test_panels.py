@@ -16,7 +16,7 @@ import pytest
 
 matplotlib.use("Agg")
 
-from tests.widgets.pages import control, moved, released, settled, titles, until  # noqa: E402
+from tests.widgets.pages import control, facts, moved, released, settled, titles, until  # noqa: E402
 from workbench import (  # noqa: E402
     DP,
     ZCDP,
@@ -30,7 +30,6 @@ from workbench import (  # noqa: E402
     SparseTable,
     datasets,
     figures,
-    guarantee,
     mechanisms,
     widgets,
 )
@@ -139,14 +138,12 @@ def test_the_command_makes_the_very_rows(cls):
 
 def test_what_takes_a_rho_too_spends_what_its_list_says():
     shown = widgets.panel(PrioritySampling)
-    assert shown.view["guarantee"] == ["1-DP"] and "rho" not in shown.values
+    assert facts(shown)["Guarantee"].startswith("1-DP: ") and "rho" not in shown.values
     shown.set(privacy="rho", rho=0.02)
     start = PrioritySampling.example(DP(1.0))
     assert shown.release.mechanism == replace(start, budget=ZCDP(0.02))
-    epsilon = guarantee(shown.release.ledger, 1e-6).epsilon
-    (said,) = shown.view["guarantee"]
-    assert said.startswith("0.02-zCDP: (") and said.endswith(", δ)-DP at δ = 1e-06")
-    assert epsilon <= float(said.split("(")[1].split(",")[0]) < 1.001 * epsilon
+    assert facts(shown)["Guarantee"].startswith("0.02-zCDP")
+    assert ["At δ", dict(shown.release.describe(1e-6))["At δ"]] in shown.view["facts"]
     assert shown.view["commands"][0] == "workbench export PrioritySampling rho=0.02 privacy=rho"
     assert "epsilon" not in shown.values and shown.spec["controls"][0]["name"] == "rho"
     again = widgets.from_settings("PrioritySampling", shown.view["words"])
@@ -239,10 +236,7 @@ def test_two_mechanisms_are_drawn_on_shared_noise():
     assert (noise[0] == noise[1]).all() and noise[0].std() > 0.5
     shown = widgets.panel(HighPassFilter)
     shown.set(compare="GeometricHistogram")
-    assert [g.partition(":")[0] for g in shown.view["guarantee"]] == [
-        "HighPassFilter",
-        "GeometricHistogram",
-    ]
+    assert {"Guarantee, filter", "Guarantee, geometric"} <= {*facts(shown)}
     drawn = {line["name"] for line in shown.view["charts"][0]["lines"]}
     assert {"filter", "geometric"} <= drawn
     assert (shown.rows[shown.rows.panel == "whole"].series == "truth").sum() == 64
@@ -255,7 +249,7 @@ def test_two_mechanisms_are_drawn_on_shared_noise():
     moved(shown, compare="DirichletSynthesis")
     assert {"records", "total"} <= set(shown.values)  # the other's own fields have sliders
     moved(shown, compare="")
-    assert not {"records", "total"} & set(shown.values) and len(shown.view["guarantee"]) == 1
+    assert not {"records", "total"} & set(shown.values) and "Guarantee" in facts(shown)
 
 
 def test_shared_settings_that_the_other_cannot_have_are_left_to_it():
@@ -271,10 +265,10 @@ def test_a_map_shows_the_leaves_and_says_how_they_are_decided():
     drawn = shown.rows[(shown.rows.panel == "map") & (shown.rows.series != "truth")]
     area = (drawn.x1 - drawn.x0) * (drawn.y1 - drawn.y0)
     assert (drawn.value * area).sum() == pytest.approx(shown.release.estimate.values.sum())
-    facts = dict(shown.view["facts"])
-    assert facts["structure"] == "ε = 0.306 at worst where 0.5 is paid"
-    assert facts["discount"].endswith("Theorem 3 asks for 53, and 50 are certified to do")
-    assert facts["an empty node splits"] == "with probability 2.1e-06"
+    said = facts(shown)
+    assert said["structure"] == "ε = 0.306 at worst where 0.5 is paid"
+    assert said["discount"].endswith("Theorem 3 asks for 53, and 50 are certified to do")
+    assert said["an empty node splits"] == "with probability 2.1e-06"
 
 
 def test_noise_stays_where_it_is_drawn_in_the_same_way():
@@ -364,7 +358,8 @@ def test_a_projection_is_the_marginal_of_a_dataset():
 
 def test_noise_is_simulated_and_stays_so(tmp_path):
     shown = widgets.panel(ThresholdSampling)
-    assert shown.release.simulated and "never publish" in shown.view["simulated"]
+    cautions = [text for name, text in shown.view["facts"] if name == "Caution"]
+    assert shown.release.simulated and "Do not publish it" in cautions[0]
     with pytest.raises(ValueError, match="replayed|never saved"):
         shown.release.save(tmp_path / "leak.parquet")
 
@@ -449,7 +444,7 @@ def test_the_last_move_wins():
     moved(shown, rest=True, bands=True, epsilon=0.3)
     shown.set(epsilon=5.0, seeds=1)  # from Python too
     time.sleep(1.5)
-    assert shown.view["guarantee"] == ["5-DP"] and shown.progress == {}
+    assert facts(shown)["Guarantee"].startswith("5-DP: ") and shown.progress == {}
     assert not shown.view["bands"] and shown.release.privacy == DP(5.0)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from workbench.inference.marginals import used_attributes
 from workbench.owner import Session
+from workbench.owner.publication.folder import template
 from workbench.privacy import ZCDP
 from workbench.queries import Selections, TypedQuestion, linear_queries, typed_question
 from workbench.spaces import Domain
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from workbench.owner.bank import Price
 
 
-STYLE = (Path(__file__).parent / "bank.css").read_text()
+_PAGE = Path(__file__).with_name("bank.html")
+STYLE = _PAGE.with_suffix(".css").read_text()
 _CHOICES = 300  # labels of an attribute that can be chosen from a list; others are typed
 _EACH = "*"  # chosen where the labels of an attribute are asked for one by one
 _ATTRIBUTES = 20  # on the map
@@ -388,16 +390,7 @@ def html(part: str, *given: Any) -> str:
 
 @cache
 def _parts() -> Any:
-    return template("bank.html").module
-
-
-def template(name: str) -> Any:
-    """Return a template from this folder. It escapes texts."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("workbench", "widgets")
-    how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return Environment(loader=loader, undefined=StrictUndefined, **how).get_template(name)
+    return template(_PAGE).module
 
 
 def refused(text: str) -> Answered:

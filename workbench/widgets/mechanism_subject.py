@@ -31,7 +31,7 @@ from workbench.mechanisms.options import RENAMED, release_options
 from workbench.mechanisms.protocol import sensitivity, series_name
 from workbench.noise import Aligned
 from workbench.privacy import DP, LOCAL, ZCDP
-from workbench.value import counted, value
+from workbench.value import value
 from workbench.widgets.controls import Control, control_of_field, decades
 from workbench.widgets.subjects import Drawn, Subject, Values, loaded
 from workbench.widgets.views import CHARTS, COUNTS, TRUTH, rows_of_views
@@ -39,6 +39,7 @@ from workbench.widgets.views import CHARTS, COUNTS, TRUTH, rows_of_views
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
 COMPARE = "compare"
+STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
 TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, "seed", "seeds", *RENAMED
 
 # Examples are made for tables of about a hundred units; TINY holds exactly that many.
@@ -155,41 +156,31 @@ class MechanismSubject(Subject):
         facts = [("data", repr(self.dataset))]
         for name, release in zip(names, releases, strict=True):
             of = f", {name}" if len(made) > 1 else ""
-            facts += [(f"{what}{of}", text) for what, text in self._facts(release, data)]
+            described = release.describe(
+                STATED_DELTA if isinstance(release.privacy, ZCDP) else None
+            )
+            if hasattr(release.mechanism, "decision_facts"):
+                by = data.hierarchy, sensitivity(data)
+                described += release.mechanism.decision_facts(*by).items()
+            facts += [(f"{what}{of}", text) for what, text in described]
         shown = {"budget", *(c.name for c in self.controls(values))}
         fixed = [f"{f.name} = {x!r}" for f, x in _fields_inside(made[0]) if f.name not in shown]
         if fixed:
             facts.append(("not moved here", ", ".join(fixed)))
         return Drawn(rows, facts, releases)
 
-    def _facts(self, release: Any, data: Any) -> Iterator[tuple[str, str]]:
-        """Yield the size of a release, and the thresholds of its mechanism."""
-        mechanism = release.mechanism
-        yield "released", _size_text(release)
-        if hasattr(mechanism, "sides") and not isinstance(
-            mechanism, mechanisms.PrioritySampling
-        ):
-            cut = mechanism.threshold(data.domain, data.bound.l1)
-            yield "τ" if hasattr(mechanism, "tau") else "θ", counted(cut, "count")
-        if hasattr(mechanism, "decision_facts"):
-            yield from mechanism.decision_facts(data.hierarchy, sensitivity(data)).items()
-
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Return one chart per kind of query that was answered."""
         panels = []
         for name in rows.panel.unique():
-            chart = CHARTS[name]
-            how: dict[str, Any]
-            where = {"panel": name}
-            if name in COUNTS:
-                where["seed"] = rows.seed.min()
-            if chart.cells:
-                for series in rows[rows.panel == name].series.unique():
-                    how = dict(cells=True, outlines=series != TRUTH, equal=True)
-                    title = f"{chart.title}, {series}"
-                    panels.append(Panel(title, where | {"series": series}, "", **how))
-            else:
-                panels.append(Panel(chart.title, where, chart.x, log=chart.log))
+            where = {"panel": name} | ({"seed": rows.seed.min()} if name in COUNTS else {})
+            chart = replace(CHARTS[name], where=where)
+            if not chart.cells:
+                panels.append(chart)
+                continue
+            for series in rows[rows.panel == name].series.unique():
+                how = dict(where=where | {"series": series}, outlines=series != TRUTH)
+                panels.append(replace(chart, title=f"{chart.title}, {series}", **how))
         return panels
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
@@ -291,18 +282,6 @@ def suitable_dataset(mechanism: Any) -> Any:
     raise ValueError(
         f"no small dataset is known for {mechanism!r} ({why}). Name one with dataset="
     )
-
-
-def _size_text(release: Any) -> str:
-    """Return how much is released; a part of a table's cells also as their share."""
-    estimate = release.estimate
-    held = len(estimate)
-    cells = getattr(estimate.domain, "size", 0)
-    unit = getattr(estimate, "contents", "numbers")
-    if held >= cells or unit == "queries":
-        return f"{held:,} {unit}"
-    cells_text = f"{cells:,}" if cells < 1e15 else f"{cells:.3g}"
-    return f"{held:,} {unit}, {held / cells:.3g} of a dense table's {cells_text}"
 
 
 # Controls of fields

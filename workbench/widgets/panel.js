@@ -262,17 +262,10 @@ async function render({ model, el, host }) {
   function drawFacts() {
     const active = root.getRootNode().activeElement;
     const place = [...facts.querySelectorAll(".wb-copy")].indexOf(active);
-    const line = ([what, text]) => make("div", {}, make("dt", {}, what), make("dd", {}, text));
-    const paid = view.guarantee.map((text) => make("b", {}, text));
-    const guarantee = paid.length ? make("div", {}, make("dt", {}, "guarantee"),
-      make("dd", {}, ...paid, make("span", { class: "wb-simulated" }, view.simulated))) : null;
-    const ledger = make("table", {}, make("caption", {}, "Ledger"),
-      make("thead", {}, make("tr", {},
-        ...["measurement", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))),
-      make("tbody", {}, ...view.ledger.map((r) => make("tr", {}, ...r.map((t) => make("td", {}, t))))));
+    const line = ([what, text]) => make("div", { class: what.startsWith("Caution") ? "wb-caution" : "" },
+      make("dt", {}, what), make("dd", {}, text));
     facts.replaceChildren(
-      make("dl", {}, guarantee, ...view.facts.map(line)),
-      ...(view.ledger.length ? [ledger] : []),
+      make("dl", {}, ...view.facts.map(line)),
       make("p", { class: "wb-noise" }, spec.noise_note),
       ...(view.code ? [copied(view.code, "the code")] : []),
       ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)),

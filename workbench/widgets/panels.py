@@ -13,8 +13,7 @@ import re
 import threading
 import time
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
@@ -31,8 +30,6 @@ from workbench.estimates.files import temporary_folder
 from workbench.estimates.release import Release
 from workbench.figures import Export, plots
 from workbench.mechanisms.options import refuse_renamed
-from workbench.privacy import ZCDP, Receipt, compose, guarantee
-from workbench.value import stated_at_most
 from workbench.widgets.chart import charts, marker_paths, shared_drawing
 from workbench.widgets.controls import Control, in_places, page_value
 from workbench.widgets.subjects import Drawn, Subject
@@ -41,8 +38,6 @@ from workbench.widgets.worker import Ended, worker
 SOON = 0.25  # seconds a rough picture may take for the exact one to be drawn here as well
 PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
 BAND_SEEDS = 20  # releases behind a band
-STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
-SIMULATED = "Simulated: the seed replays this noise, so never publish it."
 SEED = Control("seed", 0, (0, 1), doc="seed of the noise")
 SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, with seeds seed, seed + 1, …")
 HERE = Path(__file__).parent
@@ -210,15 +205,10 @@ class Panel(anywidget.AnyWidget):
         )
 
     def _view(self, drawn: Sequence[Drawn], exact: bool) -> dict[str, Any]:
-        """Return what a page shows; facts and guarantees are the first picture's."""
+        """Return what a page shows; facts are those of the first picture."""
         first = drawn[0]
         subject = self.subject
         values = self.values
-        releases = first.releases
-        guarantees = []
-        for release in releases:
-            whose = f"{type(release.mechanism).__name__}: " if len(releases) > 1 else ""
-            guarantees.append(whose + _guarantee_text(release.ledger))
         panels = subject.panels(values, self.rows) if len(self.rows) and not first.image else []
         commands = [self._command(), *subject.more_commands(values)]
         return dict(
@@ -230,9 +220,6 @@ class Panel(anywidget.AnyWidget):
             table=first.table,
             lead=first.lead,
             facts=[list(fact) for fact in first.facts],
-            guarantee=guarantees,
-            simulated=SIMULATED if releases else "",
-            ledger=_ledger_rows(receipt for r in releases for receipt in r.ledger),
             code=subject.code(values, self.seed, exact),
             commands=[command for command in commands if command],
             words=self._words(),
@@ -367,28 +354,17 @@ class Panel(anywidget.AnyWidget):
         self, values: dict[str, Any], seed: int, exact: bool, stopped: threading.Event
     ) -> Drawn:
         """Return a picture from the process that works; a figure's progress is read meanwhile."""
-        draw = self.subject.draw
-        if not self.subject.slow:
-            return worker.run(self, stopped, draw, values, seed, exact, None)
         with temporary_folder() as folder:
             progress = folder / "progress"
-            done = threading.Event()
-            watch = threading.Thread(
-                target=self._watch, args=(progress, done, stopped), daemon=True
-            )
-            watch.start()
-            try:
-                return worker.run(self, stopped, draw, values, seed, exact, progress)
-            finally:
-                done.set()
-                watch.join()
 
-    def _watch(self, progress: Path, done: threading.Event, stopped: threading.Event) -> None:
-        while not done.wait(0.2):
-            with suppress(OSError, ValueError):
-                count, of = json.loads(progress.read_text())
-                if not stopped.is_set():
-                    self.progress = dict(done=count, of=of)
+            def show_progress() -> None:
+                with suppress(OSError, ValueError):
+                    done, of = json.loads(progress.read_text())
+                    if not stopped.is_set():
+                        self.progress = dict(done=done, of=of)
+
+            given = self.subject.draw, values, seed, exact, progress
+            return worker.run(self, stopped, *given, meanwhile=show_progress)
 
     # files
 
@@ -509,21 +485,3 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, ValueError | OSError) and str(error):
         return str(error)
     return f"{type(error).__name__}: {error}"
-
-
-def _guarantee_text(ledger: Sequence[Receipt]) -> str:
-    """Return what was spent; a ρ also as the (ε, δ) that follows at a stated δ."""
-    cost = compose(ledger)
-    if not isinstance(cost, ZCDP):
-        return str(cost)
-    epsilon = guarantee(ledger, STATED_DELTA).epsilon
-    return f"{cost}: ({stated_at_most(epsilon)}, δ)-DP at δ = {STATED_DELTA:g}"
-
-
-def _ledger_rows(ledger: Iterable[Receipt]) -> list[list[str]]:
-    """Name, cost and neighbours of each measurement; those alike in one row."""
-    alike = Counter((r.description, r.cost, r.relation) for r in ledger)
-    return [
-        [f"{n} × {name}", f"{cost}, each", relation] if n > 1 else [name, str(cost), relation]
-        for (name, cost, relation), n in alike.items()
-    ]

@@ -568,16 +568,9 @@ def look(state: State) -> str:
     """Return the output of `domain check --look` for the table. It is private, for the owner only."""
     given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
     words = [word for name, text in given.items() for word in (f"--{name}", text)]
+    check = ["domain", "check", str(state.domain_file), str(state.page["table"]), "--look"]
     done = subprocess.run(
-        [
-            *_WORKBENCH,
-            "domain",
-            "check",
-            state.domain_file,
-            state.page["table"],
-            "--look",
-            *words,
-        ],
+        [*_WORKBENCH, *check, *words],
         cwd=state.home,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

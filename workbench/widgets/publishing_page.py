@@ -15,10 +15,10 @@ import traitlets
 from workbench.compiled import pd
 from workbench.data import PUBLIC, SparseTable
 from workbench.owner.advice import BoundAdvice
+from workbench.owner.publication.folder import template
 from workbench.spaces import Domain
 from workbench.value import format_number, number
 from workbench.widgets import publishing as steps
-from workbench.widgets.bank_view import template
 from workbench.widgets.publishing import State
 
 
@@ -57,8 +57,7 @@ def chances(epsilon: float) -> tuple[str, str]:
     return tuple(f"{100 * x:.0f} %" if x < 0.995 else "over 99 %" for x in after)  # type: ignore[return-value]
 
 
-_SCRIPT = Path(__file__).with_name("publishing.js")
-_STYLE = Path(__file__).with_name("publishing.css")
+_PAGE = Path(__file__).with_name("publishing")  # .js, .css and .html
 
 
 class PublishingPage(anywidget.AnyWidget):
@@ -74,7 +73,7 @@ class PublishingPage(anywidget.AnyWidget):
         Tables named when the page was started.
     """
 
-    _esm = _SCRIPT
+    _esm = _PAGE.with_suffix(".js")
     html = traitlets.Unicode().tag(sync=True)
     seq = traitlets.Float().tag(sync=True)
 
@@ -142,8 +141,9 @@ class PublishingPage(anywidget.AnyWidget):
             number=number,
             rounded=format_number,
         )
-        page = template("publishing.html")
-        self.html = page.render(given, style=_STYLE.read_text(), **shown)
+        page = template(_PAGE.with_suffix(".html"))
+        style = _PAGE.with_suffix(".css").read_text()
+        self.html = page.render(given, style=style, **shown)
 
     def _shown(self) -> dict[str, Any]:
         """Return what the template of this step needs."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import Interactions, Records, SparseTable
 from workbench.estimates import Leaves
+from workbench.figures.plots import Panel
 from workbench.queries import (
     Boxes,
     Level,
@@ -36,37 +37,22 @@ SHOWN = 400  # queries, items or nodes whose counts are drawn
 MAX_NODES = 2**12  # of a level whose errors are measured
 TRUTH = "truth"
 
-RANGES, WHOLE, SORTED, DIMS = "ranges", "whole", "sorted", "dims"
-BOUGHT, OFF = "bought", "off"
-ITEMS, TOP, BOXES = "items", "top", "boxes"
-LEVELS, PLACES, HELD, MAP = "levels", "places", "held", "map"
-
-
-class Chart(NamedTuple):
-    """Description of a chart: title, column on the x-axis, logarithmic axes, and whether it is a map."""
-
-    title: str
-    x: str = ""
-    log: str = ""
-    cells: bool = False
-
-
 CHARTS = {
-    RANGES: Chart("Error of ranges", "query_size", "xy"),
-    WHOLE: Chart(f"The domain in {PARTS} parts", "cell"),
-    SORTED: Chart("Counts in ascending order", "position", "y"),
-    DIMS: Chart("Error of ranges over k attributes", "dims", "y"),
-    BOUGHT: Chart("What is released, by its truth", "query"),
-    OFF: Chart("How far off that is", "query"),
-    ITEMS: Chart("Items, the most popular first", "place"),
-    TOP: Chart("Most popular items found", "top", "x"),
-    LEVELS: Chart("Error of nodes", "node_level", "y"),
-    PLACES: Chart("Nodes of a level", "node"),
-    MAP: Chart("Records per unit of area", cells=True),
-    HELD: Chart("Nodes released", "node_level"),
-    BOXES: Chart("Error of boxes", "query_size", "xy"),
+    "ranges": Panel("Error of ranges", {}, "query_size"),
+    "whole": Panel(f"The domain in {PARTS} parts", {}, "cell", log=""),
+    "sorted": Panel("Counts in ascending order", {}, "position", log="y"),
+    "dims": Panel("Error of ranges over k attributes", {}, "dims", log="y"),
+    "bought": Panel("What is released, by its truth", {}, "query", log=""),
+    "off": Panel("How far off that is", {}, "query", log=""),
+    "items": Panel("Items, the most popular first", {}, "place", log=""),
+    "top": Panel("Most popular items found", {}, "top", log="x"),
+    "levels": Panel("Error of nodes", {}, "node_level", log="y"),
+    "places": Panel("Nodes of a level", {}, "node", log=""),
+    "map": Panel("Records per unit of area", {}, "", cells=True, equal=True),
+    "held": Panel("Nodes released", {}, "node_level", log=""),
+    "boxes": Panel("Error of boxes", {}, "query_size"),
 }
-COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES, MAP}  # of one release, not of their mean
+COUNTS = {*"whole sorted bought items places map".split()}  # of one release, not of their mean
 
 
 def range_sizes(m: int) -> tuple[int, ...]:
@@ -119,7 +105,7 @@ def _ranges(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.
     if isinstance(truth.domain, Domain):
         sizes = range_sizes(truth.domain.size)
         ranges = {size: RandomRanges(size, QUERIES[exact], QUERY_SEED) for size in sizes}
-        yield _error_rows(RANGES, series, truth, estimate, ranges)
+        yield _error_rows("ranges", series, truth, estimate, ranges)
 
 
 def _whole_domain(
@@ -127,12 +113,12 @@ def _whole_domain(
 ) -> Iterator[pd.DataFrame]:
     if not isinstance(truth, SparseTable):
         return
-    panel = WHOLE
+    panel = "whole"
     m = truth.domain.size
     edges = np.linspace(0, m, min(PARTS, m) + 1).astype(np.int64)
     ranges = Ranges(edges[:-1], edges[1:])
     if truth.domain.attributes == ("rank",):
-        panel = SORTED
+        panel = "sorted"
         ranks = np.unique(np.linspace(0, m - 1, SHOWN).astype(np.int64))
         ranges = Ranges(ranks, ranks + 1)
     counts = truth.answer(ranges), estimate.answer(ranges)
@@ -146,7 +132,7 @@ def _attributes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator
             k: RandomMarginalRanges(QUERIES[exact], k, seed=QUERY_SEED)
             for k in range(1, most + 1)
         }
-        yield _error_rows(DIMS, series, truth, estimate, ranges)
+        yield _error_rows("dims", series, truth, estimate, ranges)
 
 
 def _noisy_answers(
@@ -162,8 +148,8 @@ def _noisy_answers(
     query = np.argsort(true_answers, kind="stable")[rank]
     counts = true_answers[query]
     answers = estimate.values[query]
-    yield from _count_rows(BOUGHT, series, counts, answers, rank + 1)
-    yield _rows(OFF, series, "MeanSignedError", answers - counts, rank + 1)
+    yield from _count_rows("bought", series, counts, answers, rank + 1)
+    yield _rows("off", series, "MeanSignedError", answers - counts, rank + 1)
 
 
 def _items(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
@@ -173,10 +159,10 @@ def _items(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.D
     n = truth.domain.shape[0]
     places = np.unique(np.geomspace(1, n, SHOWN).astype(np.int64))
     items = np.argsort(-counts, kind="stable")[places - 1]
-    yield from _count_rows(ITEMS, series, counts[items], estimate.items.values[items], places)
+    yield from _count_rows("items", series, counts[items], estimate.items.values[items], places)
     tops = np.unique(np.geomspace(1, n, 12).astype(np.int64))
     precisions = [TopPrecision(int(k))(truth, estimate) for k in tops]
-    yield _rows(TOP, series, "TopPrecision", precisions, tops)
+    yield _rows("top", series, "TopPrecision", precisions, tops)
 
 
 def _nodes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
@@ -184,13 +170,13 @@ def _nodes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.D
         return
     nodes = np.cumprod([1.0, *truth.hierarchy.digits.radices])  # of each level
     levels = {level: Level(level) for level in np.flatnonzero(nodes <= MAX_NODES).tolist()}
-    yield _error_rows(LEVELS, series, truth, estimate, levels)
+    yield _error_rows("levels", series, truth, estimate, levels)
     shown = Level(int(np.flatnonzero(nodes <= SHOWN)[-1]))
     counts = truth.answer(shown), estimate.answer(shown)
-    yield from _count_rows(PLACES, series, *counts, np.arange(len(counts[0])))
+    yield from _count_rows("places", series, *counts, np.arange(len(counts[0])))
     if hasattr(estimate, "levels"):
         held = np.bincount(estimate.levels)
-        yield _rows(HELD, series, "Nodes", held, np.arange(len(held)))
+        yield _rows("held", series, "Nodes", held, np.arange(len(held)))
 
 
 def _map(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
@@ -209,7 +195,7 @@ def _map(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.Dat
             np.append(0, leaves.levels), np.append(tree.digits.root(), leaves.keys, axis=1)
         ).set_axis(["x0", "x1", "y0", "y1"], axis=1)
         areas = (boxes.x1 - boxes.x0) * (boxes.y1 - boxes.y0)
-        row = dict(panel=MAP, series=name, metric="Density", labels="|".join(tree.attributes))
+        row = dict(panel="map", series=name, metric="Density", labels="|".join(tree.attributes))
         yield boxes.assign(value=np.append(0, leaves.values) / areas, **row)
 
 
@@ -219,7 +205,7 @@ def _boxes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.D
         for k in range(1, HALVINGS + 1):
             shape = tuple(max(1, n >> k) for n in truth.hierarchy.shape)
             boxes[prod(shape)] = RandomBoxes(shape, QUERIES[exact], QUERY_SEED)
-        yield _error_rows(BOXES, series, truth, estimate, boxes)
+        yield _error_rows("boxes", series, truth, estimate, boxes)
 
 
 VIEWS: tuple[Callable[..., Iterator[pd.DataFrame]], ...] = (

@@ -45,9 +45,15 @@ class Worker:
             pool.shutdown(wait=False, kill_workers=True)
 
     def run(
-        self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
+        self,
+        client: Any,
+        stopped: threading.Event,
+        task: Callable[..., Any],
+        *args: Any,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Run `task(*args)` in the process for `client`, and return the result.
+        """Run `task(*args)` in the process for `client`, and return the result. Until then, call `meanwhile`
+        every 0.2 s.
 
         Raises
         ------
@@ -56,7 +62,7 @@ class Worker:
         MemoryError
             If the process died without being stopped.
         """
-        from concurrent.futures import BrokenExecutor, CancelledError
+        from concurrent.futures import BrokenExecutor, CancelledError, wait
 
         from joblib.externals.loky.process_executor import (
             ProcessPoolExecutor,
@@ -80,6 +86,8 @@ class Worker:
             else:
                 raise MemoryError("(no process starts)")
             try:
+                while not wait([future], timeout=0.2).done:
+                    meanwhile()
                 return future.result()
             except gone:
                 if stopped.is_set() or self._pool is not pool:

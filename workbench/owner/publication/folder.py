@@ -28,6 +28,7 @@ fcntl: Any = None
 if find_spec("fcntl"):  # not on Windows
     import fcntl
 
+_SHEET = Path(__file__).with_name("sheet.html")
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it depends on a clock
 _ERRORS = {"sd": "standard deviation of the noise", "low": "lower limit", "high": "upper limit"}
 _MEANINGS = {
@@ -126,7 +127,9 @@ def publish(
         if picture:
             (draft / "picture.svg").write_text(picture, encoding="utf-8")
         files = {
-            "README.html": _page(sheet=sheet, about=told, picture=picture, release=release),
+            "README.html": template(_SHEET).render(
+                sheet=sheet, about=told, picture=picture, release=release
+            ),
             "README.md": _markdown(sheet, bool(picture)),
             "statement.txt": sheet.statement + "\n",
             "metadata.json": json.dumps(metadata(sheet), indent=1, ensure_ascii=False) + "\n",
@@ -358,11 +361,12 @@ def _zip(folder: Path, archive: Path) -> None:
             out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def _page(**given: Any) -> str:
-    """Return the data sheet as HTML."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def template(path: Path) -> Any:
+    """Return a template of a page. It escapes texts."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    loader = PackageLoader("workbench.owner", "publication")
     how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment = Environment(loader=loader, undefined=StrictUndefined, **how)
-    return environment.get_template("sheet.html").render(given)
+    environment = Environment(
+        loader=FileSystemLoader(path.parent), undefined=StrictUndefined, **how
+    )
+    return environment.get_template(path.name)
