@@ -1,11 +1,11 @@
 """Exact noise on private data, with a receipt for what each measurement costs.
 
-Every function takes exact values and returns noisy ones with a `Receipt`, which states the privacy cost. No
-other code makes receipts, so the receipts of a release always add up to its full cost. With `rng=None` the
-random bits come from the operating system, the distributions are exact, and you may publish the result. If
-you pass a numpy Generator, the same samplers use its bits, and the receipt is marked as `simulated`. The
-functions do not run in constant time, so an observer who can time a release learns more than the release
-shows.
+Every function takes exact values and returns noisy ones with a `Receipt`, which states the privacy
+cost. No other code makes receipts, so the receipts of a release always add up to its full cost. With
+`rng=None` the random bits come from the operating system, the distributions are exact, and you may
+publish the result. If you pass a numpy Generator, the same samplers use its bits, and the receipt is
+marked as `simulated`. The running time can depend on the data, so anyone who can time a release may
+learn more than the release shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values
@@ -18,16 +18,18 @@ Noise on values
     `randomised_response`       local noise on each tuple, which protects the tuple by itself
 
 Choice of cells, nodes or candidates
-    `threshold_sample`          non-empty cells with noise, and the empty cells that pass, in one measurement:
-    `priority_sample`           those above a filter and a threshold, or those with the largest priorities
-    `noisy_threshold`           which counts reach a threshold after noise, zeros included
-    `stability_histogram`       noise on non-empty cells only, above a threshold that is high enough
-    `stability_threshold`       for δ to cover newly filled cells
+    `threshold_sample`          noisy non-empty cells, and the empty cells that pass a filter and a
+                        threshold, and
+    `priority_sample`           those with the largest priorities, each in one measurement
+    `noisy_threshold`           the counts that reach a threshold after noise, including counts of 0
+    `stability_histogram`       non-empty cells whose noisy count reaches a threshold, and the threshold
+                           that
+    `stability_threshold`       is high enough for a δ to cover newly filled cells
     `gaussian_sparse_histogram` the same with Gaussian noise and its exact δ
     `misra_gries`               noisy counters of a sketch above such a threshold
     `correlated_gaussian`       Gaussian noise that shares one draw, for a public bound on non-empty cells
     `item_blanket`              a fixed number of cells, of which random ones hide the others
-    `exponential_mechanism`     one candidate per row, with a probability that grows with its score
+    `exponential_mechanism`     one candidate per row, more probable if its score is higher
     `dirichlet_multinomial`     synthetic records from counts and a prior, at a price that the caller proves
 
 Functions without private data, and without a receipt
@@ -39,9 +41,10 @@ Functions without private data, and without a receipt
     `check_size`                refuses summaries that are too large to hold
 
 Receipts that replace the sum of the draws
-    `by_theorem`                where a theorem gives a lower price for the whole procedure
-    `withdrawn`                 where a paper's price is wrong, so that the release promises nothing
-    `unprotected`               where no noise protects a measurement, with the same effect
+    `by_theorem`                for a procedure whose price a theorem proves to be lower than the sum
+    `withdrawn`                 for a procedure whose printed price is wrong (the release promises
+                 nothing)
+    `unprotected`               for a measurement without noise (the release promises nothing)
 
 `Aligned` is a seeded `rng` that keeps the noise of each cell fixed while parameters change.
 """

@@ -61,7 +61,9 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Round values to steps of the grid and clip them. An error for a large value would reveal it."""
+    """Round values to steps of the grid, and clip large ones, because an error for a large value would
+    reveal it.
+    """
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
     return np.rint(steps).astype(np.int64)
 

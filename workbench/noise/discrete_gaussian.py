@@ -156,7 +156,7 @@ class HalfGaussian:
         return upper_sums(self.rate, self.start, self.width, self.count, bits, self.rising)
 
     def _mass(self, bits: int) -> Interval:
-        """Enclose Σ exp(−rate·(x² − start²)), where all x of a block count with the weight in `blocks`."""
+        """Enclose Σ exp(−rate·(x² − start²)). Each x has the weight of its block in `blocks`."""
         total = self._sums(bits)[0]
         return Interval(total.lo << self.shift, total.hi << self.shift, bits)
 
@@ -208,7 +208,10 @@ class HalfGaussian:
     def _settle(
         self, x: Any, places: Any, settled: int, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins that correct the acceptance of places that were kept with probability settled/2^16."""
+        """Toss second coins for places that a first coin with probability settled/2^16 did not accept.
+
+        Both coins together accept a place with exactly its probability.
+        """
         sure = Fraction(settled, _COIN)
 
         def exact(i: int, bits: int) -> Interval:
@@ -220,10 +223,11 @@ class HalfGaussian:
         return accept((chance - float(sure)) / float(1 - sure), exact, words)
 
     def _blocks_beyond(self, words: Words) -> int:
-        """Draw how many blocks a value lies beyond the end of the table, given that it does.
+        """Draw the number of blocks between the end of the table and a value beyond it.
 
         With x = end + k·width and t = k·width/(end + width − 1), 1 + t <= e^t, and rate·(x² − end²) is
-        2·rate·end·width·k + rate·(k·width)². The proposal is geometric and is kept with the rest of the weight.
+        2·rate·end·width·k + rate·(k·width)². The proposal is geometric. It is accepted with a
+        probability that makes up for the rest of the weight.
         """
         slope = Fraction(self.width, self.end + self.width - 1) if self.rising else Fraction(0)
         steps = _steps(2 * self.rate * self.end * self.width - slope)
@@ -320,9 +324,10 @@ class GaussianBlock(NamedTuple):
 
 
 class PortionedGaussian:
-    """Discrete Gaussian noise on one vector that arrives in portions: one measurement with one receipt.
+    """Discrete Gaussian noise on one vector that arrives in portions. All portions are one measurement
+    with one receipt.
 
-    Each value is given once. `l2_squared` limits how far one unit moves all portions together.
+    Pass each value exactly once. `l2_squared` bounds how much one unit changes all portions together.
 
     Parameters
     ----------

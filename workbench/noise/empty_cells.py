@@ -237,7 +237,7 @@ class WeightedGeometric:
         return out
 
     def _from(self, start: int, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw given x >= start: one geometric or, past the first value, the sum of two.
+        """Draw x under the condition x >= start. The excess is one geometric value or the sum of two.
 
         With t = θ + start, Σ (t+g)·α^g = t/(1−α) + α/(1−α)².
         """
@@ -291,7 +291,7 @@ def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survi
 
 
 def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
-    """Draw survivors one by one, for use where fewer than one draw in eight has any.
+    """Draw survivors one by one. Use this if fewer than one draw in eight has a survivor.
 
     There are none with probability (1−p)^empty. Otherwise, the first is a uniform place that is kept
     with probability (1−p)^place.
@@ -357,7 +357,7 @@ class GaussianCell(_Cell):
 
     @cached_property
     def _rises(self) -> bool:
-        """Return whether the hat that grows with v is the smaller one."""
+        """Return whether the hat that is proportional to v has the smaller mass."""
         if not self.sampled:
             return False
         slope, peak = self._weight_at_most
@@ -392,7 +392,7 @@ class GaussianCell(_Cell):
 
     @property
     def _before(self) -> GaussianCell:
-        """Return the cell at the larger threshold."""
+        """Return the distribution of the cell at the larger threshold `above`."""
         assert self.above is not None
         return gaussian_cell(self.rate, self.theta, self.sides, float(self.above))
 
@@ -409,7 +409,7 @@ class GaussianCell(_Cell):
     def _candidates(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Draw sizes of values from the hat, and which of them stay."""
+        """Draw sizes of values from the hat, and a mask of those that are accepted."""
         v, stays = self.hat.propose(n, words)
         if not self.sampled:
             return v, stays
@@ -427,7 +427,9 @@ class GaussianCell(_Cell):
         return v, stays
 
     def _no_candidates_before(self, n: int, words: Words) -> Bool[np.ndarray, " n"]:
-        """Toss coins for whether a cell that was not kept at the larger threshold was not a candidate there."""
+        """Toss coins that decide whether a cell that was not kept at the larger threshold was not even
+        a candidate.
+        """
         before = self._before
         heads = np.zeros(n, bool)
         todo = np.arange(n)
@@ -443,7 +445,9 @@ class GaussianCell(_Cell):
     def _dense_survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw noise on every cell, and again where the cell was kept at the larger threshold."""
+        """Draw noise on every cell. Draw again for cells that would have been kept at the larger
+        threshold.
+        """
         v = np.zeros(empty, np.int64)
         todo = np.arange(empty)
         while todo.size:
@@ -465,7 +469,7 @@ class GaussianCell(_Cell):
     def _coins(
         self, v: Int[np.ndarray, " n"], above: Fraction | None, tau: Fraction, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins for which values are kept at τ, among those that were not kept at `above`."""
+        """Toss coins that decide which values are kept at τ, given that they were not kept at `above`."""
         size = np.abs(v)
 
         def chance_of(x: Fraction) -> Fraction:
@@ -487,7 +491,9 @@ class GaussianCell(_Cell):
 
 
 def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
-    """Return Pr[X >= x], or an upper bound for noise wider than one table, at most 0.3 % larger where x > 0."""
+    """Return Pr[X >= x]. For noise wider than one table this is an upper bound, at most 0.3 % too large
+    for x > 0.
+    """
     half = half_gaussian(rate, max(x, 1 - x))
     tail = half.mass(bits + 64) * exp_neg(rate * half.start**2, bits + 64)
     tail = tail / normaliser(rate, bits + 64)

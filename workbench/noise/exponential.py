@@ -125,7 +125,7 @@ def exponential_mechanism(
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
-    """Return the sum over rows of the largest difference between two tables of scores, among available ones."""
+    """Return a function that sums, over rows, the largest difference between two tables of scores."""
 
     def distance(one: Any, other: Any) -> float:
         (scores, available), (others, also) = one, other
@@ -140,7 +140,9 @@ def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
 
 
 def _default_grid(sensitivity: Fraction) -> float:
-    """Return the largest power of two that is surely at most a thousandth, or the smallest float power."""
+    """Return the largest power of two that is at most a thousandth of the sensitivity, or the smallest
+    that a float can hold.
+    """
     exponent = sensitivity.numerator.bit_length() - sensitivity.denominator.bit_length() - 11
     return 2.0 ** max(-1074, min(exponent, 1023))
 
@@ -190,7 +192,8 @@ def _by_floats(
     decay: float,
     uniform: UInt64[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
-    """Return the candidates that the uniform numbers fall on, and where floats cannot decide.
+    """Return the candidates that the uniform numbers select, and the rows in which floats cannot
+    decide.
 
     The largest weight is 1, and a total at least 1. With x = decay·behind, rounding x moves a weight by
     x·e^−x·2^−52 < 2^−53, an exp with relative error 2^−41 moves the total by the same relative amount, and
@@ -214,7 +217,7 @@ def _by_floats(
 def _by_intervals(
     behind: Int[np.ndarray, " candidates"], decay: Fraction, word: int, words: Words
 ) -> int:
-    """Return the candidate on which a uniform number falls whose first 64 bits are `word`."""
+    """Return the candidate that a uniform number selects. `word` contains its first 64 bits."""
     u = word
     known_bits = 64
     bits = 192
@@ -244,7 +247,7 @@ def _cumulative(
 
 
 def _weight(x: Fraction, bits: int) -> Interval:
-    """Enclose exp(−x), which is 1 at 0 and below 2^−bits where x > bits."""
+    """Enclose exp(−x). It is 1 at x = 0, and below 2^−bits for x > bits."""
     if not x:
         return Interval.of(1, bits)
     return Interval(0, 1, bits) if x > bits else exp_neg(x, bits)

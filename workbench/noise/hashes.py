@@ -41,7 +41,7 @@ def _hash(x, a, b, c):
 
 @njit(cache=True, nogil=True)
 def _mixed(x, a, b):
-    """Apply a bijection of 64 bits."""
+    """Apply a random bijection to a 64-bit word."""
     x = (x ^ (x >> _HALF)) * (a | _ONE)
     x = (x ^ (x >> _HALF)) * (b | _ONE)
     return x ^ (x >> _HALF)

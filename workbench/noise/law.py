@@ -43,8 +43,8 @@ class Law:
     (100.0, 199.833416...)
     """
 
-    kind: str = parameter(choices=(GEOMETRIC, GAUSSIAN), doc="the shape")
-    rate: float | Fraction = parameter(check=_check_rate, doc="by which it decays")
+    kind: str = parameter(choices=(GEOMETRIC, GAUSSIAN), doc="shape of the distribution")
+    rate: float | Fraction = parameter(check=_check_rate, doc="rate of decay")
 
     @property
     def variance(self) -> float:
@@ -74,7 +74,9 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the largest count that an absent cell may hold, or 0 if its noisy value is 0."""
+        """Return the largest count that an absent cell may have, allowing for three standard deviations
+        of noise, or 0 if only noisy values of 0 are absent.
+        """
         if cut <= 1 and sides == 2:
             return 0.0
         return cut + DEVIATIONS * sqrt(self.variance)

@@ -93,7 +93,7 @@ class Inversion:
     """Sampler of outcomes 0 … len(boundaries) by inversion of a cumulative distribution, mapped to int16
     `outcomes`.
 
-    `tails` are outcomes for which the caller must draw further. The fast table never returns them.
+    `tails` are outcomes beyond which the caller must draw further. The fast table never returns them.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Inversion:
         return where, x
 
     def _place(self, u: int, words: Words) -> int:
-        """Return how many boundaries are at or below a uniform number whose first 64 bits are given."""
+        """Return the number of boundaries at or below a uniform number. `u` contains its first 64 bits."""
         known = 64
         refined = self.refined
         while True:
@@ -206,8 +206,8 @@ class Geometric:
     def _places(self, n: int, words: Words) -> np.ndarray:
         """Draw Pr[L = l] ∝ ratio^l below 2^shift: a uniform place, kept with probability ratio^l.
 
-        That probability is at least `sure`/256, so a byte of coin decides most places. An exact coin corrects
-        the others.
+        This probability is at least `sure`/256, so one random byte decides for most places. An exact
+        coin decides the others.
         """
         drawn = words(n)
         coins = words(-(-n // 8)).view(np.uint8)

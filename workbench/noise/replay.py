@@ -118,8 +118,8 @@ class Replay(Source):
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """List the faults of the last run: everything that differs from the first run by more than one unit
-        may change.
+        """List the faults of the last run: all differences from the first run that are larger than one
+        unit may cause.
         """
         found = []
         recorded = self._recorded or []
@@ -142,7 +142,7 @@ class Replay(Source):
 
 
 class _Recorded(Source):
-    """Source of one measurement. If there is an earlier one, its outcomes come again."""
+    """Source of one measurement. It repeats the outcomes of the recorded measurement, if there is one."""
 
     def __init__(self, key: bytes, earlier: _Recorded | None):
         super().__init__(key)
@@ -187,7 +187,7 @@ class _Recorded(Source):
     def survive(
         self, law: Any, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Run the literal process: noise on each empty cell, of which some pass."""
+        """Add noise to each empty cell, and return the cells that pass."""
         named = self._named(names, empty)
         values = self._noise(law, named).astype(np.int64)
         if self._earlier is not None:
@@ -219,7 +219,7 @@ class _Recorded(Source):
     def toss(
         self, chance: Float[np.ndarray, " n"], exact: Any, names: Names = None
     ) -> Bool[np.ndarray, " n"]:
-        """Toss the coins that belong to the names."""
+        """Toss coins that are stored under the names."""
         return self._uniform(self._named(names, len(chance)), "coin") < chance
 
     def places(
@@ -229,7 +229,9 @@ class _Recorded(Source):
         tau: float = 0.0,
         above: float = np.inf,
     ) -> Words:
-        """Return words that give a cell the same priority, whatever was known of it before."""
+        """Return words that give a cell the same priority in every run, even if it was occupied in one
+        and empty in the other.
+        """
         size = np.maximum(np.abs(values), 1).astype(float)
         inverse = self._uniform(self._named(names, len(values)), "coin") / size
         low = np.minimum(1 / above, 1 / size)
@@ -242,7 +244,7 @@ class _Recorded(Source):
         )
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return the words that belong to the names."""
+        """Return the words that are stored under the names."""
         return self._mixed(self._named(names, count), "words")
 
     def receipt(self, *arguments: Any, **options: Any) -> Receipt:
@@ -281,7 +283,7 @@ class _Recorded(Source):
         return ((self._mixed(named, about) >> np.uint64(11)) + 0.5) * 2.0**-53
 
     def _noise(self, law: Any, named: UInt64[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return noise that is about as wide as that of the distribution."""
+        """Return noise with about the width of the distribution."""
         u = self._uniform(named, "noise")
         if isinstance(law, _GAUSSIAN):
             from scipy.special import ndtri
@@ -293,14 +295,16 @@ class _Recorded(Source):
         return np.trunc(np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / rate)
 
     def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
-        """Return the recorded noisy values for some names, and computed ones for the others."""
+        """Return the recorded noisy values of the names that have one, and computed values for the
+        other names.
+        """
         pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
         return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)
 
     # comparison
 
     def differences(self, other: _Recorded) -> list[str]:
-        """List the ways in which another run differs by more than was paid for."""
+        """List the differences of another run that are larger than the sensitivities."""
         found = []
         costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
         if costs != [[r.name, r.cost, r.relation] for r in other.receipts]:
@@ -339,7 +343,9 @@ class _Recorded(Source):
 
 
 def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
-    """List the ways in which a choice differs from the recorded one by more than was paid for."""
+    """List the differences between a choice and the recorded choice that are larger than its
+    sensitivity.
+    """
     if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
         return ["what it chooses by depends on data"]
     a, b = one.reads, two.reads

@@ -6,9 +6,8 @@ until they differ (Knuth & Yao, 1976). Source: Warner, JASA 1965. Retention repl
 Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
 
 Counts in unary.
-Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
-Differs rounding and flips have exactly the stated probabilities; the cost grows with the number of flips,
-        and not with the number of bits.
+Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism. Differs Rounding and flips have exactly
+the stated probabilities. The cost grows with the number of flips, and not with the number of bits.
 """
 
 from __future__ import annotations
@@ -327,7 +326,7 @@ def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " 
 
 
 def _digits(chance: Real) -> Iterator[bool]:
-    """Yield the binary digits of a number in [0, 1) that is not a fraction of a power of two."""
+    """Yield the binary digits of a number in [0, 1) whose binary expansion does not end."""
     given = 0
     bits = 192
     while True:

@@ -50,9 +50,9 @@ class OptimalChance:
         self.last = first_sufficient(lambda n: not self._rises(n), 1) - 1
 
     def _rises(self, n: int) -> bool:
-        """Return whether the first term is smaller at n units.
+        """Return whether the first term is smaller than the second at n units.
 
-        They are never equal, because e^s is transcendental.
+        The two are never equal, because e^s is transcendental.
         """
         bits = 2 * self.guard
         while True:
@@ -267,6 +267,6 @@ def heavy_values(
 
 
 def _hashes(labels: np.ndarray) -> Any:
-    """Return a name of 64 bits for each value, the same in every table."""
+    """Return a 64-bit identifier of each value, which is the same in every table."""
     digests = b"".join(blake2b(x.encode(), digest_size=8).digest() for x in labels)
     return np.frombuffer(digests, np.uint64)

@@ -55,7 +55,7 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """Empty cell of which only the survival is drawn, and no value."""
+    """Distribution for an empty cell that draws whether it survives, but no value."""
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
         """Draw the survivors among a number of cells, as sorted ranks."""
@@ -368,7 +368,9 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
 
 
 def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
-    """Return how many of the cells get which count, if as many as possible get linf."""
+    """Return the filling of `cells` cells with `total` counts in which as many cells as possible get
+    linf.
+    """
     full, rest = divmod(total - cells, max(linf - 1, 1))
     filling = {1: cells - full - (rest > 0)}
     if rest:
@@ -403,7 +405,7 @@ def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> In
 
 
 def _guess(law: Law, delta: float, bound: Bound) -> int:
-    """Return where the search for a threshold starts."""
+    """Return a threshold at which the search starts."""
     if law.kind != GAUSSIAN:
         return 1
     deviation = float(1 / (2 * law.rate)) ** 0.5
