@@ -275,7 +275,7 @@ class Bank:
             self._belong_to(self._file.begin_bank(db, self._declared))
 
     def _settle(self) -> None:
-        """Compare what was declared with the file."""
+        """Compare the declared facts with the file. Raise a ValueError if they differ."""
         with (
             self._file.transaction(write=False) as db,
             ledger.refused_if_strange(self._file.path),
@@ -283,7 +283,7 @@ class Bank:
             self._belong_to(self._file.settle(db, self._declared))
 
     def _belong_to(self, about: dict[str, Any]) -> None:
-        """Take over what the file says."""
+        """Take over the facts that the file states."""
         self.total = _checked_total(about["total"])
         self.dataset = about["dataset"]
         self.domain = None
@@ -458,9 +458,10 @@ class Bank:
         return Price(cost, why)
 
     def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
-        """Return what noise of a variance costs, the variance that a price buys, and that of its draws.
+        """Return three functions: from a variance to its cost, from a cost to its variance, and from a
+        cost to the variance that is drawn.
 
-        In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
+        Costs are in ε for Laplace noise, or in ρ for Gaussian noise if the budget is in zCDP.
         """
         table = self.empty_table
         kind = type(self.budget.limit)
@@ -477,7 +478,9 @@ class Bank:
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, drawn
 
     def _priced(self, alpha: float | None) -> tuple[Posterior, str]:
-        """Return the posterior that a price is of, and what it has to do with the method of `recall`."""
+        """Return the posterior from which prices are computed, and a sentence that compares it with the
+        method of `recall`.
+        """
         answers = self.by_question()
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
@@ -642,7 +645,7 @@ def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
 
 
 def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
-    """Return all answers; of more than a matrix holds, those to the same query as one."""
+    """Return all answers. If there are too many for a matrix, answers to the same query are combined."""
     history = NoisyAnswers.history(answers)
     return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
 
@@ -655,7 +658,9 @@ def _no_eigenqueries(domain: Domain, total: float | None) -> Eigenqueries:
 
 
 def _checked_total(total: Any) -> float | None:
-    """Return how many tuples there are, as a caller or a file says. Its square has to be a float, too."""
+    """Check a number of tuples that a caller or a file states, and return it. Its square must fit in a
+    float.
+    """
     if total is None:
         return None
     number = cast(float, KernelPCA(1.0, total=total).total)

@@ -76,7 +76,9 @@ def declared_limit(limit: Any) -> dict[str, Any]:
 
 
 def _resolved(path: str | Path) -> Path:
-    """Return the file that is meant, wherever the process goes from here."""
+    """Return the absolute path of the file, so that a later change of the current folder does not
+    matter.
+    """
     path = Path(path).resolve()
     if path.is_dir():
         raise ValueError(f"{path} is a folder: need the path of a file")
@@ -138,7 +140,7 @@ class Booking:
             ) from None
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
-        """Why it costs more than was booked, or "" if it does not."""
+        """Return the reason if the receipts cost more than was booked, and otherwise ""."""
         in_rho = isinstance(self.budget.limit, ZCDP)
         if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
             return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
@@ -178,7 +180,7 @@ def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
 
 
 def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
-    """Why what cost this must not leave, or "" if it may."""
+    """Return the reason why a release with these receipts must be withheld, or ""."""
     if not receipts:
         return "it has no receipt"
     for receipt in receipts:
@@ -474,7 +476,7 @@ class Budget:
         return release
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
-        """Return the release, whose bound says whom it is taken to be about."""
+        """Return the release with a bound that names the budget's unit, if the data's bound names none."""
         bound = release.bound
         unit = unit or self.unit
         if not isinstance(bound, Bound) or bound.unit or unit is None:
@@ -682,7 +684,7 @@ class Budget:
     def _remaining(
         self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
     ) -> tuple[Fraction, Fraction]:
-        """Return the rest of ε or ρ, and of δ, with each float read as `number` says."""
+        """Return the remaining ε or ρ, and the remaining δ. `number` converts each stored float."""
         price = number(getattr(self.limit, self.price))
         delta = number(self.limit.delta)
         for spent_price, spent_delta in db.execute(f"SELECT {self.price}, delta FROM ledger"):
@@ -697,7 +699,7 @@ class Budget:
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
-    """Return what is asked, or the exact rest if decimals, or the rest as it is printed, suffice."""
+    """Return the requested cost. If only rounding makes it exceed the rest, return the exact rest."""
     left = round_down(max(exact, Fraction(0)))
     if not 0 < left < asked < inf:
         return asked

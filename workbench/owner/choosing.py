@@ -236,7 +236,9 @@ def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[st
 
 
 def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
-    """Single attributes, and as many sets as join all that any set joins."""
+    """Return the largest number of rounds after which no set is open, if each round chooses the
+    smallest open set.
+    """
     chosen: list[int] = []
     while open_sets(sets, chosen).any():
         is_open = open_sets(sets, chosen)
@@ -248,7 +250,9 @@ def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
 
 
 def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
-    """Below the price's part, so that sums of floats stay below the whole."""
+    """Return the ε of one round, slightly below its share, so that the sum over rounds stays below the
+    price.
+    """
     if isinstance(price, DP):
         return price.epsilon * (1 - 1e-12) / rounds
     each = sqrt(8 * price.rho / rounds) * (1 - 1e-12)
@@ -258,7 +262,9 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
 
 
 def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
-    """Return the price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
+    """Return the price to book. From a budget in zCDP, an ε is booked as the ρ of its rounds, which
+    does not depend on the table.
+    """
     if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
     return price
@@ -267,7 +273,9 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
 def _expected_counts(
     session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
-    """Return what the bank would recall, in integers; the prior of an empty bank, or of many cells."""
+    """Return the counts that the bank would recall, as integers. If the bank is empty or the set has
+    many cells, they come from the prior.
+    """
     domain, _ = place_of(session)
     answers = session.bank.by_question()
     bank = session.bank.fits(answers) if answers else None
@@ -290,7 +298,9 @@ def _expected_counts(
 def _expected_noise(
     session: Session, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
 ) -> list[int]:
-    """Σ |noise| over a set's cells, if the budget were shared evenly, as an integer."""
+    """Return the expected Σ |noise| over the cells of a set if all rounds share the budget equally, as
+    an integer.
+    """
     _, table = place_of(session)
     cost: DP | ZCDP
     if isinstance(budget, ZCDP):

@@ -68,11 +68,11 @@ def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
 
 
 class _FirstDraw(Exception):
-    """Somebody wants a random bit."""
+    """Signal that a mechanism asks for random bits."""
 
 
 class _Undrawn(Source):
-    """A source that stops whoever draws from it."""
+    """Source that stops a mechanism at its first draw."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -96,7 +96,9 @@ class _Undrawn(Source):
 
 
 def _without_records(data: Any) -> Any:
-    """Return the same with no record: each array, whose last axis is over records or cells, is empty."""
+    """Return the same object without records. Each array has an empty last axis, which is over records
+    or cells.
+    """
     arrays = {
         f.name: x[..., :0]
         for f in fields(data)

@@ -36,7 +36,9 @@ _LARGEST = 1 << 20  # bytes of a counter, which is one line
 
 
 class _Counted(msgspec.Struct):
-    """Content of a counter. If it cannot be read, only that it is itself the session."""
+    """Content of a counter file. If the file cannot be read, only `session` is set, to the path of the
+    file.
+    """
 
     session: str
     id: str | None = None
@@ -94,7 +96,7 @@ class Counter:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Name the counter in an error of the disk."""
+        """Add the name of the counter to errors of the disk."""
         try:
             yield
         except OSError as e:
@@ -112,7 +114,9 @@ class Counter:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a text over that of a file, so that it needs no more space if it is no longer."""
+    """Overwrite the text of a file in place. If the new text is not longer, this needs no additional
+    space.
+    """
     with open(path, "r+") as file:
         file.write(text)
         file.truncate()
@@ -179,7 +183,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def _named_session(lock: Path) -> _Counted | None:
-    """Return what a counter says, if there is one."""
+    """Return the content of a counter, or None if there is no counter."""
     if not lock.exists():
         return None
     try:
@@ -334,7 +338,7 @@ class SessionFile:
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
-        """Compare the ledger with a counter from now on."""
+        """Compare the ledger with this counter from now on."""
         self._counters.append(counter)
         self._check_same(db)
 
@@ -422,7 +426,7 @@ def is_begun(db: sqlite3.Connection) -> bool:
 
 
 def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
-    """Return what a row of the ledger holds, in the order of its checksum."""
+    """Return the columns of a row of the ledger, in the order in which its checksum covers them."""
     names = {row[1] for row in db.execute("PRAGMA table_info(ledger)")}
     return (*_COLUMNS, "rho" if "rho" in names else "epsilon", "delta")
 
@@ -479,7 +483,7 @@ def _checksum(before: bytes, values: Any) -> bytes:
 
 
 def _root(db: sqlite3.Connection) -> bytes:
-    """Return what the first row continues: nothing of another session does."""
+    """Return the checksum before the first row of the ledger. It follows from the id of the session."""
     (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
     return _checksum(b"", json.loads(text))
 
@@ -499,7 +503,7 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
 
 
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
-    """Create the tables of a new session, whose ledger holds ε or ρ as its budget does."""
+    """Create the tables of a new session. The ledger has a column ε or ρ, like the budget."""
     ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
     for statement in (_TABLES + ledger).split(";\n"):
         db.execute(statement)
@@ -510,14 +514,14 @@ def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
 
 
 def _write_about(db: sqlite3.Connection, about: dict[str, Any]) -> None:
-    """Write what the file belongs to, with a checksum."""
+    """Write the facts about the file, for example its budget and domain, with a checksum."""
     texts = {name: json.dumps(value) for name, value in about.items()}
     texts["checksum"] = _checksum(b"", sorted(texts.items())).hex()
     db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", texts.items())
 
 
 def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
-    """Return what the file belongs to, as text, or raise a ValueError if it was changed."""
+    """Return the facts about the file as text. Raise a ValueError if they were changed."""
     damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     texts = dict(db.execute("SELECT name, value FROM about"))
     checksum = texts.pop("checksum", None)
@@ -529,14 +533,16 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
 
 
 def _agree(name: str, stored: Any, stated: Any) -> bool:
-    """Return whether what was stated is what a file says; as text, since the order of attributes counts."""
+    """Return whether a stated fact equals the stored one. They are compared as text, because the order
+    of attributes matters.
+    """
     if name == "unit" and stored and stated:
         return same_unit(stored, stated)
     return json.dumps(stored) == json.dumps(stated)
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Return what a file belongs to, for whoever stated something else."""
+    """Return a stored fact in words, for an error about a different statement."""
     if name == "budget":
         return f"the budget {budget_of(value)}"
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
@@ -550,7 +556,7 @@ def _is_of_format_1(db: sqlite3.Connection) -> bool:
 
 
 def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    """Write a file of format 1 anew, within one transaction: no spend can get lost on the way."""
+    """Convert a file of format 1 to the current format in one transaction, so that no spend can be lost."""
     if not _is_of_format_1(db):
         return  # another process was quicker
     if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -590,7 +596,7 @@ def _unit_words(text: str) -> list[str]:
 
 
 def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
-    """Raise a ValueError unless the file is a session's, or empty and to become one."""
+    """Raise a ValueError unless the file contains a session, or is empty and `new` is set."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
     if kind == _APPLICATION_ID:
         _refuse_computed(db, path)
@@ -600,7 +606,7 @@ def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
 
 
 def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
-    """Raise a ValueError for views, triggers and columns that would compute something, perhaps without end."""
+    """Raise a ValueError for views, triggers and computed columns, because they could run without end."""
     select = (
         "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
     )
@@ -616,7 +622,9 @@ def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _refusal(path: Path, e: sqlite3.Error) -> Exception:
-    """Return one of three: held by others, not writable, not a session's."""
+    """Return the error for a file that another process holds, that is not writable, or that is not a
+    session.
+    """
     name = getattr(e, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimeoutError(f"{path}: another process holds it; nothing was asked")

@@ -187,7 +187,9 @@ class Session:
     def _ask(
         self, queries: Recipe, epsilon: float | None, rho: float | None, text: str
     ) -> Release:
-        """Spend, answer and keep; `text` says in the ledger what was asked."""
+        """Spend the cost, answer the queries and keep the answers. `text` describes the question in the
+        ledger.
+        """
         budget = self.budget
         if budget.relation != ADD_REMOVE:
             raise ValueError(
@@ -296,7 +298,9 @@ class Session:
 
 
 def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
-    """Return the price that one of two arguments states. A ValueError with `need` unless exactly one does."""
+    """Return the price from ε or ρ. Raise a ValueError with the text `need` unless exactly one of them
+    is given.
+    """
     if epsilon is not None and rho is None:
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
     if epsilon is None and rho is not None:

@@ -256,7 +256,7 @@ def _refuse(
     delta: float,
     order: int,
 ) -> None:
-    """Raise ValueError for arguments that contradict each other."""
+    """Raise a ValueError for arguments that contradict each other."""
     if (epsilon is None) == (error is None):
         raise ValueError("give either epsilon or error: the advice computes the other one")
     for name, x in (("epsilon", epsilon), ("error", error)):
@@ -331,7 +331,7 @@ def _many(kinds: Sequence[str]) -> str:
 
 
 def _one(kind: str) -> str:
-    """Return one query of a kind, in words."""
+    """Return the name of one query of a kind, in words."""
     return kind if kind.startswith("one ") else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
@@ -343,7 +343,7 @@ def _on(kind: str, error: float, truth: float) -> str:
 def _recommendation(
     best: Row, truths: dict[str, float], epsilon: float, error: float | None
 ) -> str:
-    """Return what to take, in a sentence."""
+    """Return the recommendation, in one sentence."""
     parts = [
         f"{three_digits(best.errors[kind])} for {_one(kind)} (true mean {three_digits(truth)})"
         for kind, truth in truths.items()
@@ -357,7 +357,9 @@ def _recommendation(
 
 @dataclass(frozen=True)
 class _Merged:
-    """Believed data on a coarser domain: so many neighbouring labels of each attribute become one."""
+    """Believed data on a coarser domain, in which each run of neighbouring labels of an attribute is
+    one label.
+    """
 
     beliefs: Beliefs
     factors: tuple[int, ...]
@@ -386,7 +388,7 @@ def _merged_domain(domain: Domain, factors: Sequence[int]) -> Domain:
 
 
 def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str, Domain | None]:
-    """Return a coarser table of which the cells can be shown, in words, and its domain."""
+    """Return a description of a coarser table whose cells can be shown, and its domain."""
     small = simulation.small
     if small.cells is None:
         return "Use a larger ε, or publish about more people.", None

@@ -49,19 +49,19 @@ class Beliefs:
     (1000, 2.0)
     """
 
-    domain: Any = parameter(check=_is_space, doc="which cells, points or strings there can be")
-    records: float = parameter(low=1, high=2**50, doc="how many records there are, about")
+    domain: Any = parameter(check=_is_space, doc="all possible cells, points or strings")
+    records: float = parameter(low=1, high=2**50, doc="approximate number of records")
     cells: int | None = parameter(
-        None, 1, 2**40, integer=True, doc="how many cells are not empty, about"
+        None, 1, 2**40, integer=True, doc="approximate number of non-empty cells"
     )
     spread: float | None = parameter(
-        None, 0, 2**40, unit="counts", doc="standard deviation of counts; None: the mean count"
+        None, 0, 2**40, unit="counts", doc="standard deviation of counts (None: the mean count)"
     )
     popularity: float = parameter(
-        1.0, 0, 100, doc="Zipf's exponent of labels; 0: all labels are as frequent"
+        1.0, 0, 100, doc="Zipf's exponent of labels (0: equal frequencies)"
     )
-    users: int | None = parameter(None, 1, 2**40, integer=True, doc="how many people there are")
-    bound: Any = parameter(Bound(), check=_is_bound, doc="how far one unit moves the data")
+    users: int | None = parameter(None, 1, 2**40, integer=True, doc="number of people, about")
+    bound: Any = parameter(Bound(), check=_is_bound, doc="largest change by one unit")
 
     truth_public: ClassVar[bool] = True
 
@@ -197,7 +197,9 @@ class Beliefs:
         return Records.from_values(self.domain, values, self.bound, truth_public=True)
 
     def _counts(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """Counts from 1 of a stated mean and deviation, with a long tail where the deviation allows."""
+        """Return counts of at least 1 with the believed mean and standard deviation. If the latter is
+        large, a few counts are very large.
+        """
         more = self.mean - 1
         spread = self._spread
         if more <= 0 or spread == 0:
@@ -208,7 +210,7 @@ class Beliefs:
         return 1 + rng.poisson(lognormal(more, sqrt(extra), n, rng))
 
     def _places(self, rng: np.random.Generator) -> Int[np.ndarray, " cells"]:
-        """Return different cells, the rarest first: labels are as frequent as Zipf's distribution has them."""
+        """Return different cells, the rarest first. Labels have frequencies from Zipf's distribution."""
         n = self.cells or 1
         shape = self.domain.shape
         orders = [rng.permutation(size) if size <= _DENSE else None for size in shape]
@@ -229,7 +231,7 @@ class Beliefs:
         return found[kept[np.argsort(times[kept] + rng.random(n))]]
 
     def _interactions(self, rng: np.random.Generator) -> Interactions:
-        """People with records, each mostly of the person's usual item."""
+        """Return people with records. Most records of a person are about the person's usual item."""
         domain = self.domain
         if len(domain.shape) == 1:
             domain = Domain((*domain.attributes, "context"), (*domain.shape, 1))
@@ -254,7 +256,7 @@ def marginal_cells(shape: Sequence[int], order: int) -> int:
 
 @lru_cache(4)
 def _loaded(beliefs: Beliefs) -> Any:
-    """Simulated data, kept, since every trial asks for it."""
+    """Return simulated data. They are stored, because every trial needs them."""
     return beliefs._load()
 
 
@@ -298,7 +300,7 @@ def labels_of_people(
 def _others(
     size: int, taken: np.ndarray, n: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Return different cells that are not taken."""
+    """Return n different random cells that are not among `taken`."""
     if size <= 2**22:
         return rng.choice(np.setdiff1d(np.arange(size), taken), n, replace=False)
     found = np.empty(0, np.int64)
@@ -308,7 +310,7 @@ def _others(
 
 
 def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Points around a few centres, a third of them anywhere."""
+    """Return points. Two thirds are around a few centres, and the others are anywhere."""
     low, high = (np.array(corner, float) for corner in tree.box)
     centres = rng.random((_CENTRES, tree.dims))
     unit = centres[rng.integers(0, _CENTRES, n)]
@@ -319,7 +321,7 @@ def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
-    """Strings from 2,000 different ones, as frequent as Zipf's distribution has them."""
+    """Return strings. There are 2,000 different ones, with frequencies from Zipf's distribution."""
     words = strings_of(tree)
     return [words[i] for i in zipf_labels(_WORDS, n, 1.0, rng)]
 

@@ -196,7 +196,9 @@ def advise_bounds(
 def _shares(
     earlier: Release | None, domain: Domain, name: str, popularity: float
 ) -> float | np.ndarray:
-    """Return the share of each label in an earlier release, which is public; else Zipf's exponent."""
+    """Return the share of each label in an earlier release, which is public. Without such a release,
+    return Zipf's exponent.
+    """
     known = getattr(earlier and earlier.estimate, "domain", None)
     if earlier is None or not isinstance(known, Domain) or name not in known.attributes:
         return popularity
@@ -228,7 +230,7 @@ def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ..
 def _records_of_people(
     people: int, mean: float, spread: float, most: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " people"]:
-    """Numbers of records, lognormal, at least 1."""
+    """Return the number of records of each person. Numbers are lognormal and at least 1."""
     if spread == 0:
         return np.full(people, max(1, round(mean)))
     return np.clip(np.rint(lognormal(mean, spread, people, rng)), 1, most).astype(np.int64)
@@ -250,8 +252,8 @@ def _ranks_at_random(
 def _squared_errors(
     domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
 ) -> tuple[float, float]:
-    """Return the mean square of what marginals lose, and the mean number of cells that one of their counts
-    adds up.
+    """Return the mean squared loss of the counts of marginals, and the mean number of cells that such a
+    count adds up.
     """
     squares, cells, added = 0.0, 0, 0.0
     for axes in combinations(range(len(domain.shape)), order):

@@ -124,7 +124,9 @@ class Question:
 
 
 def _noise_cells(truth: Any, estimate: Any) -> float:
-    """Released cells that are empty, or NaN where no cells of the table are released."""
+    """Return the number of released cells that are empty in the table, or NaN if the release has no
+    cells.
+    """
     if not isinstance(truth, SparseTable) or getattr(estimate, "transform", None) is not None:
         return nan
     if isinstance(estimate, Histogram) and len(estimate) == truth.domain.size:
@@ -207,7 +209,9 @@ def questions(
 
 
 def _regions(tree: Quadtree | Prefixes) -> tuple[str, Any]:
-    """Boxes of a quarter of each side; or the beginnings of frequent strings."""
+    """Return boxes with a quarter of the length of each side or, for strings, the first symbols of
+    frequent strings.
+    """
     if isinstance(tree, Quadtree):
         space: Any = tree  # its sides are asked for, as a domain's
         side = max(1, tree.shape[0] // 4)
@@ -241,7 +245,9 @@ def other_mechanisms() -> list[Any]:
 
 
 def _classes() -> list[Any]:
-    """Return the mechanisms that may be advised: first those of plug-ins, then the quick ones."""
+    """Return the mechanisms that may be recommended: first those of plug-ins, then those of the
+    workbench, beginning with the fast families.
+    """
     families = mechanisms.FAMILIES
     others = [f for f in families if f not in (*_QUICK_FIRST, "straw_men", "local", "chosen")]
     names = [name for family in (*_QUICK_FIRST, *others) for name in families[family]]
@@ -251,7 +257,7 @@ def _classes() -> list[Any]:
 def _candidates(
     how: Simulation, beliefs: Beliefs, epsilon: float, size: int | None
 ) -> dict[Any, Any]:
-    """Mechanisms with settings that follow from public numbers, by what they are called."""
+    """Return mechanisms by name, with settings that follow from public numbers."""
     found: dict[Any, Any] = {("other", repr(each)): each for each in how.others}
     for cls in _classes():
         if not _fits(cls, how.task) or (how.classes and cls.__name__ not in how.classes):
@@ -293,7 +299,7 @@ def _budgets(cls: Any, epsilon: float, delta: float) -> Iterator[DP | ZCDP]:
 def _settings(
     example: Any, beliefs: Beliefs, how: Simulation, size: int | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Settings to try, each with a label that does not depend on numbers."""
+    """Yield settings to try. Each has a label that does not depend on numbers."""
     names = {f.name for f in fields(example)}
     known = {
         "width": size,
@@ -346,13 +352,13 @@ def _settings(
 
 
 def _too_wide(mechanism: Any, domain: Domain) -> bool:
-    """Return whether its marginals have more cells than are simulated one by one."""
+    """Return whether the mechanism's marginals have too many cells to simulate each."""
     asked = getattr(mechanism, "workload", None) or getattr(mechanism, "marginals", None)
     return isinstance(asked, Marginals) and marginal_cells(domain.shape, asked.k) > MARGINALS
 
 
 def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
-    """Return the θ that about `size` empty nodes reach."""
+    """Return the θ that the noise of about `size` empty nodes reaches."""
     filter_ = mechanisms.HighPassFilter(budget, size=size, transform=transform)
     return int(filter_.threshold(beliefs.domain, beliefs.bound))
 
@@ -470,7 +476,7 @@ class Simulation:
 
 
 def _left_out(refused: dict[str, str]) -> list[str]:
-    """Sentences on the candidates that were not compared."""
+    """Return sentences about the candidates that were not compared."""
     late = [name for name, why in refused.items() if not why]
     notes = [f"Left out is {name}: {why.rstrip('.')}." for name, why in refused.items() if why]
     if late:

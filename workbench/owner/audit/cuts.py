@@ -135,8 +135,8 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 
 def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
-    """Return the lowest values of all parts but the first, none of which the filter of empty cells cuts in
-    two.
+    """Return the lowest value of each part except the first. The filter of empty cells passes all
+    values of a part or none.
     """
     above = [empty.theta]
     if empty.sampled:

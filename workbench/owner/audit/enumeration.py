@@ -140,7 +140,9 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
 
 
 def _alike(data: Any) -> bool:
-    """Return whether all records of each user are the same, so that it says nothing which are kept."""
+    """Return whether all records of each user are equal, so that the choice of kept records makes no
+    difference.
+    """
     if not isinstance(data, Interactions):
         return False
     rows = np.stack([data.users, data.items, data.contexts], axis=1).astype(np.int64)
@@ -148,7 +150,9 @@ def _alike(data: Any) -> bool:
 
 
 def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
-    """Return the probability of every output. None at all if there are more ways than can be run through."""
+    """Return the probability of every output. The result is empty if there are too many combinations of
+    outcomes.
+    """
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
 
@@ -171,7 +175,7 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
 
 
 def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
-    """Return the largest of D_α(P‖Q)/α over some orders α, which a ρ promises to exceed."""
+    """Return the largest D_α(P‖Q)/α over some orders α. A guarantee of ρ says that it is at most ρ."""
     p, q = p[p > 0], q[p > 0]
     if not q.all():
         return inf
@@ -184,7 +188,7 @@ def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
 def _smallest_root(
     spent_delta: Callable[[float], float], delta: float, losses: Float[np.ndarray, "..."]
 ) -> float:
-    """Return the smallest ε at which no more than δ is spent, or inf if none is."""
+    """Return the smallest ε at which at most δ is spent, or inf if there is no such ε."""
     from scipy.optimize import brentq
 
     high = float(losses[np.isfinite(losses)].max(initial=0.0)) + 1e-12

@@ -91,7 +91,9 @@ def strongest_evidence(
 
 
 def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any], list[int]]:
-    """Return how many chosen values reach each cut under the likelier input and the other, and the totals."""
+    """Return the numbers of chosen values that reach each cut, under the likelier and the other input,
+    and the totals.
+    """
     ordered = [np.sort(values[chosen & side]) for side in (likelier, ~likelier)]
     return [len(x) - np.searchsorted(x, cuts) for x in ordered], [*map(len, ordered)]
 
@@ -125,7 +127,9 @@ def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
 def _scores(
     outputs: Sequence[Output], first: Bool[np.ndarray, " n"], learn: Bool[np.ndarray, " n"]
 ) -> Iterator[Score]:
-    """Yield what events are made of, learnt from some of the outputs."""
+    """Yield scores of outputs, from which events are made. They are learnt from the outputs that
+    `learn` selects.
+    """
     forms, evidence = _ratios([hash(o.form) for o in outputs], first, learn)
     if evidence > 0:
         ends = [set(outputs[int(i)].form) for i in (forms.argmax(), forms.argmin())]
@@ -162,7 +166,9 @@ def _ratio_of(*words: str) -> str:
 
 
 def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"], float]:
-    """Return the learnt log-likelihood ratio of each output's label, and its G² less what chance gives."""
+    """Return the learnt log-likelihood ratio of each output's label, and its G² statistic minus the
+    value expected by chance.
+    """
     _, codes = np.unique(labels, return_inverse=True)
     counts = np.array(
         [
@@ -182,7 +188,9 @@ def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"
 def _of_number(
     name: str, values: Any, first: Any, learn: Any
 ) -> tuple[Float[np.ndarray, " n"], float, str]:
-    """Return the ratios of the bins of one number, their evidence, and words for the most special bin."""
+    """Return the log-likelihood ratios of the bins of one number, their evidence, and a description of
+    the bin with the largest ratio.
+    """
     seen = values[learn & ~np.isnan(values)]
     edges = np.unique(seen)
     if len(edges) > _BINS:

@@ -270,7 +270,7 @@ def audit(
 
 
 def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> list[Output]:
-    """Return what one call on either input lets out."""
+    """Return the output of one call on each input."""
     try:
         with limited(seconds):
             return [observe(partial(release, (pair.one, pair.other)[which]))]
@@ -285,7 +285,7 @@ def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> li
 def sample(
     calls: Sequence[Callable[[], list[Output]]], runs: int, most_seconds: float
 ) -> tuple[list[Output], list[Output]]:
-    """Return the given number of outputs per input, drawn in turn, or as many as time allows."""
+    """Return `runs` outputs per input, drawn in turn, or fewer if time does not suffice."""
     clock = time.perf_counter() + 10 * most_seconds
     processor = time.process_time() + most_seconds
     drawn: tuple[list[Output], list[Output]] = ([], [])
@@ -304,7 +304,7 @@ def name_of(mechanism: Any) -> str:
 
 
 def _refuse_more_arguments(mechanism: Any, name: str) -> None:
-    """Raise a ValueError for what cannot be called with data alone."""
+    """Raise a ValueError for a callable that needs other arguments than data."""
     try:
         inspect.signature(mechanism).bind(None)
     except TypeError as e:
@@ -315,7 +315,7 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
 
 
 def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
-    """Raise a ValueError where every call with either input raises the same."""
+    """Raise a ValueError if the calls with both inputs raise the same error."""
     forms = {output.form for output in one + other}
     if len(forms) == 1 and (form := forms.pop()) and form[0].startswith("raises "):
         raised = form[0].partition("\n")[0]

@@ -108,7 +108,7 @@ class _Walk:
         self.rest: list[bytes] = []
 
     def visit(self, name: str, x: Any) -> None:
-        """Take in one part and what is below it."""
+        """Add one part of the output, and all parts that it contains."""
         kind = type(x).__name__
         parts: dict[str, Any] = {}
         if isinstance(x, Real):
@@ -152,7 +152,9 @@ class _Walk:
             self.numbers[f"{name}[{i}]"] = float(element)
 
     def _named(self, name: str, x: Any) -> None:
-        """Arrays that go with keys are named by these, reports counted, and hashed cells looked up."""
+        """Return arrays by name. Values that have keys are named by their keys, reports are counted,
+        and hashed cells are looked up.
+        """
         keys, values = getattr(x, "keys", None), getattr(x, "values", None)
         if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
             rows = np.atleast_2d(keys)
@@ -181,7 +183,9 @@ class _Walk:
         self.numbers |= {f"{name} {label}": float(n) for label, n in counts.items()}
 
     def _rows(self, name: str, x: Sketch | Projection) -> None:
-        """Collect what each row says about the first cells. Positions of buckets are public and random."""
+        """Add the estimates of the first cells by each row of a sketch, because positions of buckets
+        are public and random.
+        """
         cells = np.arange(min(_MOST_CELLS, x.domain.size))  # those in which pairs differ
         for row in range(min(len(x.hash_parameters), _MOST_ROWS)):
             parts: dict[str, Any] = {"hash_parameters": x.hash_parameters[row : row + 1]}
@@ -192,7 +196,7 @@ class _Walk:
 
 
 def _is_constant(x: Any) -> bool:
-    """Public things whose text says all, and which most releases share."""
+    """Return whether a part is a public object that its text describes completely."""
     return (
         isinstance(x, Domain | Bound | Receipt) or hasattr(x, "budget") or hasattr(x, "digits")
     )

@@ -123,7 +123,7 @@ def public_threshold(mechanism: Any) -> int | None:
 
 
 def _counts(mechanism: Any, cells: int) -> list[_Counts]:
-    """Counts by cell."""
+    """Return pairs of neighbouring counts by cell, with a name for each pair."""
     one = Bound()
     decides = public_threshold(mechanism) or 3
     full = dict.fromkeys(range(cells), 3)
@@ -158,14 +158,14 @@ def _replaced_tuples(total: int) -> list[_Counts]:
 
 
 def _records_of_a_user(mechanism: Any) -> int:
-    """At how many records mechanisms that cut a user cut."""
+    """Return the number of records to which the mechanism truncates a user."""
     fields = (getattr(mechanism, name, None) for name in ("l", "bound"))
     numbers = [x for x in fields if isinstance(x, int) and not isinstance(x, bool)]
     return min(min(numbers, default=2), _LONGEST)
 
 
 def _interactions(rows: _Rows) -> Interactions:
-    """Records of users, with no bound on the records of a user."""
+    """Return interactions without a bound on the records of a user."""
     from workbench.data import UNBOUNDED
 
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
@@ -173,7 +173,7 @@ def _interactions(rows: _Rows) -> Interactions:
 
 
 def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
-    """Two others have a record each; user 9 is the unit."""
+    """Return pairs in which user 9 is the unit, and two other users have one record each."""
     most = _records_of_a_user(mechanism)
     more = 3 * most + 1
     others = [(0, 0, 0), (1, 2, 1)]
@@ -263,7 +263,7 @@ def tiles(
 
 
 def _tiled(data: SparseTable | Interactions) -> Any:
-    """Return so many copies, with the copy of tile i at the places from i times the domain's size on."""
+    """Return an input with many copies of the data. Copy i is shifted by i times the size of the domain."""
     tiles = np.arange(COPIES)[:, None]
     if isinstance(data, SparseTable):
         domain = Domain(("tile", "cell"), (COPIES, data.domain.size))
@@ -281,7 +281,7 @@ def _tiled(data: SparseTable | Interactions) -> Any:
 
 
 def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
-    """Return what each tile shows of a release of all."""
+    """Return the output for each tile from one release of all tiles."""
     estimate = mechanism(data, rng).estimate
     parts = {"cell": estimate}
     if hasattr(estimate, "edges"):

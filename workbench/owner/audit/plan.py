@@ -145,13 +145,13 @@ def _sharpest(cls: Any, example: Any) -> list[tuple[Any, Pair]]:
 
 
 def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
-    """Return a job for each pair, for a mechanism or callable of which nobody knows where it shows most."""
+    """Return a job for each pair. Use this if the pair that shows the largest loss is not known."""
     pairs = pairs_for(mechanism)
     return [Job(mechanism, pair, epsilon, share=2 / len(pairs)) for pair in pairs]
 
 
 def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
-    """Yield each ε, and the ρ that it pays for at δ, as far as the class takes them."""
+    """Yield budgets that the class takes: each ε, and the ρ that fits in this ε at δ."""
     delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
     for epsilon in epsilons:
         if getattr(cls, "accepts_dp", True):
@@ -161,7 +161,7 @@ def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | 
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:
-    """Yield a mechanism, and with each other choice of each of its fields that lists choices."""
+    """Yield the mechanism, and a variant for each other choice of each field that has a list of choices."""
     yield mechanism
     for f in fields(mechanism):
         for choice in f.metadata.get("choices", ()):

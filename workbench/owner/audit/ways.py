@@ -205,7 +205,7 @@ class Enumeration(Source):
 
     @property
     def _recorded(self) -> tuple[dict[int, list[int]], dict[int, int]]:
-        """The cuts of this call's values, and what stands for those without."""
+        """Return the cuts of this call's values, and the constants that represent values without cuts."""
         if self.call >= len(self.cuts.calls):
             return {}, {}
         return self.cuts.calls[self.call], self.cuts.constants[self.call].exact
@@ -236,7 +236,9 @@ class Enumeration(Source):
     def _draw_blanket(
         self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
     ) -> Any:
-        """Return which non-empty cells are kept, then which set of others fills up the release."""
+        """Choose the non-empty cells that are kept, and then the set of other cells that fills up the
+        release.
+        """
         odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
         kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
         others = [x for x in range(cells) if x not in kept]
@@ -271,8 +273,8 @@ class Enumeration(Source):
         return self._shown(keys, counts, np.rint(lowest).astype(np.int64), chances, parts)
 
     def _shown(self, keys: Any, exact: Any, lowest: Any, shared: Any, parts: Any) -> Any:
-        """Return which values reach the first of some cuts, and which cut, summed over a draw that all
-        share.
+        """Choose the values that reach their first cut, and the highest cut that each reaches, for
+        noise with a shared draw.
         """
         if (_FAR + 1) ** len(keys) > MOST_RUNS:
             raise NotEnumerable("it has more values than can be enumerated")

@@ -182,7 +182,9 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with whole counts that are not negative, and with the unbiased ones for sums."""
+    """Return the table with counts rounded to integers >= 0, and with the unbiased counts in a separate
+    column.
+    """
     if "count" not in frame:
         return frame
     limits = [_column(frame, name) for name in ("low", "high")]
@@ -196,7 +198,9 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
-    """Errors to two digits beyond the first of the least deviation."""
+    """Return the table with errors rounded to two digits after the first digit of the smallest standard
+    deviation.
+    """
     columns = [_column(frame, name) for name in _ERRORS]
     if columns[0] not in frame:
         return frame
@@ -209,12 +213,14 @@ def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(frame: pd.DataFrame, name: str) -> str:
-    """Return what a column of `Release.to_frame` is called, where an attribute may have its name."""
+    """Return the name of a column of `Release.to_frame`. It is different if an attribute has the same
+    name.
+    """
     return f"{name}_" if f"{name}_" in frame else name
 
 
 def _picture(release: Release) -> str:
-    """Return a picture of the release as SVG; none where there is no picture of its kind."""
+    """Return a picture of the release as SVG, or None if there is no picture for this kind of release."""
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -338,7 +344,7 @@ def _notebook(sheet: Sheet, has_picture: bool) -> str:
 
 
 def _questions(sheet: Sheet) -> list[str]:
-    """Three questions by label: everything, the label of the first row, and two labels."""
+    """Return three questions by label: all rows, the label of the first row, and two labels."""
     domain, release = sheet.domain, sheet.release
     if domain is None or not release.estimate.rows_are_counts:
         return []

@@ -248,7 +248,9 @@ class Sheet:
 
     @property
     def _odds(self) -> list[tuple[str, float, float]]:
-        """Beliefs about one person: what, how certain before, and the loss that limits the change."""
+        """Return beliefs about one person, each with its probability before the release and the loss
+        that limits the change.
+        """
         fact = "that one of two facts about somebody in the data is true"
         if self.release.relation in (REPLACE, LOCAL):
             return [(fact, 0.5, self.price.epsilon)]
@@ -281,7 +283,7 @@ class Sheet:
         return Answer(f"Which {who} are missing?", tuple(texts), tuple(believed))
 
     def _of_counts(self) -> list[Answer]:
-        """Questions about a table of counts."""
+        """Return the questions and answers for a table of counts."""
         conclude = [
             "A small count does not show that anybody was there.",
             "The largest of many small rows is probably large because of its noise.",
@@ -332,7 +334,9 @@ class Sheet:
         return Answer(question, (text, sums), (), head, rows)
 
     def _adds_up(self) -> bool:
-        """Return whether the release says that the noise of the sum of all rows is that of independent rows."""
+        """Return whether the noise of the sum of all rows, by the release, is that of rows with
+        independent noise.
+        """
         try:
             total = self.release.answer({}, error=True)
         except (ValueError, TypeError):
@@ -383,7 +387,7 @@ class Sheet:
 
 
 def _after(before: float, epsilon: float) -> float:
-    """Return the largest belief after the release, of one before it."""
+    """Return the largest probability after the release, given the probability before it."""
     return 1 / (1 + (1 - before) / before * exp(-epsilon))
 
 

@@ -124,7 +124,7 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | Non
 
 
 def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
-    """Return who the users of a batch are: numbers, or 127 bits that stand for a name."""
+    """Return the identities of the users of a batch: numbers, or hashes of names with 127 bits."""
     ids = users.ids()
     users.forget()
     if ids is None:
@@ -150,7 +150,7 @@ def read_users(
 
 
 def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ids in two words as numbers, and the ids of these."""
+    """Return a number for each user id, which has two words, and the id of each number."""
     words, numbers = np.unique(first, return_inverse=True)
     ids = np.stack([words, words], axis=1)
     ids[numbers, 1] = second
@@ -218,7 +218,9 @@ def cells_of_range(
 def _places(
     records: np.ndarray, bits: int
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Return where rows are in their range of 2^`bits` cells, and their counts, if they have any."""
+    """Return the positions of rows in their range of 2^`bits` cells, and their counts if they have a
+    column of counts.
+    """
     keys = records["key"]
     counts = records["count"].copy() if "count" in (records.dtype.names or ()) else None
     return keys & keys.dtype.type((1 << bits) - 1), counts
@@ -286,7 +288,7 @@ class Dealt:
         return self._narrowed([*ranges(0, cells, bits, spilled)])
 
     def _narrowed(self, found: list[Range]) -> list[Range]:
-        """Return the same cells in ranges of which none has too many rows."""
+        """Return the same cells in ranges that have few enough rows."""
         most = 4 * self._each
         full = [some for some in found if some.rows > most and some.bits > _LEAST_BITS]
         if not full:
@@ -305,7 +307,7 @@ class Dealt:
 
     @property
     def _rows(self) -> int:
-        """How many rows there are, about."""
+        """Approximate number of rows."""
         return sum(span.rows for span in self._spans)
 
     @cached_property
@@ -316,7 +318,7 @@ class Dealt:
         return [_segments(spilled, which) for which in range(1 << bits)]
 
     def _read(self, bits: int, factor: int | None = None) -> list[Spilled]:
-        """Return all rows, dealt out by tasks; with the share of bytes that were read."""
+        """Read and partition all rows by tasks, and show the share of bytes that were read."""
         arguments = ((self.rows, span, self.folder, bits, factor) for span in self._spans)
         whole = max(sum(span.size for span in self._spans), 1)
         done = 0
@@ -428,12 +430,12 @@ class Dealt:
 
 
 def _key(rng: np.random.Generator | None) -> bytes | None:
-    """Return the key from which the keys of parts follow, if they are to be replayed."""
+    """Return the key from which the keys of parts follow, if a seeded generator is given."""
     return None if rng is None else rng.bytes(KEY_BYTES)
 
 
 def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[int, int]]:
-    """Return what is left of so many nodes."""
+    """Return the ranges of nodes, out of `size`, that the given ranges leave out."""
     taken = sorted(pair for own in ranges for pair in own)
     ends = [0, *(end for pair in taken for end in pair), size]
     gaps = list(pairwise(ends))[::2]

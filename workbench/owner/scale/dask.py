@@ -120,7 +120,7 @@ class Cluster(ClientExecutor):
         return future
 
     def _watch(self) -> None:
-        """Let what waits fail once the scheduler is gone: Dask leaves it waiting."""
+        """Make waiting tasks fail if the scheduler is lost. Dask itself would let them wait forever."""
         while not self._shutdown:
             lost = list(self._submitted) if self._client.status == "closed" else []
             for future in lost:

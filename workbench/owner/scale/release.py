@@ -187,7 +187,7 @@ def release(
 
 
 def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
-    """Raise a ValueError for what is not released in parts, before anything is read."""
+    """Raise a ValueError for a release that cannot be made in parts, before any row is read."""
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):
         raise ValueError(

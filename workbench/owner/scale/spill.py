@@ -159,7 +159,7 @@ def read_batches(folder: Path, segments: Sequence[Segments]) -> Iterator[np.ndar
 
 
 def _write(file: FileIO, content: memoryview) -> None:
-    """Write all bytes, though a system call may write fewer."""
+    """Write all bytes, even if a system call writes only some of them."""
     while len(content):
         content = content[file.write(content) :]
 
