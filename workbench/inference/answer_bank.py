@@ -206,7 +206,7 @@ class AnswerBank:
 
     @property
     def _is_many(self) -> bool:
-        """Whether there are more answers than a matrix can hold."""
+        """Whether there are too many answers for a matrix."""
         return len(self.history) > self.most_answers
 
     # Kernel PCA
@@ -257,8 +257,8 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """Problem of fitting the network, or None if no total is known or no set of attributes is small
-        enough.
+        """Fitting problem of the network, or None if the total is unknown or every set of attributes is
+        too large.
         """
         if self.marginals.total is None:
             return None
@@ -281,7 +281,7 @@ class AnswerBank:
         values: Float[np.ndarray, " queries"] | None = None,
         used: Bool[np.ndarray, " queries"] | None = None,
     ) -> NetworkFit:
-        """Fit a tree to other answers, or to fewer, for the bars."""
+        """Fit a tree to other values of the answers, or to some of the answers, for the error bars."""
         network = self.tree.problem
         rows = None if used is None else used[network.rows]
         fitted = network.fit(STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
@@ -290,7 +290,7 @@ class AnswerBank:
 
     @cached_property
     def _noisy_trees(self) -> list[NetworkFit]:
-        """Fits to answers with new noise of the paid size."""
+        """Trees that are fitted to the answers plus new noise of the same variance."""
         history = self.history
         normal = np.random.default_rng(1).standard_normal((_BOOTSTRAPS, len(history)))
         return [self._trial(history.values + np.sqrt(history.variances) * z) for z in normal]
@@ -312,7 +312,7 @@ class AnswerBank:
 
     @cached_property
     def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
-        """Answers of each maximal set of attributes, or None if there are few."""
+        """Answers of each maximal set of attributes, or None if there are too few sets."""
         number = largest_sets(self._used)
         sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
         sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
@@ -337,11 +337,12 @@ class AnswerBank:
 
     @cached_property
     def _reliabilities(self) -> Float[np.ndarray, " queries"]:
-        """Weights of answers where errors are judged, small if the noise of an answer hides any error.
+        """Weights of the answers in averages of errors. A weight is small if the noise of the answer
+        would hide any error.
 
-        (a − a')² − σ² has variance 5σ⁴ for Laplace noise, and the largest error is N²·Var(q), the largest
-        distance between tuples of the prior. Without weights, answers at a tiny ε would hide what all
-        others say.
+        (a − a')² − σ² has variance 5σ⁴ for Laplace noise. The largest error is N²·Var(q), the largest
+        distance between tuples of the prior. Without weights, the noise of answers at a tiny ε would
+        dominate the average.
         """
         prior = prior_vectors(self.prior, self.domain)
         queries = self.history.workload
@@ -366,10 +367,11 @@ class AnswerBank:
         return missed
 
     def _scale(self, by: str) -> float:
-        """Return the factor on the unknown part for which ±2 bars hold nineteen of twenty held-out answers.
+        """Return the factor on the unknown part with which ±2 bars contain nineteen of twenty held-out
+        answers.
 
-        It is at least as large as noise could hide: the mean of missed² − σ² has variance 5σ⁴/n for Laplace
-        noise. It is NaN if there are too few or too many answers.
+        The factor is at least the largest one that noise could hide, because the mean of missed² − σ²
+        has variance 5σ⁴/n for Laplace noise. It is NaN if there are too few or too many answers.
         """
         if by in self._scales:
             return self._scales[by]
@@ -391,7 +393,7 @@ class AnswerBank:
         return self._scales[by]
 
     def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
-        """Return error bars, and what they contain."""
+        """Return error bars, and a description of the errors that they include."""
         noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
         words = "bars: noise only"
         if self._is_many:
@@ -424,8 +426,8 @@ class AnswerBank:
         return errors, words
 
     def _noise_of_tree(self, queries: Linear) -> Float[np.ndarray, " queries"]:
-        """Return the effect of new noise of the paid size on the answers, and on the total that they
-        estimate.
+        """Return the standard deviation of recalled answers under new noise of the same variance. It
+        includes the error of an estimated total.
         """
         first = self.tree.model.answer(queries)
         squares = np.zeros(len(first))
@@ -437,7 +439,9 @@ class AnswerBank:
 
 
 def _limits(queries: Linear, total: float | None) -> tuple[Any, Any]:
-    """Return the least and the largest value of each query for counts of at least 0 with this total."""
+    """Return the smallest and the largest value that each query can have if counts are at least 0 and
+    have this total.
+    """
     if not isinstance(queries, Products):
         return -inf, inf
     low, high = term_ends(queries)

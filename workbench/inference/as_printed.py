@@ -37,7 +37,7 @@ class MaximumEntropyAsPrinted:
     alpha: float = likelihood_weight()
     total: float = total_field()
     prior: tuple[Any, ...] | None = prior_field()
-    gamma: float = parameter(1e-4, 0, strict=True, doc="the length of a step")
+    gamma: float = parameter(1e-4, 0, strict=True, doc="length of a step")
     steps: int = parameter(10**6, 1, integer=True, unit="steps")
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"
@@ -106,7 +106,9 @@ class MaximumEntropyAsPrinted:
 def _walk(
     w, pi, box, t, shape, prior, begin, touching, first, starts, strides, gamma, steps, rng
 ):
-    """Run section 4.2 as printed. Weights drift up between two visits, and a visit brings them up to date."""
+    """Run the procedure of section 4.2 as printed. Weights grow between two visits of a cell, and are
+    updated at the next visit.
+    """
     last = np.zeros(w.size, np.int64)
     places = starts[:-1].copy()  # of the tuple, in the table of each set
     for i in range(places.size):
@@ -149,7 +151,9 @@ def _settled_margins(
     rng: np.random.Generator,
     sweeps: int,
 ) -> list[np.ndarray]:
-    """Return the chains' expectations at fixed weights, after half as many sweeps."""
+    """Return the expected tables of the chains at fixed weights. Half as many sweeps come first and are
+    not counted.
+    """
     for _ in range(sweeps // 2):
         chains.step(states, rng)
     sums = chains.sums()

@@ -224,7 +224,9 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
 
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:
-    """Return the most that all counts can lose, down to 0, without their sum falling below the total."""
+    """Return the largest integer by which all counts can be lowered, but not below 0, while their sum
+    is at least the total.
+    """
 
     def too_much(loss: int) -> bool:
         return np.maximum(counts - loss, 0).sum() < total
@@ -326,7 +328,7 @@ def tree_least_squares(
 
 
 def _level_of_blocks(levels: int, branching: int) -> int:
-    """Return the highest level above the leaves whose nodes have few enough leaves for a cache."""
+    """Return the highest level above the leaves at which the leaves of a node fit in a cache."""
     level = max(0, levels - 2)
     while level and branching ** (levels - level) <= _BLOCK:
         level -= 1
@@ -361,7 +363,9 @@ def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVarianc
 def _shares(
     subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
 ) -> Iterator[tuple[float, float]]:
-    """Return the shares of a difference that the children of each level's last node get: each, and the last."""
+    """Return the shares of a difference for the children of each level's last node: the share of each
+    child, and that of the last.
+    """
     for depth, below in enumerate(subtrees[1:]):
         siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
         yield below.full / siblings, below.last / siblings
@@ -371,8 +375,9 @@ def _shares(
 def _average(noisy, values, starts, branching, weights, levels, first, stop):
     """Compute values = weight · noisy + (1 − weight) · Σ children, the better of two estimates of one sum.
 
-    This covers `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of that level.
-    They are taken one after the other, because a cache holds everything below each. Leaves are copied.
+    This covers `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of
+    that level. The nodes are processed one after the other, because everything below one node fits in a
+    cache. Leaves are copied.
     """
     top, bottom = levels
     for block in range(first, stop):
@@ -396,7 +401,9 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _average_nodes(values, noisy, low, high, child, children, w):
-    """Average the nodes from `low` to `high`, each with so many children, which begin at `child`."""
+    """Average the nodes from `low` to `high`. Each has `children` children, and the first child is at
+    `child`.
+    """
     if children == 2:
         for i in range(low, high):
             values[i] = w * noisy[i] + (1 - w) * (0.0 + values[child] + values[child + 1])
@@ -437,7 +444,9 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _distribute_nodes(values, low, high, child, children, share):
-    """Distribute from the nodes `low` to `high` to so many children each, which begin at `child`."""
+    """Distribute differences from the nodes `low` to `high`. Each has `children` children, and the
+    first child is at `child`.
+    """
     if children == 2:
         for i in range(low, high):
             each = (values[i] - (0.0 + values[child] + values[child + 1])) * share

@@ -116,7 +116,7 @@ class HeldOut:
     def _rest(
         self, alpha: float, fold: Int[np.ndarray, " held_out"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """I − H_FF and (r − Hr)_F."""
+        """Return I − H_FF and (r − Hr)_F."""
         eigen = self.eigen
         smoother = eigen.squares * shrinkage(eigen.squares, alpha)
         vectors = self._vectors(fold)
@@ -139,7 +139,7 @@ class HeldOut:
     def _vectors(
         self, rows: Int[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "rows eigenqueries"]:
-        """Rows of a matrix of orthonormal columns."""
+        """Return rows of a matrix with orthonormal columns."""
         return self.eigen.basis[rows] * self.deviations[rows, None]
 
     def _smoothed(self, alphas: Float[np.ndarray, " alphas"]) -> tuple[np.ndarray, np.ndarray]:

@@ -351,8 +351,8 @@ def quadratic_step(
     covariance: SampledCovariance,
     damping: float,
 ) -> Float[np.ndarray, " queries"]:
-    """Return weights within their bounds that maximise the quadratic model, or lie on the way there, as far
-    as the model is accurate.
+    """Return weights within their bounds that maximise the quadratic model. If the model is not
+    accurate that far, return weights on the way there.
     """
     from scipy.optimize import minimize
 

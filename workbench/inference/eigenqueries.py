@@ -27,7 +27,7 @@ from workbench.value import Float, parameter, sealed
 def prior_field() -> Any:
     """Return the field `prior` of a method. `normalised_prior` checks its value."""
     return parameter(
-        None, check=lambda x: None, doc="weights of codes, a vector for each attribute"
+        None, check=lambda x: None, doc="prior weights of codes, one vector per attribute"
     )
 
 
@@ -226,8 +226,8 @@ class ProjectedQueries:
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """Return the inherent bias as a share of ‖q‖²: 0 if past queries determine q, and 1 if they say
-        nothing about it.
+        """Return the inherent bias as a share of ‖q‖². It is 0 if past queries determine q, and 1 if
+        they contain no information about it.
         """
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)

@@ -32,7 +32,8 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Tree of attributes in the order in which they are drawn. Each is drawn given its parent (−1 for none).
+    """Tree of attributes in the order in which they are drawn. Each attribute is drawn under the
+    condition of its parent (−1 for none).
 
     The tables (parent's code × own code) follow one another and begin at `starts`. They contain the
     cumulative probabilities over the attribute's own codes, and logarithms of the probabilities.
@@ -81,7 +82,7 @@ def attribute_tree(
 
 
 def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
-    """Return the table of each pair that any set holds, from the smallest such set."""
+    """Return the table of each pair of attributes that are in one set, from the smallest such set."""
     pairs = {}
     by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
     for axes, table in by_size:
@@ -92,7 +93,7 @@ def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
 
 
 def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
-    """Return the table of each attribute, from the prior if no set holds it."""
+    """Return the table of each attribute. If the attribute is in no set, the table comes from the prior."""
     singles = [p / p.sum() for p in prior]
     for axes, table in zip(sets, margins, strict=True):
         for i, k in enumerate(axes):
@@ -103,7 +104,7 @@ def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
 def _strongest_edge(
     information: Mapping[tuple[int, int], float], order: list[int], attributes: int
 ) -> tuple[int, int]:
-    """Return the (parent, child) with the most information and a new child.
+    """Return the edge (parent, child) to a new child with the largest mutual information.
 
     The parent is −1 if there is none.
     """
@@ -133,7 +134,7 @@ _PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
 
 
 class _Copy(NamedTuple):
-    """A set's table with the values of one axis last, and its place in `Chains.rows`."""
+    """A copy of a set's table in which one axis is last, and its position in `Chains.rows`."""
 
     set_index: int
     axis: int
@@ -329,7 +330,7 @@ class Chains:
 
 
 def _row_major(shape: Sequence[int]) -> list[int]:
-    """Return the number of cells that a step along each axis moves."""
+    """Return, for each axis, the number of cells between neighbours along this axis."""
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
@@ -381,7 +382,7 @@ def _jump(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract", "arcp"})
 def _sweep(states, drawn, rows, logs, prior, start, first, base, others, strides, sums):
-    """Draw once from each conditional, in float32, with a relative error of 10⁻⁶."""
+    """Draw once from each conditional distribution, in float32, with a relative error of 10⁻⁶."""
     d, keep = states.shape[1], sums.size > 0
     widest = 0
     for k in range(d):

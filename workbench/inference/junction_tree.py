@@ -1,4 +1,4 @@
-"""Junction trees: exact sums over a product of potentials, if these connect the attributes only loosely.
+"""Junction trees: exact sums over a product of potentials, if each potential is on few attributes.
 
 The distribution is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Eliminating the attributes in an
 order with little fill-in gives cliques that form a tree. Two passes of messages over the tree compute the
@@ -53,7 +53,9 @@ def cliques_of(
 
 
 def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return how many pairs the elimination of an attribute joins, and how many cells its clique has."""
+    """Return the number of new pairs that the elimination of an attribute joins, and the number of
+    cells of its clique.
+    """
     around = neighbours[k]
     joined = sum(j not in neighbours[i] for i, j in combinations(around, 2))
     return joined, prod(shape[j] for j in around) * shape[k], k
@@ -104,7 +106,7 @@ class JunctionTree:
         return tuple(sorted({k for clique in self.cliques for k in clique}))
 
     def _smallest_with(self, axes: Iterable[int]) -> int:
-        """Return the clique with the fewest cells that holds some axes, or −1."""
+        """Return the clique with the fewest cells that contains the given axes, or −1."""
         found = [i for i, clique in enumerate(self.cliques) if set(axes) <= set(clique)]
         return min(
             found, key=lambda i: prod(self.shape[k] for k in self.cliques[i]), default=-1
@@ -159,7 +161,7 @@ class JunctionTree:
     def _log_sum(
         self, table: Float[np.ndarray, "..."], i: int, axes: tuple[int, ...]
     ) -> np.ndarray:
-        """Return ln Σ exp over the axes of a clique that are not among some."""
+        """Return ln Σ exp over all axes of a clique except the given ones."""
         clique = self.cliques[i]
         outside = tuple(n for n, k in enumerate(clique) if k not in axes)
         largest = table.max(axis=outside, keepdims=True)
@@ -184,7 +186,7 @@ class CalibratedTree:
 
     @cached_property
     def _shared_inverses(self) -> dict[int, Float[np.ndarray, "..."]]:
-        """Inverse of what a clique and its parent share, for each clique with a parent."""
+        """Inverse of the shared margin of a clique and its parent, for each clique with a parent."""
         tree = self.tree
         return {
             i: 1 / np.maximum(summed(self.cliques[i], clique, edge.shared), _LEAST)

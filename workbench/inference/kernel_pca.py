@@ -135,7 +135,7 @@ class SetTables:
 
 
 class _WeighedSum(Margins):
-    """A function of tuples, weighted by the prior, in place of the sums of a table."""
+    """A function of tuples, weighted by the prior, with the same methods as the sums of a table."""
 
     def __init__(
         self,
@@ -247,7 +247,9 @@ class KernelBlocks:
             yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
 
     def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
-        """Return what all questions on a set share, or None if it would be larger than the questions."""
+        """Return the rows that all questions on a set share, or None if they would be larger than the
+        questions.
+        """
         eigen = self.eigen
         columns: list[_Columns] = []
         rows = []
@@ -326,14 +328,16 @@ class _SetRows:
 
 
 def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
-    """Return R with R·Rᵀ = rows·rowsᵀ, no wider than the rows."""
+    """Return a matrix R with R·Rᵀ = rows·rowsᵀ and at most as many columns as rows has."""
     if rows.shape[0] >= rows.shape[1]:
         return rows
     return np.transpose(np.linalg.qr(rows.T, mode="r"))
 
 
 def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.ndarray:
-    """Return the mean of each query given the shared attributes, on their cells. Each query has one term."""
+    """Return the mean of each query under the condition of each cell of the shared attributes. Each
+    query has one term.
+    """
     values = queries.times[:, None]
     for k, factor in enumerate(queries.factors):
         which = queries.which[:, k]
@@ -351,7 +355,9 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """Return the error, according to α, from what past queries do not determine and from shrinkage."""
+    """Return the error that α assumes, from the parts that past queries do not determine and from
+    shrinkage.
+    """
     share = share_of_bias(norms, mean, reached)
     if alpha == inf:
         return np.where(share > 0, np.nan, 0.0)
@@ -404,12 +410,12 @@ class KernelPCA:
     eigenqueries whose standard error exceeds α, instead of shrinking all.
     """
 
-    alpha: float = parameter(check=check_alpha, unit="tuples", doc="bias held against variance")
+    alpha: float = parameter(check=check_alpha, unit="tuples", doc="trade-off bias vs variance")
     total: float | None = parameter(
-        None, 0, unit="tuples", doc="public, or bought; never counted"
+        None, 0, unit="tuples", doc="number of tuples, public or paid for"
     )
     prior: tuple[Any, ...] | None = prior_field()
-    hard: bool = parameter(False, choices=(False, True), doc="drop eigenqueries, shrink none")
+    hard: bool = parameter(False, choices=(False, True), doc="drop noisy ones, shrink none")
     cite: ClassVar[str] = "chen2012"
 
     def __post_init__(self) -> None:

@@ -251,7 +251,9 @@ def _cells(
 def _contrasts(
     domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
 ) -> Products:
-    """Return all products of contrasts of each set, times its scale. They are orthonormal otherwise."""
+    """Return all products of contrasts of each set, times the scale of the set. Without the scale they
+    are orthonormal.
+    """
     factors = _factors(domain, sets, _orthonormal_contrasts)
     which = []
     times = []
@@ -264,7 +266,7 @@ def _contrasts(
 def _factors(
     domain: Domain, sets: Sequence[tuple[int, ...]], rows_of: Callable[[int], np.ndarray]
 ) -> tuple[Float[np.ndarray, "rows values"], ...]:
-    """Return a row of ones per attribute, and below it the rows of those that any set uses."""
+    """Return, per attribute, a row of ones. If any set uses the attribute, further rows follow."""
     factors = [np.ones((1, n)) for n in domain.shape]
     for k in {k for axes in sets for k in axes}:
         factors[k] = np.concatenate([factors[k], rows_of(domain.shape[k])])

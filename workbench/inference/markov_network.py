@@ -110,7 +110,9 @@ class Descent:
     def _along(
         self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
     ) -> tuple[Point, int]:
-        """Return the end of a path of priors, or its first point that is not near, where it may stop."""
+        """Return the end of a path of priors. If it may stop on the way, return the first point that is
+        not near the minimum.
+        """
         weights = np.zeros(len(self.pi))
         steps = 0
         for prior in _path(strength, weaker):
@@ -172,8 +174,8 @@ class Descent:
     def _direction(
         self, point: Point, strength: float, near: float
     ) -> Float[np.ndarray, " queries"]:
-        """Return Newton's direction, by conjugate gradients, until the remainder is well below what is
-        near enough.
+        """Return Newton's direction by conjugate gradients. They stop when the remainder is well below
+        `near`.
         """
         dual = self.dual
         margins = point.calibrated.of_sets()
@@ -200,7 +202,9 @@ class Descent:
 
 
 def _path(strength: float, weaker: float) -> Iterator[float]:
-    """Return priors from a strong one to this one, each a few times weaker than the last."""
+    """Return strengths of priors, from strong to the given one. Each is a few times weaker than the one
+    before.
+    """
     steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(weaker)))
     for i in range(steps, 0, -1):
         yield strength * (_STRONG / strength) ** (i / steps)
@@ -368,7 +372,9 @@ def _sets_that_fit(
     shape: Sequence[int],
     limit: int,
 ) -> set[tuple[int, ...]]:
-    """Return sets by their information beyond the prior, each of which keeps the tree small enough."""
+    """Return sets of attributes in the order of their information beyond the prior. Sets that would
+    make the tree too large are left out.
+    """
     expected = dual.means(dual.prior_margins())
     noise = variances / dual.total**2
     told = (dual.pi - expected) ** 2 - noise
@@ -423,7 +429,9 @@ class MeasuredMarginals:
         self.sets[axes] = values, variance
 
     def admits(self, axes: tuple[int, ...], cells: Any) -> bool:
-        """Return whether the model has at most so many cells with another marginal, or holds it already."""
+        """Return whether the model with one more marginal has at most `cells` cells, or contains the
+        marginal already.
+        """
         if any(set(axes) <= set(held) for held in self.sets):
             return True
         return cliques_of([*self.sets, axes], self.domain.shape, cells) is not None

@@ -130,11 +130,12 @@ class _Reached(NamedTuple):
 def _by_quadratic_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
 ) -> _Reached:
-    """Follow quadratic steps as far as they lead: nowhere, if the gap is much larger after the first.
+    """Take quadratic steps until the gap is small or the steps are used up. If the gap is much larger
+    after the first step, stay at the start.
 
-    From stage to stage there are 1.6 times as many steps and a quarter of the damping. A later stage with a
-    much larger gap is undone and repeated with more damping. Moves count where damping is least, because
-    damped ones are small however far the top is.
+    Each stage has 1.6 times as many steps as the one before, and a quarter of the damping. A later
+    stage with a much larger gap is undone and repeated with more damping. Only moves with the least
+    damping are reported, because damped moves are small at any distance from the optimum.
     """
     start = at
     moves: list[float] = []
@@ -184,7 +185,7 @@ class _Ascent:
     def up_the_gradient(
         self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of the weights over the second half of so many steps."""
+        """Return the mean of the weights over the second half of `length` steps."""
         problem = self.problem
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
         longer = length / _FIRST_STAGE
@@ -209,7 +210,9 @@ class _Ascent:
     def look(
         self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
     ) -> _Seen:
-        """Return statistics of weights after so many sweeps. The first sweeps do not count."""
+        """Return statistics of tuples that are drawn at the given weights. The first sweeps do not
+        count.
+        """
         problem = self.problem
         potentials = problem.potentials(w)
         self.chains.set_potentials(potentials)
@@ -282,13 +285,13 @@ _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "g
 
 def likelihood_weight() -> Any:
     """Return the field that gives the weight of the likelihood relative to the entropy."""
-    return parameter(check=check_alpha, doc="weight of the likelihood against the entropy")
+    return parameter(check=check_alpha, doc="weight of the likelihood relative to the entropy")
 
 
 def total_field() -> Any:
     """Return the field `total` with the number of tuples."""
     return parameter(
-        None, 0, strict=True, unit="tuples", doc="public, or bought; never counted"
+        None, 0, strict=True, unit="tuples", doc="number of tuples, public or paid for"
     )
 
 
@@ -306,10 +309,10 @@ class MaximumEntropy:
     alpha: float = likelihood_weight()
     total: float = total_field()
     prior: tuple[Any, ...] | None = prior_field()
-    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="exact up to here")
+    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="exact up to this")
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
-    tolerance: float = parameter(0.1, 0, unit="nats", doc="the largest duality gap")
+    tolerance: float = parameter(0.1, 0, unit="nats", doc="largest duality gap at the end")
     consistent: bool = parameter(True, choices=(False, True), doc="make complete tables agree")
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"

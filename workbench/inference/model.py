@@ -171,7 +171,7 @@ class Model(Estimate):
         return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
 
     def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:
-        """Draw the codes of so many tuples."""
+        """Draw the codes of `size` tuples."""
         chains = Chains(self.domain.shape, self.prior, self.sets)
         chains.set_potentials(self.potentials)
         chains.set_proposal(self.margins)
@@ -225,7 +225,7 @@ class Model(Estimate):
 
 
 class _ExpectedMargins(Margins):
-    """Expected shares of a model, in place of the sums of a table."""
+    """Expected shares of a model, with the same methods as the sums of a table."""
 
     def __init__(self, model: Model):
         self.model = model

@@ -177,7 +177,7 @@ def _products(
 
 
 def _one_code(factor: Float[np.ndarray, "rows values"]) -> np.ndarray:
-    """Return which rows are 1 at one code and 0 elsewhere."""
+    """Return a mask of the rows that are 1 at one code and 0 elsewhere."""
     zeros = (factor == 0).sum(1)
     ones = (factor == 1).sum(1)
     return (zeros + ones == factor.shape[1]) & (factor.sum(1) == 1)
@@ -267,8 +267,8 @@ def _ends(part: QueryTerms, columns: int) -> Int[np.ndarray, "terms 4"]:
 
 
 def _runs(rows: Float[np.ndarray, "terms n"]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first place that is not 0 in each row, and the one after the last, or 0 twice if there is
-    none.
+    """Return, for each row, the first place that is not 0 and the place after the last one that is not
+    0. Both are 0 if all places are 0.
     """
     low = rows.argmax(axis=1)
     high = rows.shape[1] - rows[:, ::-1].argmax(axis=1)

@@ -122,7 +122,7 @@ def _weighed_levels(
 
 
 def _nodes(n: int, width: int) -> Int[np.ndarray, "2 nodes"]:
-    """Return first cells, and cells past the last, of all nodes of a width."""
+    """Return the first cell of each node of a width, and the cell after its last one."""
     first = np.arange(0, n, width)
     return np.stack([first, np.minimum(first + width, n)])
 
