@@ -200,7 +200,9 @@ class Estimate:
         return Answers(values, errors, None, *self.unreleased) if error else values
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """Answers; a pair with their errors if these are wanted, or cost next to nothing."""
+        """Return answers, or a pair of answers and errors if errors are requested or cost almost
+        nothing.
+        """
         raise NotImplementedError
 
     def deviations(self) -> Any:
@@ -226,7 +228,7 @@ class Estimate:
         return {"values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:
-        """Raise a ValueError if rows of a file are not where, or in the order in which, they are released."""
+        """Raise a ValueError if rows of a file have other positions or another order than a release has."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the released values as a table.

@@ -126,7 +126,9 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
 
 
 def _remove_in_use(folder: Path) -> None:
-    """Remove a folder to which others may still write: by its name they find it no more."""
+    """Remove a folder to which other processes may still write. It is renamed first, so that they no
+    longer find it.
+    """
     with suppress(OSError):
         folder = folder.rename(folder.with_name(f"wb-{secrets.token_hex(8)}"))
     shutil.rmtree(folder, ignore_errors=True)
@@ -147,7 +149,7 @@ def _remove_own(owner: int, folder: Path) -> None:
 
 
 def _new_folder(parent: str) -> tuple[Path, int | None]:
-    """Return a folder and what holds it."""
+    """Return a new folder, and the object that holds its lock."""
     _remove_abandoned(Path(parent), f"wb-{_HEX}")
 
     def new_folder() -> Path:
@@ -159,7 +161,9 @@ def _new_folder(parent: str) -> tuple[Path, int | None]:
 
 
 def _unnamed(folder: Path) -> int | None:
-    """Return a descriptor of a new file without a name, if it could be given one later."""
+    """Return a descriptor of a new file without a name, or None if a name could not be given to it
+    later.
+    """
     try:
         held = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
     except (AttributeError, OSError):
@@ -171,7 +175,9 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
-    """Return what `make` makes, with a lock on it; it may be removed between the two, and is made again."""
+    """Return the object that `make` makes, with a lock on it. If another process removes it before it
+    is locked, it is made again.
+    """
     for _ in range(_ATTEMPTS):
         path = make()
         held = _hold(path)
@@ -181,7 +187,9 @@ def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
 
 
 def _hold(path: Path) -> int | None:
-    """Return a descriptor that holds `path`, if it is there and nobody else holds it."""
+    """Return a descriptor with a lock on `path`, or None if the path does not exist or another process
+    has locked it.
+    """
     if not _LOCKS:
         return None
     try:
@@ -206,7 +214,7 @@ def _lock(held: int) -> bool:
 
 
 def _remove_abandoned(folder: Path, pattern: str) -> None:
-    """Remove what nobody holds, of those that are ours."""
+    """Remove files and folders of the workbench that no process has locked."""
     for path in folder.glob(pattern):
         held = _hold(path)
         if held is None:
@@ -276,7 +284,7 @@ def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]
 
 
 def _is_changed(path: Path, record: dict[str, Any]) -> bool:
-    """Return whether a file differs from what the record beside it says of it."""
+    """Return whether a file has changed since the record next to it was written."""
     named = record.get("sha256", {})
     if not isinstance(named, dict):
         return False
@@ -342,14 +350,14 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
-    """Return whether it has the shape of what we write."""
+    """Return whether an object has the form of a record that the workbench writes."""
     if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
         return False
     return all(isinstance(x[name], kind) for name, kind in _KINDS.items() if name in x)
 
 
 def _text(path: Path) -> str:
-    """Return the record of a file, before any of it is believed, or "" if it has none."""
+    """Return the text of the record in a file, unchecked, or "" if there is none."""
     if path.is_dir() or path.suffix == ".json":
         return _text_of(path / "manifest.json" if path.is_dir() else path)
     if path.stat().st_size > _LARGEST:
@@ -373,7 +381,9 @@ def _text(path: Path) -> str:
 
 
 def _text_of(path: Path, name: str = "") -> str:
-    """Return a record in a file of its own; that of a folder only if it names the file."""
+    """Return the text of a record that is in a separate file. The record of a folder counts only if it
+    names the file.
+    """
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return ""
     text = path.read_text(encoding="utf-8")

@@ -104,7 +104,7 @@ class Histogram(Estimate):
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the values; the key is the row."""
+        """Return the values. The number of a row is its key."""
         return {"noisy": self.values}
 
 
@@ -289,7 +289,7 @@ class ItemEdgeCounts(Estimate):
         return f"{' and '.join(reasons)}: {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
-        """Return how many ordered pairs of different edges of one item each query covers."""
+        """Return the number of ordered pairs of different edges of one item that each query covers."""
         items, contexts = self.domain.shape
         try:
             which, ranges = workload.intervals(self.domain)
@@ -387,7 +387,7 @@ class ItemEdgeCounts(Estimate):
         return self.edges.to_frame()
 
     def _columns(self) -> dict[str, Any]:
-        """Return one row an edge: its value, and beside it that of its item."""
+        """Return one row per edge, with its value and the value of its item."""
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"noisy_item": items, "noisy": self.edges.values}
 

@@ -32,9 +32,10 @@ _MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
 
 class _Position(NamedTuple):
-    """The last node that starts at or before each key, and which part of it is below that key.
+    """The last node that starts at or before each key, and the share of this node that is below the
+    key.
 
-    What lies before all nodes is at none of the first.
+    A key before all nodes is at share 0 of the first node.
     """
 
     node: Int[np.ndarray, " keys"]
@@ -86,7 +87,7 @@ class Leaves(OverHierarchy, Estimate):
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
-        """Return the counts, if that many records can be in memory."""
+        """Return the counts. Raise a ValueError if so many records do not fit in memory."""
         counts = self.counts()
         if counts.sum(dtype=float) > _MOST_RECORDS:
             raise ValueError(f"more than {_MOST_RECORDS:,} synthetic records are too many")
@@ -133,7 +134,7 @@ class Leaves(OverHierarchy, Estimate):
         return np.bincount(which, up_to_end - up_to_start, queries)
 
     def _position(self, keys: Keys, after: bool) -> _Position:
-        """Return where the keys lie; with `after`, the next key's place."""
+        """Return the position of each key or, with `after`, of the key that follows it."""
         if not len(self):
             count = keys.shape[1]
             return _Position(np.zeros(count, np.int64), np.zeros(count))

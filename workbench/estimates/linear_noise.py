@@ -19,7 +19,7 @@ _CELLS_AT_ONCE = 2**22
 
 
 def _variance() -> Any:
-    return parameter(low=0, unit="counts²", doc="of the independent noise")
+    return parameter(low=0, unit="counts²", doc="variance of the independent noise")
 
 
 class Pieces(NamedTuple):
@@ -45,7 +45,7 @@ class TreeNoise:
     computation starts at the fewest nodes that make up the query, and goes upwards.
     """
 
-    branching: int = parameter(low=2, integer=True, doc="k")
+    branching: int = parameter(low=2, integer=True, doc="number k of children")
     variance: float = _variance()
     kind: ClassVar[str] = "tree"
 
@@ -83,7 +83,7 @@ class TreeNoise:
 def _nodes(
     piece: np.ndarray, lo: np.ndarray, left: np.ndarray, right: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return each node of two runs by itself: whose, and which."""
+    """Return single nodes from two runs of nodes per range: the range of each, and the node."""
     counts = np.concatenate([left - lo, hi - right])
     firsts = np.concatenate([lo, right])
     runs = np.repeat(firsts - np.cumsum(counts) + counts, counts)
@@ -139,7 +139,7 @@ class FourierNoise:
     """
 
     coefficients: int = parameter(
-        low=1, integer=True, doc="k, a mean and whole frequencies, or all"
+        low=1, integer=True, doc="number k: a mean and whole frequencies, or all"
     )
     variance: float = _variance()
     kind: ClassVar[str] = "fourier"
@@ -176,7 +176,7 @@ class GroupNoise:
     at most n/width. The variance is therefore at most σ²·n/width, and also at most σ²·(n/width)².
     """
 
-    width: int = parameter(low=1, integer=True, unit="cells", doc="of the smallest group")
+    width: int = parameter(low=1, integer=True, unit="cells", doc="size of the smallest group")
     variance: float = _variance()
     kind: ClassVar[str] = "groups"
 

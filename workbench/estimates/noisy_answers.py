@@ -27,14 +27,14 @@ from workbench.value import Bool, Float, Int, finite_array, read_only, sealed
 
 
 class _MergedAnswers(NamedTuple):
-    """Each different query once: its place by its text, the weighted mean, and its variance."""
+    """Distinct queries: the position of each text, the weighted mean of its answers, and its variance."""
 
     places: dict[str, int]
     means: Float[np.ndarray, " different"]
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """Return the place of each query, −1 where it is not among them."""
+        """Return the position of each query, or −1 if it was not asked."""
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
@@ -163,7 +163,7 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The answers about single cells and their variances, if every cell of the domain has one."""
+        """Answers about single cells and their variances, or None if a cell of the domain has no answer."""
         if self.domain.size > len(self):
             return None
         codes = self.domain.codes(np.arange(self.domain.size))
@@ -216,7 +216,7 @@ class NoisyAnswers(Estimate):
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
-        """Return one row a query: its words, variance and noisy answer."""
+        """Return one row per query: its text, its variance and its noisy answer."""
         texts = pa.array(self._texts, pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}
 
@@ -241,7 +241,9 @@ class DerivedAnswers(NoisyAnswers):
 
 
 def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:
-    """Return the labels of each attribute that a query counts, as they are typed, or None if it weighs them."""
+    """Return the labels of each attribute that a query counts, as a user types them, or None if the
+    query has weights.
+    """
     match json.loads(text):
         case [[1, factors]]:
             pass

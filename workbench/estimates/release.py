@@ -356,7 +356,7 @@ class Release:
 
     @property
     def _law_of_noise(self) -> dict[str, Law]:
-        """Return what the receipts say about the noise and the estimate does not."""
+        """Return the distribution of the noise by the receipts, if the estimate does not contain it."""
         receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
         names = [receipt.name for receipt in receipts]
         is_summary = isinstance(self.estimate, estimates.Summary)
@@ -717,8 +717,8 @@ class Release:
 
 
 def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
-    """Return a frame of texts; without a header, its first column names the rows, which are text to the
-    left.
+    """Return a frame of texts as HTML. Without a header, the first column contains the names of the
+    rows, and texts are aligned to the left.
     """
     with pd.option_context("display.max_colwidth", None):
         table = frame.to_html(index=not header, header=header, index_names=False)
@@ -731,7 +731,9 @@ _MODELS = {"model": "Model", "tree-model": "TreeModel"}
 
 
 def _class_of(kind: str) -> Any:
-    """Return the class of an estimate; that of a model stands in a package above, and is loaded by name."""
+    """Return the class of an estimate. The class of a model is in a higher package, and is loaded by
+    its name.
+    """
     if kind in _MODELS:
         return getattr(import_module("workbench.inference.model"), _MODELS[kind])
     classes = {cls.kind: cls for cls in estimates.ALL}

@@ -1,4 +1,4 @@
-"""Files of releases: Parquet, or CSV with a JSON file beside it.
+"""Files of releases: Parquet, or CSV with a separate JSON file.
 
 A Parquet file contains the record of the release in its metadata. For a CSV file `x.csv`, a second file
 `x.csv.json` contains the record, the types of the columns and the digest of the CSV. The digest detects a
@@ -153,7 +153,9 @@ def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool)
 
 
 def _plain_columns(table: pa.Table) -> pa.Table:
-    """Columns as CSV has them: labels as text, and of one width."""
+    """Return the columns as a CSV file stores them: dictionary labels as text, and large strings as
+    plain strings.
+    """
     columns = {}
     for field in table.schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -175,7 +177,7 @@ def _draft(path: Path) -> Iterator[Draft]:
 
 
 def _publish(draft: Draft, force: bool) -> None:
-    """Give a whole file its name, and never in place of another unless forced."""
+    """Give a complete file its name. An existing file is replaced only with `force`."""
     path = draft.target
     with open(draft.path, "rb") as f:
         os.fsync(f.fileno())
@@ -221,9 +223,7 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
 
 
 def _parquet_rows(path: Path) -> pa.Table:
-    """Return the rows, each with its own text, or raise a ValueError for other columns than releases have,
-    or too many.
-    """
+    """Return the rows. Raise a ValueError for columns that releases do not have, or for too many rows."""
     from workbench.data.sources import (
         refuse_bomb,  # it loads numpy: names are refused before that
     )
@@ -249,7 +249,7 @@ def _parquet_rows(path: Path) -> pa.Table:
 
 
 def _text_size(column: pa.ChunkedArray) -> int:
-    """Bytes of the texts of all rows, if it has texts."""
+    """Return the number of bytes of all texts in a column."""
     size = 0
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
@@ -307,7 +307,7 @@ def _whole_parquet(path: Path) -> Iterator[None]:
 
 
 def _csv_rows(path: Path, record: Record) -> pa.Table:
-    """Return the rows of a CSV file that nobody has changed."""
+    """Return the rows of a CSV file. Raise a ValueError if the file was changed."""
     beside = sidecar(path)
     if len(record.sha256) != 1:
         raise ValueError(f"{beside} does not describe a CSV file of a release")
@@ -373,7 +373,7 @@ class Record(msgspec.Struct):
 
 
 def _record(path: Path, text: bytes) -> Record:
-    """Return a release's record from its JSON text; a ValueError names the field that is not as it must be."""
+    """Return a release's record from its JSON text. A ValueError names a wrong field."""
     try:
         content = json.loads(
             text,
@@ -391,14 +391,18 @@ def _record(path: Path, text: bytes) -> Record:
 
 
 def _whole_number(text: str) -> int:
-    """Raise a ValueError for one that is larger than any float: it would raise wherever it is used."""
+    """Parse an integer. Raise a ValueError if it is larger than any float, because every later use
+    would fail.
+    """
     if len(text) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(text):,} digits")
     return int(text)
 
 
 def _printable(x: Any) -> Any:
-    """Return the same, where text shows its control characters: a terminal would obey them."""
+    """Return the same object with escaped control characters in its texts, because a terminal would
+    obey them.
+    """
     if isinstance(x, dict):
         return {_printable(key): _printable(item) for key, item in x.items()}
     if isinstance(x, list | tuple):
@@ -449,7 +453,9 @@ def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
 
 
 def _receipt_of_file(stored: _Receipt) -> Receipt:
-    """Return its name holds what `Receipt.description` adds to it."""
+    """Return the receipt that a file stores. Remarks that `Receipt.description` has added to the name
+    are removed.
+    """
     fields = msgspec.structs.asdict(stored)
     name, by_theorem, theorem = stored.name.partition(" (by theorem: ")
     if by_theorem and theorem.endswith(")"):

@@ -110,7 +110,7 @@ class RandomisedReports(Estimate):
         raise NotImplementedError
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Sums over reports of powers of what each says of a query."""
+        """Return, per query, the sum over reports of a power of each report's estimate."""
         raise NotImplementedError
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
@@ -243,7 +243,7 @@ class Reports(RandomisedReports):
     def _invert(
         self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
     ) -> Float[np.ndarray, "..."]:
-        """Return the inverse channel of an attribute along an axis; it is symmetric."""
+        """Apply the inverse channel of an attribute along one axis. The inverse is symmetric."""
         p = self.retention[attribute]
         n = self.domain.shape[attribute]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
@@ -256,7 +256,7 @@ class Reports(RandomisedReports):
         )
 
     def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
-        """Return the queries that ask of the reports what `queries` ask of the tuples."""
+        """Return queries to the reports whose answers estimate the answers of `queries` for the tuples."""
         if isinstance(queries, TableQueries):
             groups = []
             for names, tables in queries.groups:
@@ -354,7 +354,7 @@ class BitReports(RandomisedReports):
 
     @cached_property
     def _columns_of_bits(self) -> UInt64[np.ndarray, "codes words"]:
-        """A row of bits for each code, and a last one of all reports."""
+        """Rows of bits, one per code, and a last row with all bits set."""
         codes = sum(n for n in self.domain.shape if n > 1)
         columns = np.zeros((codes + 1, -(-self.total // 64)), np.uint64)
         response.transpose(self.bits, columns)
@@ -379,7 +379,7 @@ class BitReports(RandomisedReports):
         return joint.reshape([self.domain.shape[k] for k in axes])
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Sums over reports of powers of what each says of a query."""
+        """Return, per query, the sum over reports of a power of each report's estimate."""
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
         if isinstance(queries, TableQueries):
@@ -392,7 +392,7 @@ class BitReports(RandomisedReports):
         return self._sums_of_products(queries, power)
 
     def _countable(self, axes: tuple[int, ...]) -> bool:
-        """Return whether few enough cells are counted for a joint."""
+        """Return whether a joint table on these axes has few enough cells to count them."""
         cells = prod(self.domain.shape[k] + 1 for k in axes)
         return len(axes) <= 2 or cells <= _MAX_COUNTED_CELLS
 
@@ -429,7 +429,7 @@ class BitReports(RandomisedReports):
         return sums
 
     def _evidence(self, at_once: int) -> Iterator[list[Float[np.ndarray, "reports codes"]]]:
-        """(b − f)/(1 − 2f) of each code of each attribute, for so many reports at a time."""
+        """Yield (b − f)/(1 − 2f) for each code of each attribute, for `at_once` reports at a time."""
         starts = bit_layout(self.domain).starts
         for first in range(0, self.total, at_once):
             rows = np.ascontiguousarray(self.bits[first : first + at_once])
@@ -466,7 +466,7 @@ class BitReports(RandomisedReports):
         return pd.DataFrame(columns, index=range(len(self))).assign(noisy=1)
 
     def _columns(self) -> dict[str, Any]:
-        """Return a column for each word of 64 bits."""
+        """Return one column per word of 64 bits."""
         words = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return {**words, "noisy": np.ones(len(self), np.int64)}
 

@@ -210,7 +210,7 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that `encode` wrote. A ValueError names the path of a field that it would not write."""
+    """Return the fields that `encode` wrote. A ValueError names the path of an invalid field."""
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])
     except msgspec.ValidationError as e:
@@ -276,7 +276,9 @@ def _is_finite(x: np.ndarray) -> bool:
 
 
 def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> str:
-    """Return what an array would have to be, "" if it is; arrays of one dimension name are as long."""
+    """Return the form that an array must have, in words, or "" if it has it. Dimensions with the same
+    name must have the same length.
+    """
     kinds = _KINDS[kind]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
         return "numbers" if "f" in kinds else "integers"

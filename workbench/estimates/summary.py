@@ -185,7 +185,7 @@ class Summary(Estimate):
 
     @cached_property
     def _sampling(self) -> Float[np.ndarray, " cells"]:
-        """The variance that sampling gives to the weight of each released cell, estimated."""
+        """Return the estimated variance of the weight of each released cell that is due to sampling."""
         return self.tau * np.maximum(self.tau - np.abs(self.values), 0)
 
     @property
@@ -240,7 +240,7 @@ class Summary(Estimate):
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the same table; labels become dictionaries."""
+        """Return the same table with labels as dictionary columns."""
         columns: dict[str, Any] = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
@@ -318,7 +318,7 @@ class TransformedSummary(Summary):
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts; with `error` also the errors of each. Absent cells are absent nodes here.
+            Answers in counts. With `error` also the errors of each. Absent cells are absent nodes here.
 
         Raises
         ------
@@ -383,8 +383,8 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _of_empty(self) -> Float[np.ndarray, "3 parts"]:
-        """Return, for each part, the largest value of an absent node, and the mean and variance of what it
-        adds.
+        """Return, for each part, the largest value of an absent node, and the mean and variance of the
+        amount that an empty node adds.
         """
         most = [law.absent_at_most(self.cut, self.sides) for law in self._laws]
         moments = [law.empty_cell(self.theta, self.sides) for law in self._laws]
@@ -407,7 +407,7 @@ class TransformedSummary(Summary):
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return where nodes stand among the released ones, and whether they were released."""
+        """Return the positions of nodes among the released ones, and a mask of those that were released."""
         if not len(self):
             return np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool)
         at = np.searchsorted(self.keys, nodes)
@@ -421,7 +421,7 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
-        """The variance of the noise on a node of each part."""
+        """Return the variance of the noise on a node of each part."""
         return np.array([law.variance for law in self._laws])
 
     @property
