@@ -4,10 +4,11 @@
 and of that user's records alone. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
 user the bits that their draws come from.
 
-A unit is a user with all their records. Mechanisms publish counts of items and of edges (item × context).
-A user with many records moves these counts far, so most mechanisms first keep a few records of each user.
-The sampling happens here, for each user separately and with draws that are independent across users. An
-ε-DP mechanism on the records that are kept makes the whole ε-DP (Fan & Jin, WWW 2015, Lemma 6).
+A unit is a user with all their records. Mechanisms publish counts of items and of edges (item ×
+context). A user with many records can change these counts by a large amount, so most mechanisms first
+keep a few records of each user. This package samples them, separately and independently for each user.
+If a mechanism is ε-DP on the kept records, the sampling and the mechanism together are ε-DP (Fan & Jin,
+WWW 2015, Lemma 6).
 """
 
 from workbench.data.bound import (

@@ -20,7 +20,8 @@ _LONGEST_UNIT = 300  # characters
 
 @dataclass(frozen=True)
 class Bound:
-    """Largest change of a table by one unit: at most `l0` cells, each by at most `linf`, and `l1` in all.
+    """Largest change of a table by one unit: at most `l0` cells, each by at most `linf`, and all
+    together by at most `l1`.
 
     Parameters
     ----------
@@ -31,10 +32,10 @@ class Bound:
     l1 : float, optional
         Largest change of all cells together, from `linf` to l0·linf. Default l0·linf.
     unit : str
-        Whom it is about, in words, for example "a trip" or "a user (column user_id)".
+        Name of the protected unit, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether the workbench enforced the bound or somebody only stated it. Unit and status do not change
-        how far a unit moves a table, so two bounds that differ in them are equal and print alike.
+        Whether the workbench enforced the bound or somebody only stated it. Bounds that differ only in
+        unit and status are equal and have the same text, because these do not change the sensitivity.
 
     Raises
     ------
@@ -78,12 +79,13 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound for a unit in words. Beyond (1, 1) it is only believed, and not enforced.
+        """Return the same bound with the name of a unit. Any bound except (1, 1) is then believed, and
+        not enforced.
 
         Parameters
         ----------
         unit : str
-            What is protected, for example "a trip".
+            Name of the protected unit, for example "a trip".
 
         Returns
         -------
@@ -98,9 +100,7 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed: no unit was truncated, and no row is stated to be a
-        unit.
-        """
+        """Return the same bound, marked as believed. This means that no unit was truncated."""
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
@@ -109,7 +109,7 @@ class Bound:
 
     @property
     def limit_in_words(self) -> str:
-        """Return what one unit adds at most, for example "1 to each of 10 cells"."""
+        """Return the most that one unit adds, in words, for example "1 to each of 10 cells"."""
         cells = "one cell" if self.l0 == 1 else f"each of {number(self.l0)} cells"
         limit, in_all = f"{number(self.linf)} to {cells}", f"{number(self.l1)} in all"
         if self.l1 == self.l0 * self.linf:
@@ -118,7 +118,7 @@ class Bound:
 
     @property
     def in_words(self) -> str:
-        """Return a sentence that says what one unit adds at most, and how that was ensured."""
+        """Return a sentence on the most that one unit adds, and on how this was ensured."""
         limit = self.limit_in_words
         if self.status == ENFORCED:
             unit = self.unit.removeprefix("a ").removeprefix("an ")
@@ -136,7 +136,9 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence about truncated units that counts and error bars refer to, or "" without truncation."""
+        """Sentence that explains that counts and error bars describe truncated units, or "" without
+        truncation.
+        """
         return self.in_words if self.status == ENFORCED else ""
 
     @property
@@ -148,8 +150,8 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Square of the sensitivity of the counts in the l2 norm, exactly.
 
-        The longest move fills cell after cell: as many cells as l1 allows move by linf, and
-        one moves by the remainder.
+        The largest change fills one cell after another. As many cells as l1 allows change by linf, and
+        one cell changes by the remainder.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -159,7 +161,7 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound of sums over disjoint groups of at most so many cells.
+        """Return the bound of sums over disjoint groups of at most `cells` cells.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)

@@ -1,4 +1,4 @@
-"""Rows to cells, by sorting: keys in any order become distinct keys and their counts."""
+"""Counting of rows by sorting: keys in any order become distinct keys with their counts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def cells_of_counts(
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
     """Return the distinct keys of rows with a positive count, ascending, and the sum of their counts.
 
-    Key and count are sorted as one number if both fit, which is much faster than sorting an order. `keys` is
-    overwritten.
+    If a key and its count fit in one number, these numbers are sorted, which is much faster than
+    sorting indices. `keys` is overwritten.
     """
     if counts.sum(dtype=float) > LARGEST_TOTAL:
         raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -52,14 +52,15 @@ def cells_of_counts(
 
 
 class CellCounts:
-    """Cells and counts of rows that come in batches, in memory for the cells and some rows.
+    """Cells and counts of rows that come in batches. Memory is needed for the cells and for some rows.
 
-    Rows wait until they are as many as there are cells, so that each row is sorted only a few times.
+    Rows are collected until there are as many of them as cells. Each row is therefore sorted only a few
+    times.
 
     Parameters
     ----------
     waiting : int
-        How many rows are sorted at once, at least.
+        Smallest number of rows that are sorted at once.
     """
 
     def __init__(self, waiting: int = _WAITING):
@@ -74,7 +75,7 @@ class CellCounts:
     def add(
         self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
     ) -> None:
-        """Add some rows. Either all batches have counts or none, and then each row counts one."""
+        """Add rows. Either all batches have counts, or no batch has them and each row counts one."""
         self._total += len(keys) if counts is None else counts.sum(dtype=float)
         if self._total > LARGEST_TOTAL:
             raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -86,7 +87,7 @@ class CellCounts:
             self._sort()
 
     def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-        """Return the keys of cells that are not empty, ascending, and their counts."""
+        """Return the keys of the non-empty cells in ascending order, and their counts."""
         self._sort()
         return self._keys, self._counts
 
@@ -132,6 +133,6 @@ def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
 
 
 def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
-    """Return which numbers are not integers from 0 to 2⁵³."""
+    """Return a mask of the numbers that are not integers from 0 to 2⁵³."""
     bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
     return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad

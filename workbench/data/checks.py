@@ -1,4 +1,6 @@
-"""Checks before a release: a draft of a table's domain, and the rows that would be refused."""
+"""Checks before a release: a draft of a table's domain, and a list of the rows that a release would
+refuse.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file with an attribute for each column, and blanks for their values.
 
-    The set of values is private, so no value of the table is read, nor the statistics and dictionaries that
-    files keep next to their columns. The names of a CSV file come from its first line.
+    The set of values is private. The function therefore reads no value of the table, and also not the
+    statistics and dictionaries of Parquet files. The names of a CSV file come from its first line.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        Argument of `Domain.from_dict` once each `BLANK` is filled in. Until then it names the blanks.
+        Argument for `Domain.from_dict`. First fill in each `BLANK`, or the error names the blanks.
 
     Raises
     ------
@@ -121,7 +123,7 @@ class RefusedColumn:
     need : str
         Values that are allowed.
     rows : int
-        Number of rows that are refused because of it.
+        Number of rows that are refused because of this column.
     examples : dict of str
         The first different values, as text, with the place where each occurs first.
     """
@@ -169,7 +171,7 @@ def check_table(
     Parameters
     ----------
     data : frame, path, or list of paths
-        As `SparseTable.read` and `from_frame` take it.
+        Table in any form that `SparseTable.read` or `from_frame` takes.
     domain : Domain
         All possible cells.
     count, user : str, optional

@@ -1,7 +1,8 @@
-"""A named table of a DuckDB or SQLite file as rows.
+"""Reader for a named table of a DuckDB or SQLite file.
 
-Views and queries are not read: they could make the rows of one user depend on another's. Nor are tables
-with computed columns: a few bytes of them may compute gigabytes.
+Views and queries are not read, because they could make the rows of one user depend on those of others.
+Tables with computed columns are not read either, because a few bytes of a definition can compute
+gigabytes.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ _EXACT = 2**53  # a float of this size may be a rounded integer
 
 
 def _quoted(name: str) -> str:
-    """Return a name in SQL."""
+    """Return a name in quotes for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 class DatabaseTable(FileSource):
-    """The rows of a table, counted from 1 in the order of the database.
+    """Rows of a table, numbered from 1 in the order of the database.
 
     Parameters
     ----------
     path : Path
         The database.
     table : str, optional
-        The name of one of its tables, written as it is there.
+        Exact name of one of its tables.
     """
 
     tables: str  # a query for the names of tables that are stored, and are no view
@@ -110,9 +111,9 @@ class DuckDbTable(DatabaseTable):
 
 
 class SqliteTable(DatabaseTable):
-    """A table of a SQLite file; its values are read as text, except those of columns of integers.
+    """A table of a SQLite file. Values are read as text, except in columns of integers.
 
-    SQLite keeps a type with each value, so that each becomes text by itself.
+    SQLite stores a type with each value, so each value is converted to text separately.
     """
 
     tables = (
@@ -122,7 +123,7 @@ class SqliteTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return types by the words with which columns were declared. Values may be of other types."""
+        """Return the declared types of the columns. Values may have other types."""
         with closing(self._connect()) as connection:
             query = "SELECT name, upper(type) FROM pragma_table_info(?)"
             declared = dict(connection.execute(query, [self.table]))

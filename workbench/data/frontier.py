@@ -16,7 +16,7 @@ LevelKeys = tuple[int, Keys]  # nodes of one level
 
 
 class Step(NamedTuple):
-    """The next level, and the nodes that end before it, level by level."""
+    """Result of one step: the next level, and the nodes that end before it, level by level."""
 
     frontier: Frontier
     ended: list[LevelKeys]
@@ -24,11 +24,11 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The nodes of one level that may still be refined: with the records they hold, and empty ones.
+    """Occupied and empty nodes of one level that may still be refined.
 
-    `nodes` hold the records start … stop−1 of `records`, less what was discarded above them; `empty`
-    are those that hold none. `share_left` is how much is left of every record of a node, where records are
-    diminished rather than discarded.
+    Node i of `nodes` contains the records from `start[i]` to `stop[i]` − 1 of `records`, except those
+    that were discarded on levels above. `empty` contains the nodes without records. If records are
+    scaled down instead of discarded, `share_left` is the remaining share of each record of a node.
     """
 
     records: Records
@@ -42,7 +42,7 @@ class Frontier:
 
     @classmethod
     def root(cls, records: Records) -> Frontier:
-        """Everything in one node."""
+        """Return a frontier with one node, which contains all records."""
         digits = records.hierarchy.digits
         start = np.zeros(1, np.int64)
         empty = np.empty((digits.word_count, 0), np.uint64)
@@ -77,7 +77,7 @@ class Frontier:
         )
 
     def all_nodes(self) -> list[LevelKeys]:
-        """Return every node of it, occupied or empty."""
+        """Return all nodes, occupied or empty."""
         return [(self.level, self.nodes), (self.level, self.empty)]
 
     def next_level(
@@ -86,10 +86,11 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """Return the next level, below the nodes that passed and the `spawning` empty ones.
+        """Return the next level, and the nodes that end.
 
-        And the nodes that were not, or cannot be, split. `discount` takes records off the nodes that
-        passed, and returns them with their occupied children.
+        The next level contains the children of the nodes that `passed` and of the `spawning` empty
+        nodes. All other nodes end, and so do nodes that cannot be split. `discount` removes records
+        from the nodes that passed, and returns these nodes with their occupied children.
         """
         split = self.where(passed)
         if discount is None:
@@ -107,7 +108,9 @@ class Frontier:
         return Step(step.frontier, stopped + step.ended)
 
     def _refined(self, occupied: Children, spawning: Keys) -> Step:
-        """Return the children of all its nodes, some of which are occupied, and of some empty nodes."""
+        """Return the children of the `occupied` nodes, with and without records, and the children of
+        the `spawning` empty nodes.
+        """
         tree = self.records.hierarchy
         level = self.level
         child_counts = tree.children(level, self.nodes)

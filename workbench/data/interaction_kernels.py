@@ -1,6 +1,7 @@
-"""The compiled loops over records that are sorted by user: read, counted, sampled.
+"""Compiled loops that sort, count and sample records by user.
 
-Kernels that sample take states of `user_kernels.next_word`: one per user, or one for all users in turn.
+Functions that sample take states of `user_kernels.next_word`: either one per user, or one from which
+all users draw in turn.
 """
 
 import numpy as np
@@ -11,8 +12,8 @@ from workbench.data.user_kernels import below, longest, mark_some
 
 @njit(cache=True, nogil=True)
 def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
-    """Sort by user with a stable counting sort. `starts` is scratch space: zeros, one per possible user
-    and one more.
+    """Sort records by user with a stable counting sort. `starts` is scratch space: an array of zeros
+    with one place per possible user and one more.
     """
     for i in range(users.size):
         starts[np.int64(users[i]) - low + 1] += 1
@@ -33,14 +34,14 @@ def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_
 
 @njit(cache=True, nogil=True)
 def count_edges(items, contexts, out):
-    """Count each record's item in its context."""
+    """Count the records of each item in each context."""
     for i in range(items.size):
         out[items[i], contexts[i]] += 1
 
 
 @njit(cache=True, nogil=True)
 def first_repeated(starts, items, m):
-    """Return the first row of an item that its user has in a row before, or −1 if there is none."""
+    """Return the first row whose item the same user has in an earlier row, or −1 if there is none."""
     owner = np.full(m, -1, np.int64)
     for u in range(starts.size - 1):
         for i in range(starts[u], starts[u + 1]):
@@ -52,7 +53,7 @@ def first_repeated(starts, items, m):
 
 @njit(cache=True, nogil=True)
 def sample(starts, limit, states, users, items, contexts, to_users, to_items, to_contexts):
-    """Keep all records of a user, or l of them."""
+    """Keep `limit` random records of each user, or all records if there are fewer."""
     taken = np.zeros(longest(starts), np.bool_)
     k = 0
     for u in range(starts.size - 1):
@@ -70,7 +71,9 @@ def sample(starts, limit, states, users, items, contexts, to_users, to_items, to
 
 @njit(cache=True, nogil=True)
 def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, to_contexts):
-    """Return one record of each user and item, the t-th of a kind replacing the one before with chance 1/t."""
+    """Keep one random record of each user and item. The t-th record of an item replaces the kept one
+    with probability 1/t.
+    """
     owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
     k = 0
     for u in range(starts.size - 1):
@@ -102,10 +105,11 @@ def top_scored(
     to_items,
     to_contexts,
 ):
-    """`random` records of each user, and the l highest ranks among the others, ties at random.
+    """Keep `random` random records of each user, and the records with the highest ranks among the
+    others. Ties are broken at random.
 
-    A heap holds the l highest; its least, `cut`, divides: above it all are taken, and of those that
-    equal it as many as the heap holds, by selection sampling.
+    A heap contains the highest ranks, and `cut` is the smallest of these. All records with a rank above
+    `cut` are kept. Of those with rank `cut`, selection sampling keeps as many as the heap contains.
     """
     taken = np.zeros(longest(starts), np.bool_)
     heap = np.empty(max(min(limit, taken.size), 1), np.int32)
@@ -162,7 +166,7 @@ def top_scored(
 
 @njit(cache=True, nogil=True)
 def _sift(heap, size, i):
-    """Let the entry at i sink until none below it is smaller."""
+    """Move the entry at i down the heap until no entry below it is smaller."""
     x = heap[i]
     while True:
         child = 2 * i + 1

@@ -1,4 +1,6 @@
-"""Rows of any source as interactions: columns become codes, sorted by user."""
+"""Conversion of rows from any source to interactions: codes of users, items and contexts, sorted by
+user.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from workbench.value import Int, UInt64, sealed
 
 
 class Columns(NamedTuple):
-    """Records, a row each: who, what, and in which context."""
+    """Records as columns: user, item and context of each record."""
 
     users: Int[np.ndarray, " records"]
     items: Int[np.ndarray, " records"]
@@ -35,9 +37,11 @@ UserRecords = tuple[Columns, UInt64[np.ndarray, "users 2"]]  # and what identifi
 
 
 def sorted_by_user(columns: Columns, ids: np.ndarray | None = None) -> UserRecords:
-    """Sort records by user, each user's in their order. Users become 0, 1, …
+    """Sort records by user, and renumber users to 0, 1, and so on. Records of one user keep their
+    order.
 
-    `ids` identify users by the numbers that they have. Without them, users are their numbers.
+    `ids` contains the identifier of each user number. Without it, the number itself identifies the
+    user.
     """
     users, items, contexts = columns
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
@@ -76,7 +80,9 @@ _MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
 
 
 def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Domain:
-    """Items and contexts, each a combination of labels of some attributes; no contexts are one for all."""
+    """Return a domain of items and contexts, each a combination of labels of some attributes. Without
+    context attributes, all records have one context.
+    """
     if not items or len({*items, *contexts}) < len(items) + len(contexts):
         raise ValueError(
             f"items {[*items]} and contexts {[*contexts]} are not allowed: need different attributes, at "
@@ -110,9 +116,9 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
 def records_of_rows(
     data: Any, people: UserNumbers, domain: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
-    """Read rows by user from any source. Items and contexts are codes of the crossed `attributes`.
+    """Read records from any source. Items and contexts are codes of the crossed `attributes`.
 
-    Batches go into narrow columns as they come: memory is little more than the result.
+    Each batch is stored in narrow columns, so the function needs little more memory than its result.
     """
     none = np.zeros(0, np.int32)
     parts = [Columns(none, none, none)]

@@ -1,4 +1,4 @@
-"""Interactions: the records of users, each an item in a context."""
+"""Interactions: records of users. Each record is about an item in a context."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ from workbench.value import Float, Int, Num, UInt64, not_allowed, read_only, sea
 class Interactions:
     """Records (user, item, context), sorted by user. A unit is a user with all their records.
 
-    Methods that sample the records truncate users to a stated bound. They believe no bound that they have
-    not enforced or checked.
+    Methods that sample records truncate each user to a stated bound. They do not rely on a bound that
+    nobody has enforced or checked.
 
     Parameters
     ----------
     domain : Domain
         Two attributes, items and contexts, which are public.
     users : int[records]
-        Codes >= 0 in ascending order. Which of them occur is private.
+        Codes >= 0 in ascending order. The set of codes that occur is private.
     items, contexts : int[records]
         Codes of the domain's first and second attribute.
     bound : Bound, UNBOUNDED or PUBLIC
-        How far one user moves the edge counts (records of an item in a context). Bound(M, 1) if a user
-        has at most M records and no item twice, Bound(M, M, M) if items may repeat, `UNBOUNDED` if
-        nobody counted, and `PUBLIC` if nothing is left to protect. No default.
+        Largest change of the edge counts (numbers of records per item and context) by one user. Use
+        Bound(M, 1) if a user has at most M records and no item twice, Bound(M, M, M) if items may
+        repeat, `UNBOUNDED` if no limit is known, and `PUBLIC` for public data. There is no default.
     truth_public : bool
         Whether exact counts may be shown next to a release.
     distinct : bool
-        Whether no user has an item twice, which is checked.
+        Whether no user has an item twice. The class checks this.
     user_ids : uint64[users, 2], optional
         Identifier of the user of each code (`UserNumbers.ids`). By default the code itself.
     attributes : Domain, optional
-        Attributes that items and contexts are crossed from, in the order of the edges' keys.
+        Attributes whose combinations are the items and contexts, in the order of the edges' keys.
 
     Raises
     ------
@@ -181,8 +181,8 @@ class Interactions:
     ) -> Interactions:
         """Read interactions from files or a frame, as `SparseTable.read` takes them, in batches.
 
-        Items and contexts may be several columns each, which are crossed. An item is then a combination of
-        labels, for example an origin and a destination.
+        An item, or a context, may be a combination of several columns, for example of an origin and a
+        destination.
 
         Parameters
         ----------
@@ -191,14 +191,14 @@ class Interactions:
         user : str
             Column of users, which are values of any kind.
         domain : Domain
-            Two attributes, for the items and for the contexts. It is public and never learnt from data.
-            If `item` and `context` are tuples, or the domain has a preparation, they name its attributes,
-            and other columns are not read.
+            Domain with one attribute for items and one for contexts. It must be public and must not
+            come from the data. If `item` and `context` are tuples, or the domain has a preparation,
+            they name attributes of the domain, and no other columns are read.
         bound : Bound, UNBOUNDED or PUBLIC
             How far one user moves the edge counts.
         item, context : str or tuple of str, optional
-            Names of columns. () as context means one context for all. By default the first and the second
-            attribute of the domain.
+            Names of columns. () as context means one context for all records. Default: the first and
+            the second attribute of the domain.
         truth_public : bool
             Whether exact counts may be shown.
         user_type : "text", optional
@@ -258,7 +258,7 @@ class Interactions:
         return Columns(self.users, self.items, self.contexts)
 
     def _some(self, rng: Any, records: int, kernel: Any, *arguments: Any) -> Columns:
-        """Return at most so many records of each user, which a kernel chooses."""
+        """Return at most `records` records of each user, chosen by a kernel."""
         ids = self.ids_per_user()
         return some_of_each(self._columns, self._starts, records, rng, ids, kernel, *arguments)
 
@@ -271,7 +271,7 @@ class Interactions:
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """Return how many records each user has, in the order of their codes, of users with any."""
+        """Return the number of records of each user who has any, in the order of codes."""
         return np.diff(self._starts)
 
     def bounded(
@@ -279,27 +279,28 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Return at most `l` records of each user: all, or l of them at random without replacement.
+        """Return at most `l` records of each user, drawn at random without replacement.
 
-        Every l of a user's records are equally likely, and users are independent of each other.
+        All sets of l records of a user are equally likely, and users are sampled independently.
 
         Parameters
         ----------
         l : int
-            Records of a user, at least 1; a smaller stated bound holds.
+            Largest number of records of a user, at least 1. If the stated bound is smaller, it is used
+            instead.
         rng : numpy Generator or 32 bytes, optional
-            Randomness that can be replayed; without it, that of the operating system. A key chooses for
-            each user alone, whoever else is there.
+            Seeded generator or key, to repeat the choice. Default: a new key from the operating system.
+            With a key, the choice for a user does not depend on other users.
 
         Returns
         -------
         Interactions
-            With the bound that now holds.
+            Kept records, with the bound that they satisfy.
 
         Raises
         ------
         ValueError
-            `l` is not an integer >= 1, or `rng` no generator.
+            If `l` is not an integer >= 1, or `rng` is not a generator.
         """
         limit = self._limit(whole_number("l", l))
         records = min(limit, MOST_RECORDS)
@@ -307,19 +308,21 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """Return what identifies each user with any records, in the order of their codes."""
+        """Return the identifier of each user who has records, in the order of codes."""
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return how many users have more records than a bound allows. The number is as private as a count.
+        """Return the number of users with more records than a bound allows. The number is private, like
+        a count.
 
-        Each user is judged by their own records, so one user more or less moves it by one at most.
+        Whether a user counts depends on that user's records alone, so one user more or less changes the
+        number by at most one.
 
         Parameters
         ----------
         bound : Bound
-            Of edge counts: at most l1 records of a user; where linf is 1, no item twice.
+            Bound on edge counts. A user may have at most l1 records and, if linf is 1, no item twice.
 
         Returns
         -------
@@ -335,7 +338,7 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """Return one record of each user and item: where there are several, one at random.
+        """Return one random record of each user and item.
 
         Parameters
         ----------
@@ -345,7 +348,7 @@ class Interactions:
         Returns
         -------
         Interactions
-            Distinct, and cut to the stated bound.
+            Interactions in which no user has an item twice, truncated to the stated bound.
         """
         items = self.domain.shape[0]
         sample = self._columns
@@ -366,29 +369,30 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Return the `l` records of each user whose items have the highest scores, ties at random.
+        """Return the `l` records of each user whose items have the highest scores. Ties are broken at
+        random.
 
         Parameters
         ----------
         l : int
-            Records of a user, at least 1.
+            Largest number of records of a user, at least 1.
         scores : numbers[items]
-            Public, one an item.
+            Public score of each item.
         rng : numpy Generator, optional
             As in `bounded`.
         random : int
-            So many of the l are drawn from all records of the user first, and the others are the
-            highest of what is left; 0 to l.
+            Number of the l records that are first drawn from all records of the user, from 0 to l. The
+            others are those with the highest scores among the rest.
 
         Returns
         -------
         Interactions
-            With the bound that now holds.
+            Kept records, with the bound that they satisfy.
 
         Raises
         ------
         ValueError
-            `l` or `random` out of range, scores that are not a number for each item.
+            If `l` or `random` is out of range, or `scores` is not one number per item.
         """
         l = whole_number("l", l)  # noqa: E741
         scores = np.asarray(scores)
@@ -410,15 +414,15 @@ class Interactions:
 
     @property
     def _most_records(self) -> int | None:
-        """Return the largest number of records of one user. None if nobody stated it."""
+        """Return the stated largest number of records of one user, or None."""
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
     def _limit(self, l: int) -> int:  # noqa: E741
-        """Return the smaller of `l` and what the bound says."""
+        """Return the smaller of `l` and the limit that the bound states."""
         return l if self._most_records is None else min(l, self._most_records)
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
-        """Return interactions of some of the records, at most so many per user."""
+        """Return interactions with the sampled records, at most `most` per user."""
         enforced = _records_bound(most, distinct).enforced("a user")
         bound = PUBLIC if self.bound is PUBLIC else enforced
         users, items, contexts = map(sealed, sample)
@@ -448,14 +452,14 @@ class Interactions:
         Parameters
         ----------
         bound : Bound or PUBLIC
-            How far a user may move the table. PUBLIC if these interactions are public.
+            Largest change of the table by one user, or PUBLIC if these interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
             As in `SparseTable.from_keys`.
 
         Returns
         -------
         SparseTable
-            Over items × contexts, or over the attributes that they were crossed from.
+            Table over items × contexts, or over the attributes whose combinations they are.
 
         Raises
         ------
@@ -514,5 +518,7 @@ class Interactions:
 
 
 def _records_bound(most: int, distinct: bool) -> Bound:
-    """Return the bound for a user with so many records, which are in different cells or not."""
+    """Return the bound for a user with at most `most` records, which are in different cells if
+    `distinct` is set.
+    """
     return Bound(most, 1) if distinct else Bound(most, most, most)

@@ -1,4 +1,4 @@
-"""The reader of rows: it opens any source, and gives batches of keys, counts and users."""
+"""Reader of rows. It opens any source, and yields batches of keys, counts and users."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     Parameters
     ----------
     data : frame, path, list of paths, or Source
-        A frame of pandas, polars or Arrow, a file, a folder, whose files are read, or a glob.
+        Frame of pandas, polars or Arrow, file, folder of files, or glob pattern.
     table : str, optional
         Name of a table in a DuckDB or SQLite file.
 
@@ -51,7 +51,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     Raises
     ------
     ValueError
-        If something is not a table, or has other columns than the rest.
+        If a source is not a table, or sources have different columns.
     FileNotFoundError
         If a file does not exist.
     """
@@ -75,7 +75,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files that paths, folders and globs stand for, each once."""
+    """Return the files that paths, folders and glob patterns name, each once."""
     paths: list[Path] = []
     for name in names:
         path = Path(name)
@@ -110,7 +110,7 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
 
 
 def _open(path: Path, table: str | None) -> Source:
-    """Open a file as the kind that its first bytes show."""
+    """Open a file. Its first bytes determine its format."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)
@@ -182,7 +182,7 @@ def row_batches(
     Raises
     ------
     ValueError
-        If something cannot be read, or a column is missing or there twice.
+        If a source cannot be read, or a column is missing or occurs twice.
     """
     sources = open_sources(data, table)
     columns = [*dict.fromkeys(sources[0].names if columns is None else columns)]
@@ -203,7 +203,7 @@ def row_batches(
 
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same batches, each read by another thread while the one before it is in use."""
+    """Yield the same batches. A second thread reads the next batch while the present one is in use."""
     thread = ThreadPoolExecutor(1)
     try:
         coming = thread.submit(next, batches, None)
@@ -235,7 +235,7 @@ def counted_rows(
     count : str, optional
         Column of counts. By default each row counts one.
     users : UserNumbers, optional
-        Numbers the users, and says which column names them.
+        Object that numbers the users and names their column.
     table, progress
         As in `row_batches`.
 
@@ -291,7 +291,7 @@ def prepared_rows(
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
-    """Join the rows of all batches, which begin with no rows."""
+    """Join the rows of all batches. `none` is an empty batch, for the case that there is no other."""
     keys = [none]
     counts: list[np.ndarray] = []
     users: list[np.ndarray] = [np.zeros(0, np.int64)]

@@ -1,4 +1,4 @@
-"""Private records in a hierarchy, sorted by key so that the records of a node are a slice."""
+"""Private records in a hierarchy. They are sorted by key, so the records of a node are consecutive."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """Return the occupied children of nodes: whose, digit, first and last record, one column each; how many."""
+    """Write the occupied children of nodes to `out`: parent, digit, first and last record. Return their
+    number.
+    """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
         at, last = start[i], stop[i]
@@ -73,7 +75,9 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Children of some nodes that hold records: index of the parent, digit of the child, its records."""
+    """Children that contain records, of some nodes: index of the parent, digit of the child, and its
+    records.
+    """
 
     parents: Int[np.ndarray, " k"]
     digits: Int[np.ndarray, " k"]
@@ -88,24 +92,25 @@ class Records(OverHierarchy):
     Parameters
     ----------
     hierarchy : Hierarchy
-        The space, which is public: points, strings, a taxonomy, or a table's attributes.
+        Public space of the records: points, strings, a taxonomy, or a table's attributes.
     keys : uint64[words, n]
         Keys in ascending order, one or two words each.
     counts : int[n] or None
         Number of records that each key stands for, at least 1. None if each key stands for one.
     bound : Bound or PUBLIC
-        How far one unit moves the records, by l1 at most. No default.
+        Largest change of the records by one unit, of which l1 is used. There is no default.
     truth_public : bool
         Whether exact counts may be shown next to a release.
     left_out : dict[str, int]
-        Number of values that were not in the space, by reason. It is as private as the records.
+        Number of values outside the space, by reason. It is private, like the records.
     users_cut : int, optional
-        Number of users who lost anything to an enforced bound. It is private, as the records are.
+        Number of users who were truncated to an enforced bound. It is private, like the records.
 
     Raises
     ------
     ValueError
-        If keys are out of order or of another hierarchy, counts do not fit, or the bound is missing.
+        If keys are not in order or belong to another hierarchy, counts do not fit, or the bound is
+        missing.
     """
 
     hierarchy: Hierarchy
@@ -164,7 +169,7 @@ class Records(OverHierarchy):
         Parameters
         ----------
         hierarchy : Hierarchy
-            The space, which encodes the values.
+            Space that encodes the values.
         values : array or sequence
             Points, strings or codes. Values outside the space are left out.
         bound : Bound or PUBLIC
@@ -174,7 +179,7 @@ class Records(OverHierarchy):
         truth_public : bool
             Whether exact counts may be shown.
         users : sequence, optional
-            The user of each value. Each user is truncated to the bound at random, as in
+            User of each value. Each user is truncated to the bound at random, as in
             `SparseTable.from_keys`.
         user_type : "text", optional
             As in `SparseTable.from_keys`.
@@ -184,7 +189,7 @@ class Records(OverHierarchy):
         Returns
         -------
         Records
-            `left_out` counts the records that are not among them, by reason.
+            Records. `left_out` contains the number of values that were left out, by reason.
 
         Raises
         ------
@@ -246,7 +251,7 @@ class Records(OverHierarchy):
         truth_public : bool
             Whether exact counts may be shown.
         left_out : dict[str, int], optional
-            Number of values that are not among them, by reason.
+            Number of values that were left out, by reason.
 
         Returns
         -------
@@ -379,7 +384,7 @@ class Records(OverHierarchy):
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """Return how many records the keys before each place stand for."""
+        """Return the number of records before each place. A key may stand for several records."""
         return places if self.counts is None else np.append(0, self.ends())[places]
 
     def occupied_children(
@@ -390,10 +395,10 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the occupied children of nodes that hold records start … stop−1.
+        """Return the occupied children of nodes that contain the records from `start` to `stop` − 1.
 
-        Records are counted in the order of keys, copies one after another. Nothing is copied, and the
-        cost is in children that hold anything.
+        Records are numbered in the order of keys, with copies one after another. The function copies
+        nothing, and its cost grows with the number of occupied children.
         """
         digits = self.hierarchy.digits
         most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
@@ -422,7 +427,7 @@ class Records(OverHierarchy):
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the occupied nodes of a level, in the order of keys, and how many records they hold."""
+        """Return the occupied nodes of a level in the order of keys, and their numbers of records."""
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
@@ -463,7 +468,7 @@ class Records(OverHierarchy):
 
 
 def _changes(keys: Keys) -> np.ndarray:
-    """Return which keys differ from the one before."""
+    """Return a mask of the keys that differ from the previous key."""
     if not keys.shape[1]:
         return np.zeros(0, bool)
     return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
@@ -476,7 +481,7 @@ def _ascending(keys: Keys) -> bool:
 
 
 def _sorted(keys: Keys) -> Keys:
-    """Return the keys in order; those of one word, which nobody else holds, are sorted where they are."""
+    """Return the keys in ascending order. Keys of one word are sorted in place."""
     if len(keys) > 1:
         return sealed(keys[:, argsort_keys(keys)])
     keys[0].sort()

@@ -1,8 +1,9 @@
-"""Sampling the records of each user, at random or by score, and the pairs of records that stay.
+"""Sampling of the records of each user, at random or by score.
 
-Which records of a user stay is a function of a key and of that user alone, so that the independence
-which the proof needs is as good as AES; what hides users is the noise. With a seeded generator the users
-draw in turn from one state instead: it is for experiments, whose rows stay as they were recorded.
+The kept records of a user depend on a key and on that user's records alone. The proof needs samples
+that are independent across users, and they are as independent as AES is random. Noise hides the users,
+and not the sampling. With a seeded generator, users draw in turn from one state instead. This is for
+experiments whose recorded rows must not change.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _RECORDS_FOR_THREADS = 2**20  # fewer are sampled by one
 
 
 class Draws(NamedTuple):
-    """Source of the choices: one stream of a seeded generator, or a key and what identifies each user."""
+    """Source of random choices: one stream of a seeded generator, or a key and the identifier of each
+    user.
+    """
 
     stream: UInt64[np.ndarray, "1 4"] | None
     key: bytes
@@ -33,7 +36,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, rng: np.random.Generator | bytes | None, ids: np.ndarray) -> Draws:
-        """Take draws from a generator or a key, and by default from a new key of the operating system."""
+        """Return draws from a generator or a key. Default: a new key from the operating system."""
         key = rng if isinstance(rng, bytes) else cut_key(rng)
         if not isinstance(rng, np.random.Generator):
             return cls(None, key, ids)
@@ -41,7 +44,7 @@ class Draws(NamedTuple):
         return cls(seed.generate_state(4, np.uint64)[None], key, ids)
 
     def states(self, users: slice) -> UInt64[np.ndarray, "states 4"]:
-        """Return a state for each user, or one for all, who then draw in turn."""
+        """Return a state for each user, or one state from which all users draw in turn."""
         return seeds(self.key, self.ids[users]) if self.stream is None else self.stream
 
 
@@ -54,9 +57,10 @@ def some_of_each(
     kernel: Callable[..., None],
     *arguments: Any,
 ) -> Columns:
-    """Return at most so many records of each user, on several threads unless users draw in turn.
+    """Return at most `records` records of each user, on several threads unless users draw in turn.
 
-    What stays of a user is a function of the key and of that user alone, and so of no thread.
+    The kept records of a user depend only on the key and on that user, so the number of threads has no
+    effect.
     """
     sizes = np.minimum(np.diff(starts), records)
     size = int(sizes.sum())
@@ -87,12 +91,14 @@ def some_of_each(
 
 
 def empty_like(columns: Columns, size: int) -> Columns:
-    """Return columns of the same types, to be filled."""
+    """Return empty columns of the same types and the given size."""
     return Columns(*(np.empty(size, column.dtype) for column in columns))
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
-    """Return the first row of an item (of `size`) that its user has in a row before, or −1 if there is none."""
+    """Return the first row whose item the same user has in an earlier row, or −1 if there is none.
+    There are `size` items.
+    """
     if size > 4 * len(items):
         items = np.unique(items, return_inverse=True)[1]
         size = int(items.max(initial=-1)) + 1
@@ -105,7 +111,7 @@ MOST_RECORDS = 2**31  # of one user
 
 
 def refuse_wrong_columns(columns: Columns) -> None:
-    """Raise a ValueError unless they are integers, as many of each."""
+    """Raise a ValueError unless all columns contain integers and have the same length."""
     for name, column in zip(Columns._fields, columns, strict=True):
         if column.dtype.kind not in "iu" or column.shape != (len(columns.users),):
             raise ValueError(
@@ -115,7 +121,7 @@ def refuse_wrong_columns(columns: Columns) -> None:
 
 
 def refuse_other_attributes(domain: Domain) -> None:
-    """Raise a ValueError unless the domain is that of items and contexts."""
+    """Raise a ValueError unless the domain has exactly two attributes, for items and contexts."""
     if len(domain.shape) != 2:
         raise ValueError(
             f"Interactions.domain has attributes {domain.attributes}: need two, item and context"
@@ -132,7 +138,7 @@ def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
 
 
 def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> int:
-    """Return an integer in its range, or a ValueError."""
+    """Return x as an integer. Raise a ValueError if it is not an integer from `low` to `high`."""
     is_whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not is_whole or x < low or (high is not None and x > high):
         limit = "" if high is None else f" and <= {high}"

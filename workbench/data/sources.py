@@ -1,7 +1,7 @@
 """Sources of rows: frames, and CSV and Parquet files, read in order and in batches.
 
-A column's type is declared, by a file's schema or a frame's, and never follows from its values: CSV is text,
-and so are columns of Python objects, of which each value becomes text by itself.
+The type of a column is declared by the schema of a file or frame, and never follows from its values.
+CSV columns are text. Columns of Python objects are text too, and each value is converted separately.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def refuse_bomb(path: Path, size: int, **found: int) -> None:
 
 
 class Source:
-    """Rows of named columns.
+    """Rows with named columns.
 
-    `names` are all columns, `size` the bytes that there are to read, of which `position` have been.
+    `names` contains all columns. `size` is the number of bytes to read, and `position` the number of
+    bytes already read.
     """
 
     names: list[str]
@@ -72,11 +73,11 @@ class Source:
         return {}
 
     def place(self, row: int) -> str:
-        """Return the place of a row in words. Here rows count from 0."""
+        """Return the position of a row in words. Rows are numbered from 0 here."""
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """Raise a ValueError unless each of these columns is there once."""
+        """Raise a ValueError unless each of these columns occurs once."""
         if missing := [name for name in columns if name not in self.names]:
             raise ValueError(
                 f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
@@ -128,12 +129,12 @@ def found_text(found: Any) -> str:
 
 
 def is_frame(x: Any) -> bool:
-    """Return whether it has named columns of rows: a frame of pandas or polars, or an Arrow table."""
+    """Return whether an object is a frame of pandas or polars, or an Arrow table."""
     return hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "columns")
 
 
 class Frame(Source):
-    """A frame's rows, counted from 0."""
+    """Rows of a frame, numbered from 0."""
 
     first_number = 0
 
@@ -152,7 +153,7 @@ class Frame(Source):
             yield whole.slice(start, BATCH)
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types of an empty slice."""
+        """Return the types of the columns, from an empty slice."""
         return dict(Frame(self.frame[:0]).columns(self.names).schema)
 
     def columns(self, names: Sequence[str]) -> pl.DataFrame:
@@ -161,7 +162,7 @@ class Frame(Source):
 
 
 def series_of(name: str, column: Any) -> pl.Series:
-    """Return a column of pandas, polars or Arrow, whose type its values do not decide."""
+    """Return a column of pandas, polars or Arrow with a type that does not depend on its values."""
     if isinstance(column, pl.Series | pa.Array | pa.ChunkedArray):
         kind = getattr(column, "type", None)
         if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
@@ -192,7 +193,7 @@ def series_of(name: str, column: Any) -> pl.Series:
 
 
 def _refuse_far_times(times: Any) -> None:
-    """Other libraries write years at which Python and polars break off."""
+    """Raise a ValueError for times with years that Python and polars cannot represent."""
     days = times.to_physical()
     if times.dtype != pl.Date:
         days = days // _TICKS[times.dtype.time_unit]
@@ -201,7 +202,7 @@ def _refuse_far_times(times: Any) -> None:
 
 
 def _texts(name: str, values: Sequence[Any]) -> pl.Series:
-    """Python's values as text, each by itself."""
+    """Convert Python objects to text, each value separately."""
     try:
         return pl.Series(name, [_text(name, x) for x in values], pl.String)
     except UnicodeEncodeError as e:
@@ -229,7 +230,7 @@ def _unreadable(name: str, found: str) -> ValueError:
 
 
 class CountedFile(FileIO):
-    """A file that counts the bytes that were read."""
+    """File that counts the bytes that were read."""
 
     bytes_read = 0
 
@@ -241,7 +242,7 @@ class CountedFile(FileIO):
 
 
 class FileSource(Source):
-    """Rows of a file, counted from 1."""
+    """Rows of a file, numbered from 1."""
 
     raw: CountedFile | None = None
 
@@ -258,7 +259,7 @@ class FileSource(Source):
         return str(self.path)
 
     def damaged(self, e: Exception) -> ValueError:
-        """Return an error with what a library says about the file, and what to do about it."""
+        """Return an error with the message of a library about the file, and with advice."""
         why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
         need = READABLE
         if "UTF8" in why:
@@ -271,7 +272,7 @@ class FileSource(Source):
 
 
 class ParquetFile(FileSource):
-    """The rows of a Parquet file; `row_groups` are those that are read, all unless others are chosen."""
+    """Rows of a Parquet file. `row_groups` lists the row groups to read, by default all."""
 
     def __init__(self, path: Path):
         super().__init__(path)
@@ -320,7 +321,9 @@ class ParquetFile(FileSource):
 
 
 def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
-    """Columns of texts of which some are listed: they are read as lists, so that each is held once."""
+    """Return the columns of text that some row group stores with a dictionary. They are read as
+    dictionaries, so that each text is stored once.
+    """
     plain = {"PLAIN", "RLE", "BIT_PACKED"}
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]
     listed = {x.path_in_schema for x in columns if not plain.issuperset(x.encodings)}
@@ -337,8 +340,8 @@ _MOST_NAMES = 2**14
 class Layout(NamedTuple):
     """Layout of a text file. The default is CSV whose first row names the columns.
 
-    Rows whose first field matches the pattern `notes` are no rows. Fields of the texts in `missing` are
-    missing. Fields between separators other than commas have no quotes.
+    Rows whose first field matches the pattern `notes` are skipped. Fields whose text is in `missing`
+    are missing values. If the separator is not a comma, fields have no quotes.
     """
 
     names: tuple[str, ...] = ()
@@ -358,10 +361,11 @@ CSV = Layout()
 
 
 class CsvFile(FileSource):
-    """The rows of a CSV file as text, plain or packed by "gzip" or "zstd"; the first names the columns.
+    """Rows of a CSV file as text. The file may be compressed by "gzip" or "zstd", and its first row
+    names the columns.
 
-    Space around a field is no part of it, and an empty field is missing. A blank line is no row, unless the
-    file has one column, whose value is then missing.
+    Space around a field is removed, and an empty field is a missing value. A blank line is skipped, but
+    in a file with one column it is a row with a missing value.
     """
 
     def __init__(self, path: Path, packed: str | None = None, layout: Layout = CSV):
@@ -429,7 +433,9 @@ class CsvFile(FileSource):
             raise self.damaged(e) from None
 
     def _table(self, text: Any, places: Sequence[str], lines: int, rows: int) -> pa.Table:
-        """Return some fields of a block, below so many lines and rows."""
+        """Return the fields of some columns of a block. The first `lines` lines and then the first
+        `rows` rows are left out.
+        """
         layout = self.layout
         table = arrow_csv.read_csv(
             pa.BufferReader(text),
@@ -458,9 +464,10 @@ class CsvFile(FileSource):
         return frame.select(texts.replace(["", *self.layout.missing], None))
 
     def _whole_rows(self, stream: Any) -> Iterator[Any]:
-        """Yield the text of whole rows, each time an empty line and up to two blocks.
+        """Yield text that consists of complete rows: an empty line and up to two blocks.
 
-        No other thread reads the file, as Arrow's might still do so when the process ends.
+        This reads the file in the calling thread, because a thread of Arrow could still read it when
+        the process ends.
         """
         size = 0
         quoted = self.layout.is_quoted
@@ -491,7 +498,7 @@ class CsvFile(FileSource):
 
 
 def _are_empty(frame: pl.DataFrame) -> pl.Series:
-    """Return which rows have no value."""
+    """Return a mask of the rows without any value."""
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
@@ -504,7 +511,9 @@ def _end_of_rows(text: bytes, quoted: bool) -> int:
 
 @njit(cache=True, nogil=True)
 def _end_of_quoted_rows(text: Any) -> int:
-    """As Arrow reads fields: a quote opens one at its start only, and two within one are one."""
+    """Return the end of the last complete row, or 0, by Arrow's rules: a quote opens a field only at
+    its start, and two quotes within a field stand for one.
+    """
     end = 0
     is_open, may_open = False, True
     for i in range(text.size):

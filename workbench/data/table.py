@@ -35,7 +35,7 @@ def summed(rows: Kept) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cel
 
 
 class Table:
-    """Counts of the non-empty cells of a domain, which are read from rows."""
+    """Counts of the non-empty cells of a domain."""
 
     domain: Domain
     counts: Int[np.ndarray, " cells"]
@@ -76,15 +76,15 @@ class Table:
 
         Files are CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a table of a database. Values are
         compared with labels as text. Rows are read in batches, so without users the memory of a
-        `SparseTable` grows with the number of cells and not with the number of rows. The domain is public
-        and is never learnt from the data.
+        `SparseTable` grows with the number of cells and not with the number of rows. The domain must be
+        public and must not come from the data.
 
         Parameters
         ----------
         path : path, several, or a frame
-            Rows with the columns of the domain. Rows of the same cell add up. A folder stands for its
-            files, which all have the same columns, and a glob such as "trips/2026-*.parquet" for the files
-            that match. A frame is one of pandas, polars or Arrow.
+            Rows with the columns of the domain. Rows of the same cell are added up. You can name files,
+            a folder of files, or a glob pattern such as "trips/2026-*.parquet". All files must have the
+            same columns. A frame may be of pandas, polars or Arrow.
         domain : Domain
             All possible cells.
         bound : Bound or PUBLIC
@@ -96,25 +96,25 @@ class Table:
         truth_public : bool
             Whether exact counts may be shown.
         user : str, optional
-            Column that names the user of each row. Each user is truncated to the bound at random. Without
-            it the bound is believed as it is stated.
+            Column that identifies the user of each row. Each user is truncated to the bound at random.
+            Without it, the stated bound is believed and not enforced.
         user_type : "text", optional
-            Read users as text, integers in their usual spelling, so that 7 and 007 are two people.
+            Read users as text. Then 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
             Source of the random choice, to repeat it. By default a new key from the operating system.
         progress : callable, optional
-            Called now and then with the number of bytes read so far and in total.
+            Function that is called from time to time with the number of bytes read so far and in total.
 
         Returns
         -------
         SparseTable or WideTable
-            The class that you call this of.
+            Table of the class on which you call this method.
 
         Raises
         ------
         ValueError
-            If a file cannot be read, a column is missing or there twice, or a value is missing or outside
-            the domain. The message names its file, row and column.
+            If a file cannot be read, a column is missing or occurs twice, or a value is missing or
+            outside the domain. The message names file, row and column.
         """
         cls._refuse_domain(domain)
         users = None if user is None else UserNumbers(user, user_type, domain.missing_user)
@@ -144,7 +144,8 @@ class Table:
     from_frame = read
 
     def project(self, attributes: Sequence[str]) -> Any:
-        """Return the marginal on `attributes`. Cells of a unit may fall together, its l1 stays.
+        """Return the marginal on `attributes`. Several cells of a unit may become one cell, so only the
+        l1 of the bound stays the same.
 
         Parameters
         ----------
@@ -192,15 +193,16 @@ class SparseTable(Table):
     bound : Bound or PUBLIC
         How far one unit moves the counts, or that nothing is left to protect. No default.
     truth_public : bool
-        Whether exact counts may be shown next to a release, as for published files and synthetic
-        stand-ins. Without it, everything that compares with the truth refuses.
+        Whether exact counts may be shown next to a release, for example for published files and
+        synthetic stand-ins. If it is False, every comparison with the truth raises an error.
     users_cut : int, optional
         Number of users who lost anything to an enforced bound. It is private, as counts are.
 
     Raises
     ------
     ValueError
-        If keys or counts have another form, or the bound is missing. `from_keys` takes keys in any order.
+        If keys or counts have another form, or the bound is missing. Use `from_keys` for keys in any
+        order.
     """
 
     domain: Domain
@@ -242,7 +244,8 @@ class SparseTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Make a table from keys in any order. Counts of the same cell add up, empty cells are dropped.
+        """Make a table from keys in any order. Counts of the same cell are added up, and empty cells
+        are dropped.
 
         Parameters
         ----------
@@ -357,14 +360,15 @@ class SparseTable(Table):
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries in steps of a grid, to which each term is rounded.
+        """Return the exact answers to linear queries in steps of a grid. Each term is rounded to the
+        grid.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
         grid : float
-            A public step, a power of two.
+            Public step of the grid, a power of two.
 
         Returns
         -------
@@ -373,15 +377,17 @@ class SparseTable(Table):
         return workload.grid_units(self.domain, self.keys, self.counts, grid)
 
     def ranked(self) -> SparseTable:
-        """Return the counts of all cells in ascending order, over ranks, without saying which cell is which.
+        """Return a table of the counts of all cells in ascending order. The position of a count is its
+        rank, and not its cell.
 
-        A unit that moves the counts by l1 in all moves the sorted counts by no more, but perhaps in other
-        places, because moving one count past its equals moves the last of them.
+        If a unit changes the counts by l1 in total, it changes the sorted counts by at most l1, but
+        perhaps at other positions. For example, if one of several equal counts grows, the last of them
+        in the order grows.
 
         Returns
         -------
         SparseTable
-            Over one attribute, `rank`, with as many values as the domain has cells.
+            Table over one attribute, `rank`, with as many values as the domain has cells.
         """
         size = self.domain.size
         keys = np.arange(size - len(self), size)
@@ -396,7 +402,7 @@ class SparseTable(Table):
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:
-        """Return the full array in the domain's shape. For small domains only."""
+        """Return all counts as an array in the domain's shape. Use this for small domains only."""
         array = np.zeros(self.domain.size, np.int64)
         array[self.keys] = self.counts
         return array.reshape(self.domain.shape)
@@ -408,18 +414,18 @@ class SparseTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class WideTable(Table):
-    """Counts over a domain of more than 2⁶³ cells, of its non-empty cells.
+    """Counts of the non-empty cells of a domain with more than 2⁶³ cells.
 
-    Cells have no number here, so mechanisms that go through a whole domain refuse the table.
-    `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of its attributes, such as
-    `Marginals(2)`, and every mechanism takes `project(attributes)`.
+    Such a domain has too many cells to number them, so mechanisms that need all cells refuse the table.
+    `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of the attributes, for
+    example `Marginals(2)`. For every other mechanism, use `project(attributes)`.
 
     Parameters
     ----------
     domain : Domain
         All possible cells. They are public.
     words : int64[parts, cells]
-        A key of each cell in every part of `domain.parts`. Cells are sorted and distinct.
+        Key of each cell in each part of `domain.parts`. Cells are sorted and distinct.
     counts : int64[cells]
         At least 1. Their sum is at most 2⁵³.
     bound : Bound or PUBLIC
@@ -452,18 +458,18 @@ class WideTable(Table):
         counts: Any = None,
         **how: Any,
     ) -> WideTable:
-        """Count rows, given as a code for each attribute.
+        """Make a table from rows of codes, with one code per attribute.
 
         Parameters
         ----------
         domain : Domain
             All possible cells.
         codes : int[rows, attributes]
-            Codes of the domain, from 0. Rows of the same cell add up.
+            Codes of the domain, from 0. Rows of the same cell are added up.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         counts : int[rows], optional
-            What each row counts. By default 1.
+            Count of each row. Default 1.
         truth_public, users, user_type, rng, key
             As in `SparseTable.from_keys`.
 
@@ -474,7 +480,7 @@ class WideTable(Table):
         Raises
         ------
         ValueError
-            A code outside its attribute, or counts or users that do not fit the rows.
+            If a code is outside its attribute, or counts or users do not fit the rows.
         """
         codes = np.asarray(codes)
         if codes.ndim != 2 or codes.shape[1] != len(domain.shape):
@@ -516,7 +522,7 @@ class WideTable(Table):
 
     @property
     def keys(self) -> None:
-        """Refused: the domain has too many cells for keys."""
+        """Raise a ValueError, because the domain has too many cells for keys."""
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:

@@ -1,4 +1,4 @@
-"""Truncate what each user contributes to a bound, by a function of a key and of that user alone."""
+"""Truncation of each user's rows to a bound. The result depends on a key and on that user's rows alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKED = 2**63
 
 
 class BoundedContributions(NamedTuple):
-    """Records that are kept of all users, and which users lost anything."""
+    """Kept records of all users, and a mask of the users who lost records."""
 
     keys: Int[np.ndarray, " cells"]  # a row a user and cell
     counts: Int[np.ndarray, " cells"]  # at least 1
@@ -34,21 +34,24 @@ def bounded_contributions(
     bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
-    """Keep for each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
+    """Keep, for each user, at most `l0` cells, at most `linf` counts in each cell, and at most `l1`
+    counts in total.
 
-    The rows of a user are first summed by cell. If the user has more than `l0` distinct cells, `l0` of them
-    stay, and every choice of so many is equally likely. Then counts above `linf` become `linf`. If more
-    than `l1` counts are left, `l1` of them stay, and every choice of so many counts is equally likely (a
-    multivariate hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
+    First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them
+    are kept, and all choices are equally likely. Then counts above `linf` become `linf`. If more than
+    `l1` counts remain, `l1` of them are kept, and again all choices are equally likely (a multivariate
+    hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
 
-    The counts kept of user u are f(key, u, u's own records). They do not depend on the order of rows
-    or on other users. Adding or removing u therefore changes the sum over all users by u's own counts alone,
-    which are within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
-    guarantee. Uniform choices only make the table more accurate. They follow from the key: the draws of u
-    begin in a state of 256 bits, the image of u's identity under AES with the secret key. For different
-    users these states are
-    as independent and uniform as AES is a random permutation. From uniform words `mark_some` draws a uniform
-    set (Floyd), and `keep_units` keeps the counts with the smallest of independent uniform reals.
+    The kept counts of user u are a function of the key, of u, and of u's own records. They do not
+    depend on the order of rows or on other users. Adding or removing u therefore changes the sum over
+    all users only by u's own kept counts, which are within the bound. This is true for every key, even
+    a known one. The guarantee does not need a secret key, and uniform choices only make the table more
+    accurate.
+
+    The draws of u begin at a state of 256 bits, which is the image of u's identity under AES with the
+    key. If AES is a random permutation, the states of different users are independent and uniform. From
+    uniform words, `mark_some` draws a uniform set (Floyd), and `keep_units` keeps the counts with the
+    smallest independent uniform numbers.
 
     Parameters
     ----------
@@ -66,7 +69,7 @@ def bounded_contributions(
     Returns
     -------
     BoundedContributions
-        One row per user and cell, by user, and for each user whether anything was lost.
+        One row per user and cell, sorted by user, and for each user whether any count was lost.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def bounded_contributions(
 
 
 class Kept(NamedTuple):
-    """Rows after truncation, the bound that holds for them, and how many users lost anything to it."""
+    """Rows after truncation, the bound that they satisfy, and the number of users who lost rows."""
 
     keys: Int[np.ndarray, " rows"]
     counts: Int[np.ndarray, " rows"] | None
@@ -146,7 +149,7 @@ def kept_of_words(
 
 
 def whole_limits(bound: Bound) -> tuple[int, int, int]:
-    """l0, ⌊linf⌋ and ⌊l1⌋, none larger than a table can hold."""
+    """Return l0, ⌊linf⌋ and ⌊l1⌋, each limited to the largest number that a table can hold."""
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
     )
@@ -161,9 +164,10 @@ def whole_limits(bound: Bound) -> tuple[int, int, int]:
 def _cells_of_users(
     users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Users with any counts, where each one's cells start, their keys in ascending order, and their sums.
+    """Return the users with counts, the start of each user's cells, the keys in ascending order, and
+    their sums.
 
-    User and cell are sorted as one number.
+    Each pair of user and cell is sorted as one number.
     """
     if not len(users):
         none = np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""The compiled loops over the cells of one user after another, and the draws they make."""
+"""Compiled loops over the cells of each user, with their random draws."""
 
 import numpy as np
 
@@ -97,9 +97,10 @@ def below(s, n):
 
 @njit(cache=True, nogil=True)
 def mark_some(n, limit, s, taken):
-    """Mark `limit` places out of n, every set of so many equally likely.
+    """Mark `limit` of n places. All sets of this size are equally likely.
 
-    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls): as many draws as places.
+    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls). It needs one draw per marked
+    place.
     """
     for j in range(n - limit, n):
         place = below(s, j + 1)
@@ -117,7 +118,7 @@ def longest(starts):
 
 @njit(cache=True, nogil=True)
 def heads(s, coins):
-    """Return how many of so many fair coins show heads."""
+    """Toss fair coins, and return the number of heads."""
     n = np.int64(0)
     while coins > 0:
         word = next_word(s)
@@ -134,11 +135,12 @@ def heads(s, coins):
 
 @njit(cache=True, nogil=True)
 def keep_units(counts, total, wanted, s, undecided, low):
-    """`wanted` of the `total` counts stay, every choice of so many counts equally likely.
+    """Keep `wanted` of the `total` counts. All choices are equally likely.
 
-    Each count is given a real number whose bits are fair coins, and those of the `wanted` smallest stay.
-    A bit is drawn for all counts that are not decided yet: as the counts of one cell are alike, only how
-    many of them have a 0 matters. `undecided` and `low` are scratch, as long as `counts`.
+    Each single count gets a uniform real number, and the counts with the `wanted` smallest numbers are
+    kept. The numbers are drawn bit by bit, for all counts that are not yet decided. The counts of one
+    cell are interchangeable, so only the number of those whose bit is 0 matters. `undecided` and `low`
+    are scratch arrays with the length of `counts`.
     """
     n = counts.size
     for i in range(n):
@@ -166,9 +168,10 @@ def keep_units(counts, total, wanted, s, undecided, low):
 
 @njit(cache=True, nogil=True)
 def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
-    """Truncate each user's counts in place, to 0 in a cell that is left out, and mark users who lost anything.
+    """Truncate each user's counts in place, and mark users who lost counts. A dropped cell gets the
+    count 0.
 
-    Users who draw have the seed that `seed_of` says; no others are read.
+    `seed_of` gives the seed of each user who needs random draws. No other seeds are read.
     """
     size = longest(starts)
     taken = np.zeros(size, np.bool_)
@@ -197,9 +200,11 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
-    """Sorted numbers of user and cell as users, where each one's cells start, and the cells, in place.
+    """Split sorted numbers of user and cell, in place, into users, the start of each user's cells, and
+    the cells.
 
-    Numbers of rows repeat; how often goes to `sums`. Returns how many users and cells there are.
+    If the numbers are those of rows, they repeat, and `sums` gets the number of repetitions. Returns
+    the numbers of users and cells.
     """
     n, k = 0, 0
     last = last_user = -1
@@ -225,7 +230,7 @@ def take_apart(packed, key_bits, are_rows, users, starts, sums):
 
 @njit(cache=True, nogil=True)
 def drop_empty(keys, counts):
-    """Move the cells that hold anything to the front, in order; returns how many."""
+    """Move the non-empty cells to the front, in order, and return their number."""
     k = 0
     for i in range(counts.size):
         keys[k] = keys[i]
@@ -236,9 +241,8 @@ def drop_empty(keys, counts):
 
 @njit(cache=True, nogil=True)
 def add_up(keys, counts):
-    """Add up the counts of equal keys, which are sorted, and drop empty cells, in place.
-
-    Returns the number of cells.
+    """Add up the counts of equal keys, and drop empty cells, in place. Keys must be sorted. Return the
+    number of cells.
     """
     k = 0
     for i in range(keys.size):

@@ -1,4 +1,4 @@
-"""The users that rows belong to, what identifies each of them, and where their draws come from."""
+"""Users of rows: their identifiers, their numbers, and the seeds of their random draws."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """Raise a ValueError if a cut is to be repeated where no users are named."""
+    """Raise a ValueError for a generator or key if there are no users to truncate."""
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """Return the 32 bytes of a cut: of the operating system, unless those of a generator, or a key, repeat
-    one.
+    """Return the key of a truncation, 32 bytes: the given key, bytes from the generator, or new bytes
+    from the operating system.
     """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
@@ -45,10 +45,10 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """256 bits for each user, a function of the key and of what identifies the user.
+    """Return 256 bits for each user, which depend only on the key and on the user's identifier.
 
-    They are two blocks of AES-256 under the key. Blocks are all different, as the lowest bit of the
-    second word of an id is 0, so that the bits are those of a random permutation at different points:
+    The bits are two blocks that AES-256 encrypts with the key. All blocks are different, because the
+    lowest bit of the second word of an identifier is 0. If AES is a random permutation, the bits are
     uniform, independent across users, and never all 0.
 
     Parameters
@@ -56,17 +56,17 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
     key : bytes
         32 of them.
     ids : uint64[users, 2]
-        As `UserNumbers.ids` gives them: the second word is even.
+        Identifiers from `UserNumbers.ids`. The second word is even.
 
     Returns
     -------
     uint64[users, 4]
-        States of `kernels.next_word`.
+        States for `kernels.next_word`.
 
     Raises
     ------
     ValueError
-        A key of another length.
+        If the key has another length.
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -84,14 +84,14 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users of rows: a number per person, and what identifies the person of each number."""
+    """Users of rows: a number per person, and the identifier of each number."""
 
     numbers: Int[np.ndarray, " rows"]
     ids: UInt64[np.ndarray, "numbers 2"] | pl.Series | None = None  # names; None: the number
     who: str = "a user"  # one of them, in words
 
     def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
-        """Return what identifies some users, by their numbers."""
+        """Return the identifiers of users with the given numbers."""
         if isinstance(self.ids, np.ndarray):
             return self.ids[numbers]
         if self.ids is not None:
@@ -152,20 +152,20 @@ Numbers = Int[np.ndarray, " rows"]
 
 
 class UserNumbers:
-    """Numbers the users of a column, given in batches: one number per person, never one for two people.
+    """Numbering of the users of a column that comes in batches. Each person gets one number, and two
+    people never share one.
 
-    Each value says by itself who a person is. Integers, in any type, are people by their number: 3, and
-    3.0 in a column of floats, is person 3. Text is a person by its characters, in Unicode's composed form
-    and without space around them. Text that spells a number in another way than an integer's usual one
-    (007, 7.0, 1,000) is refused, unless all users are read as text. Dates and times are people by the day
-    and the microsecond.
+    Each value identifies a person by itself. Integers of any type identify people by their value: 3,
+    and 3.0 in a column of floats, are person 3. Texts are compared in Unicode's composed form and
+    without space around them. Text that is an unusual spelling of a number (007, 7.0, 1,000) is
+    refused, unless all users are read as text. Dates are compared by day, and times by microsecond.
 
-    All values of a column are of one kind, because 7 and "7" may be one person or two.
+    All values of a column must have one kind, because 7 and "7" may be one person or two.
 
     Parameters
     ----------
     column : str
-        Its name, for errors and for what a release says.
+        Name of the column, for errors and descriptions.
     user_type : "text", optional
         Read users as text, integers as they are usually spelled. Text that spells a number is then a
         person of its own. By default each column is of the kind that its type states.
@@ -189,7 +189,7 @@ class UserNumbers:
         self.forget()
 
     def forget(self) -> None:
-        """Number users anew. Their kind stays known."""
+        """Forget all users, but not their kind. Numbers start at 0 again."""
         self._names = _DifferentTexts()
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
@@ -204,7 +204,9 @@ class UserNumbers:
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
-        """Return the user of each row, and the rows that do not say who: first those without a user."""
+        """Return the user of each row, and the rows without a valid user. Rows with a missing user come
+        first.
+        """
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)
             numbers, refused = self.read(different)
@@ -236,7 +238,7 @@ class UserNumbers:
         return whole.fill_null(0).to_numpy(), refused
 
     def _named(self, texts: pl.Series) -> Numbers:
-        """Return the people whom texts name."""
+        """Return the number of the person that each text identifies."""
         numbers, new = self._names.numbers(texts)
         if len(new):
             known = len(self._people)
@@ -255,7 +257,9 @@ class UserNumbers:
         return self._people[numbers]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return what identifies the user of each number, in 127 bits. None if the number does."""
+        """Return the identifier of each number, in 127 bits, or None if the number itself is the
+        identifier.
+        """
         return _digests(self._names.series()) if self._names.size else None
 
     def users(self, numbers: Numbers) -> Users:
@@ -280,7 +284,7 @@ class UserNumbers:
 
 
 def _kind(dtype: pl.DataType) -> str | None:
-    """Return what users of a type are. Values of two kinds are never compared."""
+    """Return the kind of users in a column of this type. Values of two kinds are never compared."""
     if dtype == pl.UInt64:
         return "integers of 64 bits without a sign"  # 2⁶⁴ − 1 is no −1
     if dtype.is_numeric():
@@ -298,7 +302,7 @@ def _trimmed(texts: pl.Series) -> pl.Series:
 
 
 def _whole(values: pl.Series) -> pl.Series:
-    """Return users as integers, each by itself, null where a value is none."""
+    """Return users as integers, or null for values that are not integers."""
     kind = values.dtype
     if kind == pl.UInt64:
         return values.reinterpret(signed=True)
@@ -328,13 +332,13 @@ def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
 
 
 class _DifferentTexts:
-    """Different texts, numbered from 0 in the order in which they come."""
+    """Distinct texts, numbered from 0 in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._allocate(2**10, 2**14)
 
     def _allocate(self, capacity: int, length: int) -> None:
-        """Empty the list, with room for so many texts of so many bytes in all."""
+        """Empty the list, and allocate space for `capacity` texts with `length` bytes in total."""
         self.size = 0
         self._end = 0
         self._slots = np.full(
@@ -343,7 +347,9 @@ class _DifferentTexts:
         self._text = np.empty(length, np.uint8)
 
     def numbers(self, texts: pl.Series) -> tuple[Numbers, pl.Series]:
-        """Return the number of each text, a missing one being empty, and the texts that are new."""
+        """Return the number of each text, and the texts that are new. A missing text counts as an empty
+        one.
+        """
         texts = texts.fill_null("")
         array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
         _, starts, text = array.buffers()
@@ -372,7 +378,7 @@ class _DifferentTexts:
         return numbers, self.series(first)
 
     def series(self, first: int = 0) -> pl.Series:
-        """Return the texts from one byte on, in the order of numbers."""
+        """Return the texts from byte `first` on, in the order of their numbers."""
         text = self._text[first : self._end]
         is_end = text == user_kernels.END
         ends = np.flatnonzero(is_end)

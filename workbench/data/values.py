@@ -1,4 +1,4 @@
-"""Private values of a text column that nobody has listed, and the users who have them."""
+"""Private values of a text column without a public list of values, and the users who have them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class UnlistedColumn(NamedTuple):
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
-        """Return the column that a domain file, or its content, states. Another domain raises a ValueError."""
+        """Return the column that a domain file, or its content, states. Raise a ValueError for any
+        other domain.
+        """
         where = ""
         if isinstance(stated, str | Path):
             where, stated = f"{stated}: ", read_domain_file(Path(stated))[0]
@@ -54,7 +56,7 @@ class UnlistedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnlistedValues:
-    """Different values of users in a column whose values nobody has listed, each value once per user.
+    """Distinct values of each user in a column without a public list of values.
 
     Parameters
     ----------
@@ -63,11 +65,11 @@ class UnlistedValues:
     labels : text[labels]
         All values that some user has, in ascending order. They are private.
     users, values : int[pairs]
-        A number of the user and the place of the label, for each value of each user.
+        Number of the user and position of the label, for each value of each user.
     bound : Bound
         A user has at most `l1` values. `linf` is 1, because a value counts once per user.
     users_cut : int, optional
-        Number of users who lost values to the bound. It is private.
+        Number of users who were truncated to the bound. It is private.
 
     Examples
     --------
