@@ -79,8 +79,8 @@ class NodeBlock(NamedTuple):
     weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
 
     def l2_squared(self, bound: Any) -> Fraction:
-        """Return the square of the l2 distance by which one unit with this bound moves all nodes, or a
-        bound on it.
+        """Return the squared l2 sensitivity of all nodes to one unit with this bound, or an upper bound
+        on it.
         """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 

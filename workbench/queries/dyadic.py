@@ -35,7 +35,7 @@ class Dyadic:
     more fine nodes than a range does.
     """
 
-    dims: int = parameter(1, choices=(1, 2), doc="number of attributes; 2 gives boxes")
+    dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 gives boxes)")
     split: str = parameter(
         "uniform", choices=("uniform", "geometric"), doc="share of ε per level"
     )

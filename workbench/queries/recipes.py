@@ -303,7 +303,7 @@ class NamedMarginals:
     """
 
     sets: tuple[tuple[str, ...], ...] = parameter(
-        check=_check_sets, doc="the attributes of each marginal"
+        check=_check_sets, doc="attributes of each marginal"
     )
 
     def on(self, domain: Domain) -> Products:

@@ -187,7 +187,9 @@ class Selections:
         return np.bincount(query, sums, len(self))
 
     def _ranges_over(self, outer: list[int]) -> float:
-        """Return how many ranges the queries make, one for each combination of codes of some attributes."""
+        """Return the number of ranges of the queries, with one range per combination of codes of the
+        `outer` attributes.
+        """
         ranges = np.ones(len(self))
         for k, (sets, which) in enumerate(zip(self.sets, self.which.T, strict=True)):
             each = sets.sizes if k in outer else np.diff(sets.offsets)

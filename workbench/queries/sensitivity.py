@@ -130,7 +130,7 @@ class _Loads:
         self.tables[axes] = self.tables.get(axes, 0.0) + load
 
     def add_tables(self, queries: TableQueries) -> None:
-        """Add tables, which are laid out already."""
+        """Add the tables of queries that are given as tables."""
         for names, tables, _ in queries.numbered_groups():
             axes = tuple(self.domain.axis(a) for a in names)
             self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
@@ -138,7 +138,9 @@ class _Loads:
             self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
 
     def add_products(self, queries: Products) -> None:
-        """Add terms by their axes. Terms of a query that may cancel, or are squared, are added together."""
+        """Add terms by their axes. Terms of a query are first added together if they may cancel, or if
+        they are squared.
+        """
         low, high = term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0
         cancels = (signed | (self.power > 1)) & (np.diff(queries.offsets) > 1)
@@ -183,7 +185,7 @@ def term_ends(
 
 @dataclass
 class _Bucket:
-    """Tables that are laid out together, on all of their axes."""
+    """Tables that are added up on the union of their axes."""
 
     axes: set[int]
     members: list[tuple[int, ...]]
@@ -221,7 +223,7 @@ def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> f
 
 
 def _largest_replacement(queries: Linear, domain: Domain) -> float | None:
-    """Return max over pairs of tuples of Σ|f_i(t) − f_i(t')|, if there are few pairs."""
+    """Return the maximum over pairs of tuples of Σ|f_i(t) − f_i(t')|, or None if there are too many."""
     if domain.size**2 * len(queries) > _MAX_PAIRS:
         return None
     one = np.ones(1)

@@ -114,7 +114,7 @@ def _factor_json(row: np.ndarray) -> Any:
 
 
 def _numbers(values: np.ndarray) -> list[Any]:
-    """Return floats, or integers where a number is an exact integer, so that equal numbers have equal text."""
+    """Return floats. Exact integers become Python integers, so that equal numbers have equal text."""
     return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]
 
 
@@ -122,7 +122,7 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
-    """Read which marginals to release.
+    """Read the marginals to release from text.
 
     Parameters
     ----------
@@ -228,7 +228,9 @@ def _labels_from_json(query: Any) -> Any:
 
 
 def _range_from_json(labels: Any) -> Any:
-    """Return {"from": a, "to": b} as a pair, alone or in a list."""
+    """Return labels in which each {"from": a, "to": b}, alone or in a list, is replaced by the pair (a,
+    b).
+    """
     match labels:
         case {"from": low, "to": high, **other} if not other:
             return (low, high)

@@ -224,7 +224,9 @@ def as_workload(domain: Domain | None, queries: Any) -> Recipe:
 
 
 class _Named(NamedTuple):
-    """Labels that a query names for one attribute: the first and the last of each range, in turn."""
+    """Labels that a query names for one attribute: the first and the last label of each range,
+    alternating.
+    """
 
     query: int
     ends: list[Any]
@@ -273,7 +275,8 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a typed question: conditions, and attributes for each of whose labels the question asks one query.
+    """Parse a typed question. It has conditions, and attributes for whose combinations of labels it
+    asks one query each.
 
     Parameters
     ----------
@@ -325,7 +328,7 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
 
 
 def _axis(domain: Domain, name: Any) -> int:
-    """Return the number of an attribute. The error for a missing one names the nearest."""
+    """Return the index of an attribute. If it does not exist, the error names the nearest attribute."""
     if name not in domain.attributes:
         raise ValueError(
             f"attribute {str(name)[:60]!r} is not in the domain: {nearest(str(name), domain.attributes)}"
@@ -334,7 +337,7 @@ def _axis(domain: Domain, name: Any) -> int:
 
 
 def _ends(name: str, labels: Any) -> list[Any]:
-    """Return the first and last label of each range, in turn. A single label is both."""
+    """Return the first and the last label of each range, alternating. A single label is both."""
     is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
     ends: list[Any] = []
     for part in labels if is_set else [labels]:
@@ -379,7 +382,7 @@ def _runs(
 
 
 def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
-    """Return the code of each label. The error for a missing one names the nearest."""
+    """Return the code of each label. If a label does not exist, the error names the nearest label."""
     values = domain.decode(name, np.arange(1))
     kind = type(values[0]) if values.dtype == object else int
     codes = domain.encode(name, [_text(label, kind) for label in labels])
@@ -407,7 +410,7 @@ def _text(label: Any, kind: type) -> str:
 
 
 def _nearest_labels(domain: Domain, name: str, label: str) -> str:
-    """Name the labels nearest to one that does not exist."""
+    """Return the text of an error that names the labels nearest to one that does not exist."""
     own = domain.labels and domain.labels[domain.axis(name)]
     if own is None:
         own = range(domain.shape[domain.axis(name)])
