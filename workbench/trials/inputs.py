@@ -130,8 +130,8 @@ def note_sources(modules: frozenset[str]) -> None:
 def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
     """Return source files by module, and the packages that modules outside the workbench import.
 
-    Imports are followed into the workbench, into the distributions of `modules`, and into every module
-    that is not installed: those are the user's own.
+    The function follows imports into the workbench, into the distributions of `modules`, and into all
+    modules that are not installed, because these belong to the user.
     """
     tops = {_top(name) for name in modules}
     own = tops | _same_distribution(tops)
@@ -162,7 +162,7 @@ def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
 
 
 def _same_distribution(tops: set[str]) -> set[str]:
-    """Return the packages that are installed together with these."""
+    """Return the packages that belong to the same installed distributions."""
     installed = {top for top in tops - {"workbench"} if _is_installed(top)}
     if not installed:
         return set()
@@ -173,7 +173,7 @@ def _same_distribution(tops: set[str]) -> set[str]:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Return whether a package is in a folder for installed ones, or cannot be found."""
+    """Return whether a package is in a folder of installed packages, or cannot be found."""
     spec = _spec(top)
     if top in ("workbench", "__main__"):
         return False
@@ -189,7 +189,7 @@ def _top(name: str) -> str:
 
 @cache
 def _version(top: str) -> str:
-    """Return the version of the distribution that provides a package, or nothing."""
+    """Return the version of the distribution that provides a package, or "" if there is none."""
     with suppress(PackageNotFoundError):
         return version(top)
     for name in _distributions().get(top, ()):
@@ -239,7 +239,9 @@ def _source(name: str) -> Path | None:
 
 
 def _home(name: str) -> list[str]:
-    """Return the module that one of our packages loads for a name, which may be that of a class."""
+    """Return the module that a package of the workbench loads for a name, for example for the name of a
+    class.
+    """
     package, _, member = name.rpartition(".")
     if package not in ("workbench", "workbench.mechanisms", "workbench.datasets"):
         return []

@@ -90,7 +90,9 @@ def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
 
 @cache
 def _clean(store: Path) -> None:
-    """Remove what killed processes left half-written, once, because a store holds many files."""
+    """Remove incomplete files of killed processes. This is done once per store, because a store has
+    many files.
+    """
     remove_drafts(store)
 
 
@@ -166,9 +168,9 @@ def run(
 
 @cache
 def _cluster(address: str, insecure: bool) -> Executor:
-    """Return the cluster of this process, connected once.
+    """Return the cluster to which this process is connected. It is connected only once.
 
-    No import names it, because a cluster decides no rows.
+    The module is not imported by its name in the code, because its source does not affect any rows.
     """
     return import_module("workbench.owner.scale.dask").connect(address, insecure=insecure)
 
@@ -207,7 +209,9 @@ def _measure_all(
 def _measure_elsewhere(
     executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
 ) -> Iterator[list[dict[str, Any]]]:
-    """Return the rows of each trial, which are stored here, so that workers need no folder of ours."""
+    """Run trials on an executor, and store their rows in this process, so that workers need no access
+    to the store.
+    """
     if hasattr(executor, "share"):
         data = executor.share(data)
     how = (sweep.metrics, sweep.estimators, None)
@@ -263,7 +267,7 @@ def _measure(
 
 
 def _own_rows(measured: float | pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what a metric adds to a trial's columns: one row, or one for each row of its table."""
+    """Return the columns that a metric adds to a trial: one row, or one per row of the metric's table."""
     if hasattr(measured, "to_dict"):
         return measured.to_dict("records")
     return [{"value": measured}]

@@ -31,7 +31,9 @@ def mechanism_columns(mechanism: Any) -> dict[str, Any]:
 
 
 def _field_columns(x: Any) -> dict[str, Any]:
-    """Return the fields of a mechanism, and of one that it wraps, as columns with plain values or text."""
+    """Return the fields of a mechanism, and of the mechanism that it contains, as columns with plain
+    values or text.
+    """
     columns: dict[str, Any] = {}
     for f in fields(x):
         value = getattr(x, f.name)
@@ -45,7 +47,7 @@ def _field_columns(x: Any) -> dict[str, Any]:
 
 
 def _class_names(mechanism: Any) -> str:
-    """Return the class, and the class that it wraps."""
+    """Return the name of the class, and of the class that it contains."""
     name = type(mechanism).__name__
     inner = getattr(mechanism, "mechanism", None)
     return name if inner is None else f"{name}({_class_names(inner)})"

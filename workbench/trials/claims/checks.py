@@ -1,9 +1,9 @@
 """Checks of numbers at the points of a figure, at a level of confidence, with thresholds for the words of a
 paper.
 
-**Can* means at one point or more, *often, generally, usually, mostly* at three quarters of the points, and
-*in all cases* at all points. *Comparable, almost, close to* mean within a factor of 1.25, and *orders of
-magnitude* a factor of at least 10.
+*Can* means at one point or more, *often, generally, usually, mostly* at three quarters of the points,
+and *in all cases* at all points. *Comparable, almost, close to* mean within a factor of 1.25, and
+*orders of magnitude* a factor of at least 10.
 
 Suppose that a statement claims a property at `need` of n points. It holds if the confidence intervals of
 `need` points show the property. Each interval has a level that is corrected for n − need + 1 comparisons.
@@ -188,7 +188,7 @@ def over(
 
 
 def _all_printed(findings: Iterable[Finding]) -> str:
-    """Return the printed numbers of all findings, each once."""
+    """Return the printed numbers of all findings, without repetition."""
     return "; ".join(dict.fromkeys(f.printed for f in findings if f.printed))
 
 
@@ -202,12 +202,14 @@ def _text(value: Any) -> str:
 
 
 def _divided(level: float, by: int) -> float:
-    """Return the level at which each of so many intervals is right, that all are at `level`."""
+    """Return the level that each of `by` intervals needs so that all of them together keep `level`."""
     return 1 - (1 - level) / by
 
 
 def _span(points: pd.DataFrame, unit: str) -> str:
-    """Return the smallest and the largest value, and for one point also its interval."""
+    """Return the smallest and the largest value, in words. For a single point, the text includes its
+    interval.
+    """
     least = format_number(points.estimate.min())
     largest = format_number(points.estimate.max())
     if len(points) > 1 and least != largest:

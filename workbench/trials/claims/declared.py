@@ -164,7 +164,9 @@ def _texts(x: Any) -> Iterator[str]:
 
 
 def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
-    """Return the check at every value of what the paper does not print; what was not run is undecided."""
+    """Return the check at each value of a parameter that the paper does not print. Values that were not
+    run are undecided.
+    """
     check = {key: x for key, x in table.items() if key != "over"}
     swept = table.get("over")
     if not swept:
@@ -187,7 +189,7 @@ def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: flo
 
 
 def _filled(x: Any, values: Mapping[str, Any]) -> Any:
-    """Values in place of their names in braces."""
+    """Return x with each name in braces replaced by its value."""
     if isinstance(x, Mapping):
         return {key: _filled(each, values) for key, each in x.items()}
     if isinstance(x, list):
@@ -212,7 +214,7 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
 
 
 def _function(table: Mapping[str, Any], package: str) -> Any:
-    """Return a function with its arguments, of which `check` may be a function in its turn."""
+    """Return a function with its arguments. Its argument `check` may itself be a function."""
     arguments = {key: x for key, x in table.items() if key != "function"}
     if inner := arguments.get("check"):
         inner = {"function": inner} if isinstance(inner, str) else inner
@@ -231,7 +233,7 @@ def _named(function: str, package: str) -> Any:
 def _compared(
     rows: pd.DataFrame, *, kind: str, by: _BY, ours: Any, other: Any = None, **limits: Any
 ) -> Iterator[tuple[str, checks.Part]]:
-    """Yield a check of each series by itself, or of each pair, with a name where there are several."""
+    """Yield a check of each series, or of each pair of series. If there are several, each has a name."""
     mine, theirs = (x if isinstance(x, list) else [x] for x in (ours, other))
     for one, two in product(mine, theirs):
         named = [(one, mine), (two, theirs)]
@@ -329,7 +331,7 @@ def read_declared(file: Path) -> Declared:
 
 
 def _refuse(id: str, table: dict[str, Any], known: set[str], needed: str, file: Path) -> None:
-    """Raise a ValueError for a key that is unknown, or missing."""
+    """Raise a ValueError for an unknown or missing key."""
     for key in table.keys() - known:
         raise ValueError(
             f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"

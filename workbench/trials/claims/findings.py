@@ -77,7 +77,7 @@ class PaperFinding:
 
 
 def _where_all_hold(by_values: Iterable[str]) -> str:
-    """Return the values at which statements hold, of those that their verdicts list.
+    """Return the values at which all statements hold, among those that their verdicts list.
 
     >>> _where_all_hold(["θ: 20 ✗, 60 ✓, 70 ✓", "θ: 20 ✓, 60 ?, 70 ✓", "s: 5 ✓, 9 ✗"])
     'θ = 70 and s = 5'
@@ -139,7 +139,9 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Return a sentence that compares a run which is too small to judge with a committed outcome."""
+    """Return a sentence that compares a small run, which cannot judge a statement, with the committed
+    outcome.
+    """
     if ours == committed:
         return "this run agrees"
     if ours in (_claim.UNDECIDED, _claim.UNTESTABLE, _claim.NOT_JUDGED):

@@ -177,7 +177,7 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """Divide the numbers by those of an exact closed form."""
+        """Divide the numbers by those of `law`, an exact closed form."""
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -324,7 +324,7 @@ def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.Dat
 def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points seeds"]:
     """Return the logarithm of ratios of values >= 0.
 
-    The head of this file says how it treats zeros and infinities.
+    Zeros and infinities are treated as the docstring of this module describes.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(ours) - np.log(other)
@@ -351,7 +351,7 @@ def _table(
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
-    """Return the mean of each line, its interval and the number of runs, or the same of the median."""
+    """Return the mean of each row with its interval and the number of runs, or the same for the median."""
     from scipy.special import stdtrit  # scipy.stats takes a third of a second
 
     centre, error, runs = _moments(samples)
@@ -365,7 +365,7 @@ def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray,
 
 
 def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean of each line, its standard error (or NaN) and the number of runs."""
+    """Return the mean of each row, its standard error (or NaN) and the number of runs."""
     runs = (~np.isnan(samples)).sum(axis=1)
     with np.errstate(all="ignore"):
         centre = np.nansum(samples, axis=1) / runs

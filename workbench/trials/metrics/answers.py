@@ -267,7 +267,7 @@ def match_strings(
 
 
 def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
-    """Return which leaves are whole strings, because they cannot be split."""
+    """Return a mask of the leaves that are complete strings, because they cannot be split."""
     ended = np.zeros(len(leaves), bool)
     for level in np.unique(leaves.levels):
         at_level = leaves.levels == level

@@ -39,7 +39,7 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 
 def _of() -> Any:
-    """Return the field that says which of two tables a metric compares."""
+    """Return the field `of`, which selects the table that a metric compares."""
     return parameter("items", choices=("items", "edges"), doc="counts to compare")
 
 
@@ -358,7 +358,7 @@ def error_parts(
 
 
 def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
-    """Return the tenth of each item by true count, 9 for the most popular."""
+    """Return the decile of each item by true count. The most popular items have 9."""
     items = data.domain.shape[0]
     rank = np.empty(items, np.int64)
     rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(items)
@@ -368,7 +368,7 @@ def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
 def _squared_errors(
     exact: np.ndarray, kept: np.ndarray, released: np.ndarray
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """Return the parts of each count's squared error, and the whole of it."""
+    """Return the parts of each count's squared error, and their sum."""
     clipped = np.maximum(released, 0)
     return {
         "dropped": (kept - exact) ** 2,

@@ -120,13 +120,15 @@ class Commutes(NamedTuple):
 
 
 class _Distances(NamedTuple):
-    """Distances in km, ascending, and how many commutes have each."""
+    """Distances in km in ascending order, and the number of commutes with each distance."""
 
     kilometres: Float[np.ndarray, " n"]
     counts: Int[np.ndarray, " n"]
 
     def fraction_within(self, at: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        """Return the fraction of the commutes that are at most so long, NaN if there are none."""
+        """Return the fraction of commutes that are at most `at` km long, or NaN if there are no
+        commutes.
+        """
         if not len(self.counts):
             return np.full(at.shape, np.nan)
         ends = np.append(0, np.cumsum(self.counts))
