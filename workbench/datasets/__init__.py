@@ -1,8 +1,8 @@
 """All datasets by file. Each is a frozen value with a public `domain` and `load()`, which returns its data.
 
-A file is imported when one of its datasets is first used. `ALL` holds the datasets that need no argument.
-`published` finds, fetches and checks published files. To read a table of your own, use `SparseTable.read`,
-`Records.read` for records, or `Interactions.read` for records of users.
+A module is imported when one of its datasets is first used. `ALL` lists the datasets that need no
+argument. The module `published` finds, downloads and verifies published files. To read a table of your
+own, use `SparseTable.read`, `Records.read` for records, or `Interactions.read` for records of users.
 """
 
 from importlib import import_module

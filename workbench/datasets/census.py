@@ -20,7 +20,7 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
 
 class _Survey(RealFile):
-    """People of a survey, one row each, by some of the attributes that it asks for."""
+    """People of a survey, with one row per person, by some of the survey's attributes."""
 
     attributes: tuple[str, ...]
 
@@ -29,7 +29,7 @@ class _Survey(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """The chosen attributes with the publisher's lists of values."""
+        """Chosen attributes, with the publisher's lists of values."""
         labels: Any = tuple(self._rule(a).labels for a in self.attributes)
         return Domain(self.attributes, tuple(map(len, labels)), labels)
 
@@ -78,11 +78,11 @@ FILES = tuple(
 class Adult(_Survey):
     """48,842 adults of the US census survey of 1994: `adult.data` (32,561) and `adult.test`.
 
-    One unit is one person, in one cell. By default the seven attributes of the sparse-data
-    paper: 907,200 cells, of which 8,619 are not empty (0.95 %, mean 5.7). `missing="drop"`
-    leaves out everyone whose chosen attributes are not all known ("?"), with a warning that
-    says how many: 752,640 cells, 1.08 %. The paper prints 0.14 % and mean 9, which together
-    contradict the number of people.
+    One unit is one person, in one cell. The default is the seven attributes of the sparse-data paper:
+    907,200 cells, of which 8,619 are not empty (0.95 %, mean 5.7). `missing="drop"` leaves out people
+    with an unknown value ("?") in a chosen attribute, and a warning gives their number. There are then
+    752,640 cells, of which 1.08 % are not empty. The paper prints 0.14 % and a mean of 9, which
+    contradicts the number of people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -140,14 +140,14 @@ FILE = File(
 class CensusIncome(_Survey):
     """199,523 people of the US Current Population Survey of 1994 and 1995 (the training part).
 
-    One unit is one person as sampled, in one cell; survey weights are not used. By default the
-    nine attributes of the history paper (Chen, Zhou, Bhowmick, EDBT 2012, Figure 1), which used
-    another extract. `age_band=5` puts ages in bands of five years, the last one 90 and above.
+    One unit is one sampled person, in one cell. Survey weights are not used. The default is the nine
+    attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used another extract. With
+    `age_band=5`, ages are in bands of five years, and the last band is 90 and above.
 
-    The file tells income only as below or above 50,000 dollars, so that the classes of 10,000
-    dollars of the sparse-data paper (Cormode et al., ICDT 2012, Appendix A) cannot be had from
-    it. The nearest is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"),
-    age_band=5)`: 76,798 cells, 7,098 of them not empty (9.2 %, where the paper has 3 to 5 %).
+    The file has income only as below or above 50,000 dollars, so it cannot give the classes of 10,000
+    dollars of the sparse-data paper (Cormode et al., ICDT 2012, Appendix A). The nearest dataset is
+    `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`: 76,798 cells, 7,098 of
+    them not empty (9.2 %, where the paper has 3 to 5 %).
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

@@ -36,16 +36,16 @@ class Foursquare(RecordsFile):
     """Check-ins at venues: user, venue, and the day of the week.
 
     From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
-    573,703 of 2,293 in Tokyo ("tky"). The published archive is read as it is. The day is local: the
-    published time in UTC moved by the published offset in minutes. The Foursquare of Fan & Jin (45,289
-    users, February to July 2012) is another collection, which nobody publishes.
+    573,703 of 2,293 in Tokyo ("tky"). The class reads the published archive without unpacking it. The
+    day is the local day, from the published time in UTC and the published offset in minutes. Fan & Jin
+    used another Foursquare collection (45,289 users, February to July 2012), which is not published.
 
-    Which venues there are is published with the check-ins and taken as public, although venues
-    are listed because someone was there: the identifiers that occur, in their order, read from
-    the file.
+    The list of venues is published with the check-ins, and we treat it as public. It consists of the
+    identifiers that occur in the file, in ascending order. Strictly, a venue is in the list only
+    because someone was there.
 
-    One unit is one user with all their check-ins; nothing bounds how many. A user may check in
-    at a venue again and again.
+    One unit is one user with all their check-ins. Their number has no limit, and a user may check in at
+    a venue several times.
 
     Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
     and Cybernetics: Systems 45(1), 2015.
@@ -127,23 +127,23 @@ def _file(part: str) -> File:
 class Gowalla(RecordsFile):
     """Check-ins of a friends' network: user, place, and the region or the day of the week.
 
-    "lglmf": 620,683 check-ins of 5,628 users at 31,803 places, from 15 to 1,624 a user, the
-    three parts (train, tune, test) together: the copy that goes with LGLMF, of users with 15
-    places or more. It has no times: the context is where in the world the place lies, one of
-    seven regions of ours, so that an item has one context only.
+    "lglmf" is the copy that is published with LGLMF, in three parts (train, tune, test). It has 620,683
+    check-ins of 5,628 users at 31,803 places, and only users with at least 15 places. A user has from
+    15 to 1,624 check-ins. There are no times, so the context is the region of the place, one of seven
+    regions that we chose. Each item therefore has one context only.
 
-    "snap": all check-ins of February 2009 to October 2010 as SNAP publishes them; "austin": of
-    these, the ones in and around Austin from June to October 2010, which is where and when the
-    739,600 check-ins of Fan & Jin are from (Berjani & Strufe collected them; their copy is not
-    published). The context is the day of the week in UTC, the zone of the published times. No
-    number of rows is checked, so that a file cut at the end of a line is taken as it is.
+    "snap" contains all check-ins from February 2009 to October 2010, as published by SNAP. "austin"
+    contains those in and around Austin from June to October 2010. The 739,600 check-ins of Fan & Jin,
+    which Berjani & Strufe collected and did not publish, are from the same place and time. The context
+    is the day of the week in UTC, the zone of the published times. The class does not check the number
+    of rows, so it accepts a file that was truncated at the end of a line.
 
-    Which places there are is published with the check-ins and taken as public, although places
-    are listed because someone was there: of "lglmf" the numbers 0 to 31802, of "snap" and
-    "austin" the numbers that occur, read from the file. Friendships are not read.
+    The list of places is published with the check-ins, and we treat it as public. Strictly, a place is
+    in the list only because someone was there. For "lglmf" these are the numbers 0 to 31802, and for
+    "snap" and "austin" the numbers that occur in the file. Friendships are not read.
 
-    One unit is one user with all their check-ins; nothing bounds how many. A user may check in
-    at a place again and again.
+    One unit is one user with all their check-ins. Their number has no limit, and a user may check in at
+    a place several times.
 
     Terms: research use; cite. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi, Afsharchi,
     Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
@@ -155,7 +155,7 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Places by number. Reads SNAP's file."""
+        """Places by number. For SNAP, the property reads the file."""
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
@@ -194,7 +194,7 @@ class Gowalla(RecordsFile):
 
 
 def _inside(south: float, north: float, west: float, east: float) -> pl.Expr:
-    """Return which rows are in a region."""
+    """Return an expression that selects the rows in a region."""
     is_between = pl.col("latitude").is_between(south, north)
     return is_between & pl.col("longitude").is_between(west, east)
 

@@ -54,21 +54,20 @@ _SHA256 = {  # of version 7
 class OnTheMap(RealFile):
     """All jobs (JT00) of one year by locations of work and home.
 
-    `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
-    those of people who live in another state. Locations are census blocks, or larger areas
-    whose codes are prefixes of theirs: tracts, counties, or "tract2". A "tract2" is a county with the first
-    two digits of a tract, as in the sparse-data paper. Labels are these codes as text. The domain is every
-    location in the public crosswalks of the states, work first, so that keys are ordered by work location.
-    Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the 2020 census
-    in version 8 (all years). The header of the crosswalk says which, `tabblk2010` or
-    `tabblk2020`. Jobs that are not in its blocks, and crosswalks of two versions, are refused.
-    Homes of `part="aux"` are states (FIPS codes of the 50, DC and Puerto Rico) whatever the
-    `level`: as blocks they would need the crosswalks of the whole country.
+    `part="main"` contains the jobs of people who live in the state in which they work, and `part="aux"`
+    the jobs of people who live in another state. Locations are census blocks, or larger areas whose
+    codes are prefixes of block codes: tracts, counties, or "tract2". A "tract2" is a county with the
+    first two digits of a tract, as in the sparse-data paper. Labels are these codes as text. The domain
+    is every location in the public crosswalks of the states, work first, so that keys are ordered by
+    work location. Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the
+    2020 census in version 8 (all years). The header of the crosswalk shows the version: `tabblk2010` or
+    `tabblk2020`. Jobs outside its blocks, and crosswalks of different versions, raise an error. Homes
+    of `part="aux"` are always states (FIPS codes of the 50 states, DC and Puerto Rico), because blocks
+    would need the crosswalks of the whole country.
 
-    Rhode Island 2019, the default: 406,052 jobs in 372,191 of 25,181² pairs of blocks, and in
-    the aux file 70,737 jobs in 69,355 pairs of blocks. One unit is one job, in one cell;
-    whoever has two jobs is two units. The published counts are synthetic themselves, and
-    public.
+    Rhode Island 2019, the default: 406,052 jobs in 372,191 of 25,181² pairs of blocks, and in the aux
+    file 70,737 jobs in 69,355 pairs of blocks. One unit is one job, in one cell. A person with two jobs
+    is two units. The published counts are already synthetic, and public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
     Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
@@ -88,7 +87,7 @@ class OnTheMap(RealFile):
 
     @cached_property
     def domain(self) -> Domain:
-        """Work × home. Reads only the crosswalks."""
+        """Work × home. The property reads only the crosswalks."""
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
         blocks = (block for crosswalk in self.crosswalks.values() for block in crosswalk.blocks)
         works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
@@ -107,7 +106,7 @@ class OnTheMap(RealFile):
         return table(self.domain, self._jobs(), Bound(1))
 
     def _jobs(self) -> Iterator[tuple[Any, Any]]:
-        """Keys of pairs of locations, and the jobs of each."""
+        """Return the keys of pairs of locations, and the number of jobs of each pair."""
         domain = self.domain
         index = {work: code for code, work in enumerate((domain.labels or [])[0] or ())}
         for state, crosswalk in self.crosswalks.items():
@@ -137,7 +136,7 @@ class OnTheMap(RealFile):
 
 
 class Crosswalk:
-    """The public list of a state's blocks. Its `field` of blocks says which version it is of."""
+    """Public list of a state's blocks. The name of its column of blocks, `field`, shows the version."""
 
     def __init__(self, state: str):
         self.code = FIPS[state]
@@ -161,7 +160,7 @@ class Crosswalk:
 
 
 def _file(state: str, what: str, version: int = 7) -> File:
-    """Return a file of a state: "xwalk", "od_main_JT00_2019" and the like."""
+    """Return a file of a state, for example "xwalk" or "od_main_JT00_2019"."""
     name = f"{state}_{what}.csv"
     folder = state if what == "xwalk" else f"{state}/od"
     sha256 = (_SHA256[name],) if version == 7 and name in _SHA256 else ()
@@ -170,14 +169,16 @@ def _file(state: str, what: str, version: int = 7) -> File:
 
 
 def _version_to_fetch(state: str, year: int) -> int:
-    """Return the version of the crosswalk that was found, else the first that has the year."""
+    """Return the version of the crosswalk that was found. If none was found, return the first version
+    that has the year.
+    """
     with suppress(FileNotFoundError, ValueError):
         return BLOCKS[Crosswalk(state).field]
     return 7 if year <= _LAST_YEAR else 8
 
 
 def _home_state(own: str) -> Column:
-    """Codes of the states that the homes of an aux file lie in: any but its own."""
+    """Return the codes of all states except this one, which are the homes in an aux file."""
     codes = {state: code for code, state in enumerate(STATES) if state != own}
     return Column(
         f"a 15-digit block outside state {own}",
@@ -199,12 +200,12 @@ def _pairs_of_blocks(x: Any) -> str | None:
 class CommutePoints(OverHierarchy, RealFile):
     """Homes and workplaces of OnTheMap's jobs, as points in degrees in four dimensions.
 
-    A point is the centroids of two census blocks, home first, each as latitude and longitude
-    in the crosswalk. The box that is halved, the same for home and work, is the smallest that
-    holds all blocks in the crosswalks of the states, whether anyone works or lives there: public
-    geography. At the default depth of 16 the cells of Rhode Island are about 1.5 by 1 m.
+    A point consists of the centroids of two census blocks, home first, each as latitude and longitude
+    in the crosswalk. Home and work have the same box, which is the smallest that contains all blocks in
+    the crosswalks of the states. It is public geography, because it does not depend on who lives or
+    works there. At the default depth of 16 the cells of Rhode Island are about 1.5 by 1 m.
 
-    One unit is one job, one record. The published jobs are synthetic themselves, and public.
+    One unit is one job, which is one record. The published jobs are already synthetic, and public.
 
     Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
     """
@@ -216,7 +217,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """Box of all blocks, home × work, in degrees. Reads only the crosswalks."""
+        """Box of all blocks, home × work, in degrees. The property reads only the crosswalks."""
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
         high = centroids.max().row(0)
@@ -233,9 +234,9 @@ class CommutePoints(OverHierarchy, RealFile):
     def places(self) -> pd.DataFrame:
         """Public places for queries, the most populous first: all county subdivisions of the states.
 
-        `place` as in `blocks`; `population` by the 2010 census, in people, known here for Rhode
-        Island and missing elsewhere; how many `blocks` there are; and the mean of their centroids,
-        `latitude` and `longitude`. Where no population is known the order is by blocks.
+        The columns are `place` as in `blocks`, `population` (people in the 2010 census, known here for
+        Rhode Island only), the number of `blocks`, and `latitude` and `longitude`, the mean of their
+        centroids. Places without a known population are ordered by their number of blocks.
         """
         by_place = self._geography.drop_nulls("place").group_by("code", "place")
         means = pl.mean("latitude", "longitude")
@@ -318,14 +319,14 @@ FILE = File(
 class CommutingFlows(RealFile):
     """140,843,659 workers by county of work and of home, US and Puerto Rico, 2009 to 2013.
 
-    Home is one of 3,221 counties and municipios, work is one of them, Canada, Mexico or
-    elsewhere abroad; labels are five-digit FIPS codes. 137,492 of 10,384,504 cells are not
-    empty (1.3 %, mean 1024). The list of counties is carried in `counties.txt`, not taken from
-    the file. One unit is one worker as estimated, in one cell: the survey asks a sample of
-    people and weights them, which the privacy of these counts leaves out.
+    Home is one of 3,221 counties and municipios. Work is one of these, Canada, Mexico, or elsewhere
+    abroad. Labels are five-digit FIPS codes. 137,492 of 10,384,504 cells are not empty (1.3 %, mean
+    1024). The list of counties is in `counties.txt` of this package, and is not taken from the data.
+    One unit is one estimated worker, in one cell. The survey asks a sample of people and weights them,
+    which the guarantee for these counts does not consider.
 
-    Both forms of the file that go about are read: with and without leading zeros, thousands
-    separated or not, "NA" or nothing for no code.
+    The class reads both forms of the file that are in circulation: codes with or without leading zeros,
+    numbers with or without separators of thousands, and "NA" or nothing for a missing code.
 
     Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
     residence county to workplace county commuting flows, Table 1.
@@ -346,7 +347,7 @@ class CommutingFlows(RealFile):
         return table(self.domain, self._flows(), Bound(1))
 
     def _flows(self) -> Iterator[tuple[Any, Any]]:
-        """Keys of pairs of counties, and the workers of each."""
+        """Return the keys of pairs of counties, and the number of workers of each pair."""
 
         def county(side: str) -> pl.Expr:
             state = pl.col(f"{side} state").str.strip_chars_start("0").str.zfill(2)

@@ -34,17 +34,18 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 class OnTheMapTwin(Twin):
     """Jobs by work and home location: 4001 × 4001 cells, 820,000 of them not empty, mean 150.
 
-    What is matched to print: the locations, the non-empty cells (density 0.051), their mean,
-    and "many cells have frequency 1 or 2" (nearly half). What is ours: 47 states of lognormal
-    size stand on a map of 4000 × 2200 km, locations scatter around their state, and ids run
-    state by state. A cell's rank is a gravity score: jobs there, people here, a fall with the
-    cube of the distance, a bonus inside a state, and noise. The ranked cells take the quantiles
-    of a lognormal law, so that the seed moves flows and not their sizes: the largest is a
-    metropolis that works at home (2.9 million), more than half of all jobs are at home, nine in
-    ten in the home state.
+    These numbers match the paper: the locations, the non-empty cells (density 0.051), their mean, and
+    "many cells have frequency 1 or 2" (nearly half). The rest is our invention. 47 states of lognormal
+    size are on a map of 4000 × 2200 km. Locations scatter around their state, and ids are numbered
+    state by state. A gravity score ranks the cells: jobs at the workplace, people at home, a decrease
+    with the cube of the distance, a bonus within a state, and noise. The ranked cells get the quantiles
+    of a lognormal distribution, so the seed changes the places of flows but not their sizes. The
+    largest flow is within one metropolis (2.9 million). In more than half of all jobs home and work are
+    the same location, and in nine of ten the same state.
 
-    `attributes=True` splits every cell at random over age, salary and industry, three classes
-    each, in a mix of the work place's own: 27 × the cells, density below 0.01.
+    `attributes=True` splits every cell at random by age, salary and industry, with three classes each,
+    in proportions that differ by workplace. There are then 27 times as many cells, with a density below
+    0.01.
 
     The data are generated, so public. One unit is one job, in one cell. Takes about a second. Source of the
     statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
@@ -91,7 +92,7 @@ class OnTheMapTwin(Twin):
 
 
 def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
-    """Return how much each pair of locations attracts, in logs."""
+    """Return the logarithm of the attraction between each pair of locations."""
     size = rng.lognormal(0, 0.8, STATES)
     state = np.sort(rng.choice(STATES, LOCATIONS, p=size / size.sum()))
     centre = rng.uniform((0, 0), (4000, 2200), (STATES, 2))
@@ -108,7 +109,9 @@ def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
 
 
 def _sizes() -> Int[np.ndarray, " cells"]:
-    """Ascending quantiles of a lognormal law, rounded up: mean 150, half of them 1 or 2."""
+    """Return ascending quantiles of a lognormal distribution, rounded up. Their mean is 150, and half
+    of them are 1 or 2.
+    """
     from scipy.special import ndtri
 
     quantiles = ndtri((np.arange(CELLS) + 0.5) / CELLS)
@@ -118,7 +121,7 @@ def _sizes() -> Int[np.ndarray, " cells"]:
 def _split(
     keys: np.ndarray, counts: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return every cell's jobs over the 27 classes, attribute by attribute; keys stay sorted."""
+    """Split the jobs of every cell over the 27 classes, attribute by attribute. Keys stay sorted."""
     work = keys // LOCATIONS
     for name, shares in ATTRIBUTES.items():
         a, b, c = np.array(list(shares.values())) * ALIKE[name]
@@ -151,16 +154,16 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 class CommuteTwin(OverHierarchy, Twin):
     """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
 
-    What is matched to print: home and work as latitude and longitude, and the scale, up to the
-    100 million respondents of the paper. What is ours: cities stand anywhere in the box of the
-    contiguous US, and the r-th has homes in proportion to 1/r (Zipf); they scatter around its
-    centre by a normal law of 2 km and up to 27 km, as the root of its size; 15 % of homes are
-    anywhere. Distances to work are lognormal, half of them below 10 km, 16.5 km on average and
-    300 km at most, towards the centre more often than not. Places outside the box, one in a thousand,
-    are folded back.
+    These facts match the paper: home and work as latitude and longitude, and the scale, up to the
+    paper's 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
+    contiguous US, and the r-th city has homes in proportion to 1/r (Zipf). Homes scatter around the
+    centre by a normal distribution of 2 to 27 km, which grows with the root of the city's size. 15 % of
+    homes are anywhere. Distances to work are lognormal. Half of them are below 10 km, the mean is 16.5
+    km, and the largest is 300 km. Most are towards the centre. Places outside the box, one in a
+    thousand, are mirrored into it.
 
-    One unit is one person, one record. The data are generated, so public. Ten million take a few seconds.
-    Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    One unit is one person, which is one record. The data are generated, so they are public. Ten million
+    take a few seconds. Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
     """
 
     original = (
@@ -189,7 +192,7 @@ class CommuteTwin(OverHierarchy, Twin):
     def places(self) -> pd.DataFrame:
         """Return the cities, public, the most populous first, as in `CommutePoints.places`.
 
-        `population` is how many homes are expected to be of the city, in people.
+        `population` is the expected number of homes of the city, in people.
         """
         latitude, longitude = _cities(np.random.default_rng(self.seed))
         people = np.rint(self.records * _shares(CITIES)[:-1]).astype(np.int64)
@@ -214,14 +217,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
 
 def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
-    """Latitudes and longitudes of the centres, a degree inside the box."""
+    """Return latitudes and longitudes of the centres, at least one degree inside the box."""
     low = np.array(LOW) + 1
     high = np.array(HIGH) - 1
     return rng.uniform(low, high, (CITIES, 2)).T
 
 
 def _shares(cities: int) -> Float[np.ndarray, " places"]:
-    """Shares of homes, city by city. The last is the country between them."""
+    """Return the share of homes of each city. The last share is that of the country between them."""
     shares = 1 / np.arange(1, cities + 1)
     return np.append((1 - RURAL) * shares / shares.sum(), RURAL)
 
@@ -231,7 +234,7 @@ def _commutes(
     centres: Float[np.ndarray, "2 cities"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "n 4"]:
-    """Home and work of people of these cities."""
+    """Return home and work of people in these cities."""
     n = len(cities)
     between = cities == CITIES
     city = np.where(between, 0, cities)
@@ -250,7 +253,7 @@ def _commutes(
 
 
 def _fold(points: Float[np.ndarray, "2 n"]) -> None:
-    """Mirror at the sides of the box what lies outside."""
+    """Mirror points outside the box at its sides."""
     for x, low, high in zip(points, LOW, HIGH, strict=True):
         np.abs(x - low, out=x)
         x += low
@@ -267,12 +270,12 @@ SIDE = 64.0  # km
 class Towns(OverHierarchy, Dataset):
     """Homes in towns and between them: two dimensions, in a square of 64 by 64 km.
 
-    Towns stand anywhere, and the r-th is lived in in proportion to 1/r (Zipf); homes scatter around
-    its centre by a normal law of `spread` in both directions. 15 % of homes are anywhere. What would
-    leave the square comes in again from the opposite side.
+    Towns are anywhere, and the r-th town has homes in proportion to 1/r (Zipf). Homes scatter around
+    its centre by a normal distribution with standard deviation `spread` in both directions. 15 % of
+    homes are anywhere. A point that would leave the square enters it again from the opposite side.
 
-    One unit is one person, one record. The data are generated, so public. Source of the kind of data, homes
-    on a map, of which this is a small picture: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    One unit is one person, which is one record. The data are generated, so they are public. Source of
+    this kind of data, homes on a map: Synthetic Data via Differential Privacy, 2009, section 5.1.
 
     >>> Towns(1000).load().total
     1000

@@ -43,12 +43,12 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 class SnapDegrees(RealFile):
     """Degrees in a graph of the Stanford collection: coauthors, or peers that share files.
 
-    Nodes, edges, and the largest degree: ca-GrQc 5,242, 14,484, 81 (general relativity);
-    ca-HepTh 9,877, 25,973, 65 (high energy physics, theory); p2p-Gnutella08 6,301, 20,777, 97
-    (hosts on 8 August 2002). An edge that is listed in both directions counts once, and the 12
-    and 25 authors said to write with themselves do not. A single node has nobody else: 1 of
-    ca-GrQc, 2 of ca-HepTh. Which nodes there are is published with the graph and taken as
-    public. One unit is one edge: it moves two degrees by one each.
+    Nodes, edges, and the largest degree: ca-GrQc 5,242, 14,484, 81 (general relativity); ca-HepTh
+    9,877, 25,973, 65 (high energy physics, theory); p2p-Gnutella08 6,301, 20,777, 97 (hosts on 8 August
+    2002). An edge that is listed in both directions counts once. Edges of an author with themselves (12
+    and 25 of them) do not count, so 1 node of ca-GrQc and 2 nodes of ca-HepTh have no neighbour. The
+    list of nodes is published with the graph, and we treat it as public. One unit is one edge, which
+    changes two degrees by one each.
 
     Terms: none stated; cite the collection. Source: Leskovec and Krevl, SNAP Datasets, 2014;
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
@@ -98,7 +98,9 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Codes of the attribute in the order of lines: as many as the file has, or as published."""
+        """Codes of the attribute in the order of lines. Their number is the published one, or the
+        number of lines of the file.
+        """
         size = self.size
         with suppress(FileNotFoundError):
             size = len(self._counts())
@@ -121,7 +123,7 @@ class Counts(RealFile):
         return bool((steps >= 0).all() or (steps <= 0).all())
 
     def remarks(self) -> tuple[str, ...]:
-        """Return how the file differs from what is published about it, or nothing."""
+        """Return the differences between the file and the published facts about it."""
         return differences({"lines": len(self._counts())}, {"lines": self.size})
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
@@ -133,13 +135,13 @@ class Counts(RealFile):
 class NetTrace(Counts):
     """Internal hosts that each of 65,536 external hosts is connected to, in the order of the file.
 
-    25,714 connections, seen at the gateway of a university; 96.6 % of the hosts have none, the
-    busiest 1,423. One unit is one connection, in one cell.
+    There are 25,714 connections, recorded at the gateway of a university. 96.6 % of the hosts have
+    none, and the busiest has 1,423. One unit is one connection, in one cell.
 
-    The file that the authors publish is sorted by count, although its description says by
-    address: for the ranges of addresses of Figure 6 its order is one of two, beside that of
-    `NetTraceTwin`, for any file that is so sorted. The twin stands in everywhere where there is no
-    file.
+    The published file is sorted by count, although its description says that it is sorted by address.
+    Figure 6 is about ranges of addresses. For a file that is sorted by count, we run it with two
+    orders: that of the file, and that of `NetTraceTwin`. If there is no file, `NetTraceTwin` replaces
+    it everywhere.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -155,11 +157,11 @@ class NetTrace(Counts):
 class SearchLogs(Counts):
     """Searches for "Obama" in 32,768 units of time: 16 a day for 2,048 days from January 2004.
 
-    335,889 searches, made by the authors out of published summaries and of true logs of a
-    shorter time; 52.1 % of the units have none, the busiest 496. One unit is one search, in one
-    cell: whoever searches often is many units.
+    There are 335,889 searches, which the authors generated from published summaries and from true logs
+    of a shorter time. 52.1 % of the times have none, and the busiest has 496. One unit is one search,
+    in one cell. A person who searches often is many units.
 
-    The authors publish the file; `SearchLogsTwin` stands in for it where it is not available.
+    The authors publish the file. If it is not available, `SearchLogsTwin` replaces it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
@@ -175,11 +177,11 @@ class SearchLogs(Counts):
 class SocialNetwork(Counts):
     """Friends of each of 11,342 students of one university in an online social network.
 
-    337,354 friendships, degrees that sum to 674,708, the largest 1,678. The number of students
-    is public. One unit is one friendship: it moves two degrees by one each. (The paper counts
-    one, and so protects a friendship at twice the ε that it states.)
+    There are 337,354 friendships. The degrees sum to 674,708, and the largest is 1,678. The number of
+    students is public. One unit is one friendship, which changes two degrees by one each. (The paper
+    counts one degree, so it protects a friendship at twice the stated ε.)
 
-    The authors publish the file; `SocialNetworkTwin` stands in for it where it is not available.
+    The authors publish the file. If it is not available, `SocialNetworkTwin` replaces it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1 and Appendix C.
@@ -196,12 +198,12 @@ class SocialNetwork(Counts):
 class KeywordFrequencies(Counts):
     """Searches for each of the 20,000 most frequent keywords over three months.
 
-    The paper's Search Logs as an unattributed histogram (its Figure 5): other data than
-    `SearchLogs`, of which no statistic but the length is printed. The list of keywords is taken
-    as public. One unit is one search, in one cell.
+    This is the paper's Search Logs as an unattributed histogram (its Figure 5). The data differ from
+    `SearchLogs`, and the paper prints no statistic of them except the length. We treat the list of
+    keywords as public. One unit is one search, in one cell.
 
-    Nobody publishes the file. `KeywordFrequenciesTwin` stands in for it, and `Surnames` is real
-    data of the same kind.
+    The file is not published. `KeywordFrequenciesTwin` replaces it, and `Surnames` is real data of the
+    same kind.
 
     Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1.
@@ -240,13 +242,13 @@ class _Twin(Twin):
 
     @property
     def original(self) -> str:
-        """Name of the dataset that the twin stands in for, and how to get its file."""
+        """Name of the original dataset, and the way to get its file."""
         (file,) = self.stands_for().files()
         return f"{self.stands_for.__name__}: {file.how}"
 
     @property
     def domain(self) -> Domain:
-        """Domain of the data that the twin stands in for, as published."""
+        """Published domain of the original data."""
         return Domain((self.stands_for.attribute,), (self.stands_for.size,))
 
 
@@ -254,13 +256,14 @@ class _Twin(Twin):
 class NetTraceTwin(_Twin):
     """Connections of 65,536 external hosts: few are seen at all, in clusters of addresses.
 
-    What is matched to print: the hosts, the sum 25,714, the largest count 1,423, and 96.6 %
-    without a connection (63,308). What is ours: the counts follow a Zipf-Mandelbrot law of
-    exponent 1.3, so that most are 1 and few values are different; addresses are seen by the sum
-    of one random score for each of their prefixes, and the busy stand near the busy.
+    These numbers match the paper: the hosts, the sum 25,714, the largest count 1,423, and 96.6 %
+    without a connection (63,308). The rest is our invention. The counts follow a Zipf-Mandelbrot
+    distribution with exponent 1.3, so most are 1 and there are few different values. The score of an
+    address is the sum of one random number per prefix. Addresses with high scores have connections, so
+    busy hosts are near each other.
 
-    Made up, so public. One unit is one connection, in one cell. Source of the statistics: Hay,
-    Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. One unit is one connection, in one cell. Source of the
+    statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
     stands_for = NetTrace
@@ -285,13 +288,13 @@ class NetTraceTwin(_Twin):
 class SearchLogsTwin(_Twin):
     """Searches over 32,768 units of time: near none for years, then a rise, with bursts.
 
-    What is matched to print: the 16 · 2048 units, the sum 335,889, the largest count 496, and
-    52.1 % without a search (17,072). What is ours: a time's rank is the sum of a rise in 2007,
-    of bursts at the dates of the news that fade in days, of the time of day, and of noise; the
-    ranked times take the counts of a Zipf-Mandelbrot law of exponent 2.
+    These numbers match the paper: the 16 · 2048 times, the sum 335,889, the largest count 496, and 52.1
+    % without a search (17,072). The rest is our invention. The score of a time is the sum of a rise in
+    2007, of bursts at dates of news that fade within days, of the time of day, and of noise. In the
+    order of their scores, times get the counts of a Zipf-Mandelbrot distribution with exponent 2.
 
-    Made up, so public. One unit is one search, in one cell. Source of the statistics: Hay,
-    Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. One unit is one search, in one cell. Source of the
+    statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
     stands_for = SearchLogs
@@ -314,13 +317,13 @@ class SearchLogsTwin(_Twin):
 class SocialNetworkTwin(_Twin):
     """Degrees of 11,342 students, in no order: everyone has a friend, some have very many.
 
-    What is matched to print: the students, the sum 674,708, and the largest degree 1,678. What
-    is ours: the degrees are quantiles of a lognormal law (half are 37 or less), and those of
-    some graph. The paper does not print how many students have no friend; here none has.
-    One unit is one friendship: it moves two degrees by one each.
+    These numbers match the paper: the students, the sum 674,708, and the largest degree 1,678. The rest
+    is our invention. The degrees are quantiles of a lognormal distribution (half are 37 or less), and a
+    graph with these degrees exists. The paper does not print the number of students without a friend.
+    Here there are none. One unit is one friendship, which changes two degrees by one each.
 
-    Made up, so public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and
-    the file that goes with it.
+    The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu,
+    PVLDB 2010, and the file that goes with it.
     """
 
     stands_for = SocialNetwork
@@ -341,12 +344,12 @@ class SocialNetworkTwin(_Twin):
 class KeywordFrequenciesTwin(_Twin):
     """Searches for 20,000 keywords, in no order, by Zipf's law.
 
-    Nothing but the number of keywords is printed. Ours: the k-th most frequent is searched for
-    300,000 / k times on average, the count is Poisson, and at least 1. Sorted, the counts fall
-    from 300,000 to a handful, and the many small ones are often equal.
+    The paper prints only the number of keywords. The rest is our invention. The k-th most frequent
+    keyword has a Poisson number of searches with mean 300,000/k, but at least 1. Sorted counts fall
+    from 300,000 to about 15, and many small counts are equal.
 
-    Made up, so public. One unit is one search, in one cell. Source of the size: Hay, Rastogi,
-    Miklau, Suciu, PVLDB 2010, section 5.1.
+    The data are generated, so they are public. One unit is one search, in one cell. Source of the size:
+    Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
     """
 
     stands_for = KeywordFrequencies
@@ -366,10 +369,10 @@ class KeywordFrequenciesTwin(_Twin):
 
 
 def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
-    """Counts >= 1 that fall from `largest` and sum to `total`.
+    """Return counts >= 1 that fall from `largest` and sum to `total`.
 
-    They are largest · law(x), rounded down, with the x that gives the sum; the few that rounding
-    leaves over go to counts in the middle.
+    They are largest · law(x), rounded down, with the x that gives this sum. The few that rounding
+    leaves over are added to counts in the middle.
     """
 
     def sizes(x: float) -> Int[np.ndarray, " n"]:
@@ -381,12 +384,16 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
 
 
 def _mandelbrot(n: int, exponent: float) -> Law:
-    """Return the Zipf-Mandelbrot law: the k-th is in proportion to (x + k)^-exponent."""
+    """Return the Zipf-Mandelbrot distribution as a function of x, in which the k-th value is
+    proportional to (x + k)^-exponent.
+    """
     return lambda x: (1 + np.arange(n) / x) ** -exponent
 
 
 def _lognormal(n: int) -> Law:
-    """Quantiles of a lognormal law, whose logarithm has standard deviation 1/x."""
+    """Return the quantiles of a lognormal distribution as a function of x. The logarithm has standard
+    deviation 1/x.
+    """
     from scipy.special import ndtri
 
     z = ndtri((np.arange(n) + 0.5) / n)
@@ -394,7 +401,7 @@ def _lognormal(n: int) -> Law:
 
 
 def _interest(day: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return how much is searched at a time, in logs, but for noise."""
+    """Return the logarithm of the interest at a time, without noise."""
     score = 5 / (1 + np.exp(-(day - 1200) / 120)) - 0.8 * np.cos(2 * np.pi * (day - 0.15))
     for start, strength, fades in NEWS.values():
         since = day - start

@@ -21,7 +21,9 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 @njit(cache=True, nogil=True)
 def alias_tables(weights):
-    """Walker's tables of a law: item i is kept with chance keep[i], else it is other[i]."""
+    """Return Walker's tables of a distribution. A uniform item i is kept with probability keep[i], and
+    is otherwise replaced by other[i].
+    """
     m = weights.size
     keep = weights * (m / weights.sum())
     other = np.arange(m).astype(np.int32)
@@ -59,7 +61,9 @@ def _drawn(rng, keep, other):
 
 @njit(cache=True, nogil=True)
 def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
-    """Items of every user: the planted ones, the rest by weight and none of them twice."""
+    """Draw the items of every user: first the planted items, and then others by weight without
+    repetition.
+    """
     m = keep.shape[1]
     mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
     for u in range(starts.size - 1):
@@ -88,7 +92,7 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
 
 @njit(cache=True, nogil=True)
 def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
-    """Items of every user: planted, or one of their own before, or by weight."""
+    """Draw the items of every user: planted items, repetitions of earlier items, or items by weight."""
     p = 0
     for u in range(starts.size - 1):
         start, stop, g = starts[u], starts[u + 1], groups[u]
@@ -139,32 +143,33 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic stand-in whose numbers of users, items, records and most records per user are as printed.
+    """Synthetic stand-in with published numbers of users, items, records and records of the most active
+    user.
 
-    Matched: how many `users` there are, how many `items` (each with a record at least), how many
-    `records`, and that the most active user has `max_per_user` and the least active
-    `min_per_user`. The mean is then records / users. By default the Foursquare row of Table 4,
-    whose printed mean of 60.2 contradicts its counts; `gowalla()`, `foursquare()`, `netflix()`
-    and `movielens()` are the four rows.
+    These numbers match the paper: `users`, `items` (each with at least one record), `records`, and the
+    records of the most and the least active user, `max_per_user` and `min_per_user`. The mean follows
+    from them. The default is the Foursquare row of Table 4, whose printed mean of 60.2 contradicts its
+    counts. `gowalla()`, `foursquare()`, `netflix()` and `movielens()` are the four rows.
 
-    Ours: the records of the r-th most active user follow a Zipf-Mandelbrot law,
-    min + (max − min)·((1 + q)/(r + q))^`exponent`, where q is what makes the sum right; the
-    smaller the exponent, the more equal are the many. An item's popularity is a power
-    −`popularity` of its rank plus `flat`. Each item's one certain record falls on a random
-    record; all others are drawn. With `once` no user has an item twice (draws without
-    replacement, so that the most popular items saturate, as films do); else a user returns with
-    chance `returning` to the item of one of their records before (0.39 of the check-ins of the
-    LGLMF copy of Gowalla return). Numbers of users and items say nothing about their rank.
+    The rest is our invention. The r-th most active user has min + (max − min)·((1 + q)/(r +
+    q))^`exponent` records, with the q that gives the right sum (a Zipf-Mandelbrot distribution). With a
+    smaller exponent, most users have similar numbers of records. The popularity of an item is the power
+    −`popularity` of its rank plus `flat`. One record of each item is assigned to a random place, and
+    all other records are drawn. With `once`, no user has an item twice. The draws are then without
+    replacement, so nearly all users have the most popular items, as with films. Otherwise a user
+    repeats the item of an earlier record with probability `returning` (in the LGLMF copy of Gowalla,
+    0.39 of the check-ins are repetitions). The numbers of users and items do not reveal their rank.
 
-    With `contexts="check-in week"` or "rating week" these are days of the week: each item has
-    its own week, drawn around the profile in `PROFILES` by a Dirichlet law of weight `alike`.
-    Neither popularity nor how active a user is has anything to do with the day: that sampling
-    raises the weekend (Figure 11) is not built in, and what a twin shows of it is chance. With
-    "gender and age" they are a group of the user, drawn by the shares in `PROFILES`, and each
-    item is as popular in a group as a Gamma factor of mean 1 and shape `alike` makes it.
+    With `contexts="check-in week"` or "rating week" contexts are days of the week. Each item has its
+    own distribution over days, drawn from a Dirichlet distribution with weight `alike` around the
+    profile in `PROFILES`. The day depends neither on popularity nor on the activity of a user. The
+    stand-in therefore does not contain the effect that sampling raises the weekend (Figure 11), and a
+    difference that it shows is random. With "gender and age", contexts are groups of users, drawn by
+    the shares in `PROFILES`. The popularity of an item in a group has a Gamma factor with mean 1 and
+    shape `alike`.
 
-    One unit is one user with all their records, `max_per_user` at most. Made up, so public.
-    The Netflix row, 100,480,507 records, takes a quarter of a minute and 2 GB. Source of the
+    One unit is one user with all their records, at most `max_per_user`. The data are generated, so they
+    are public. The Netflix row, with 100,480,507 records, takes 15 seconds and 2 GB. Source of the
     statistics: Fan and Jin, WWW 2015, Table 4.
     """
 
@@ -204,7 +209,7 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Row of Table 4 that it stands for, found by its number of items, and how to get that data."""
+        """Row of Table 4 that it replaces, found by the number of items, and the way to get that data."""
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
     def __post_init__(self) -> None:
@@ -248,10 +253,11 @@ class InteractionsTwin(Twin):
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return the same with this many users and records in proportion, for quick profiles.
+        """Return a smaller stand-in with this many users, and records in proportion, for quick
+        profiles.
 
-        Items stay as they are as long as they have ten records each on average, else there are
-        as many as then have; the most active user keeps a tenth of all records at most.
+        The number of items is reduced only if items would have fewer than ten records on average. The
+        most active user has at most a tenth of all records.
         """
         users = min(users, self.users)
         if users == self.users:
@@ -321,7 +327,9 @@ class InteractionsTwin(Twin):
         return -np.sort(-sizes)
 
     def _above(self, total: int) -> Float[np.ndarray, " ranks"]:
-        """Return what the users between the first and the last have above the least, summing to total."""
+        """Return the numbers of records above the minimum for the users between the first and the last.
+        They sum to `total`.
+        """
         ranks = np.arange(2.0, self.users)
         span = self.max_per_user - self.min_per_user
 

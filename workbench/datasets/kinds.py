@@ -1,7 +1,7 @@
-"""The kinds of datasets: real files, synthetic stand-ins and generators.
+"""Kinds of datasets: real files, synthetic stand-ins ("twins") and generators.
 
-A twin cannot test a statement of a paper that rests on what the twin invents. So checks ask for `kind_of` a
-dataset and for the marks of `Twin.invented`.
+A stand-in cannot test a statement that rests on an invented property. Checks therefore use `kind_of` a
+dataset and the marks in `Twin.invented`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Dataset:
 
 
 class RealFile(Dataset):
-    """A dataset of published files, which `published` finds, fetches and checks."""
+    """Dataset of published files. The module `published` finds, downloads and verifies them."""
 
     kind: ClassVar[str] = REAL_FILE
     schema: ClassVar[tuple[File, ...]]  # files, how they are written, and their hashes
@@ -55,17 +55,20 @@ class RealFile(Dataset):
 
 
 class RecordsFile(RealFile):
-    """A dataset of published records: a user, an item, and the day of the week or another context.
+    """Dataset of published records, each with a user, an item, and a context such as the day of the
+    week.
 
-    The items are all items that the files name, in ascending order, unless a class states a range. Where
-    `once` is true, no user has an item twice. Loading enforces this and sorts each user's records by item.
+    Unless a class states a range, the items are all items in the files, in ascending order. If `once`
+    is true, no user has an item twice. Loading enforces this and sorts each user's records by item.
     """
 
     contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
     once: ClassVar[bool] = False
 
     def _records(self) -> pl.DataFrame:
-        """Columns `user` (null if the row is left out), `item` (a label) and `context` (a code)."""
+        """Return the columns `user` (null if the row is left out), `item` (a label) and `context` (a
+        code).
+        """
         raise NotImplementedError
 
     @cached_property
@@ -79,7 +82,7 @@ class RecordsFile(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Items × contexts. Reads the files, unless the items are known."""
+        """Items × contexts. The property reads the files, unless the items are known."""
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
@@ -120,14 +123,15 @@ def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 class Twin(Dataset):
-    """Base class of twins, the synthetic stand-ins of data with published statistics.
+    """Base class of synthetic stand-ins for data with published statistics.
 
     Attributes
     ----------
     original : str
-        The data that the twin stands in for, and how to get it where that is possible.
+        Data that it replaces, and the way to get it if there is one.
     invented : mapping
-        What we chose ourselves, by marks such as "order" or "counts". It tests nothing about the paper.
+        Properties that we chose ourselves, by marks such as "order" or "counts". They test nothing
+        about the paper.
     """
 
     if TYPE_CHECKING:  # a field, or a property
@@ -140,14 +144,15 @@ class Twin(Dataset):
 
 
 def unwrapped(dataset: Any) -> Any:
-    """Return the dataset inside one that sorts, adds up or moves its records. By default the dataset itself."""
+    """Return the dataset inside one that sorts, adds up or moves its records, or the dataset itself."""
     while hasattr(dataset, "dataset"):
         dataset = dataset.dataset
     return dataset
 
 
 def kind_of(dataset: Any) -> str:
-    """Return the kind of a dataset, also of one from another package that states none.
+    """Return the kind of a dataset. It also works for a dataset of another package without a stated
+    kind.
 
     Parameters
     ----------
@@ -164,7 +169,7 @@ def kind_of(dataset: Any) -> str:
 
 
 def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:
-    """Return in words which numbers of a file differ from the published ones.
+    """Return, in words, the numbers of a file that differ from the published ones.
 
     >>> differences({"users": 3, "records": 8}, {"users": 6040, "records": 8})
     ('3 users (published: 6,040)',)
@@ -174,7 +179,7 @@ def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[
 
 
 def remarks_on(dataset: Any) -> tuple[str, ...]:
-    """Return how a dataset's file differs from what is published about it, or nothing."""
+    """Return the differences between a dataset's file and the published facts about it."""
     return dataset.remarks() if hasattr(dataset, "remarks") else ()
 
 

@@ -1,9 +1,9 @@
 """Published files: how the workbench finds, reads, fetches and verifies them.
 
-The workbench looks for a file first under the folder that the environment variable WORKBENCH_DATA names,
-then under `data/raw/` of the project. In each it looks in the dataset's folder and next to it. A file may
-be compressed, or stand in its publisher's archive, which need not be unpacked. Only `fetch` downloads
-files, and it writes to `data/raw/` alone.
+The workbench looks for a file first under the folder that the environment variable WORKBENCH_DATA
+names, then under `data/raw/` of the project. In each of these, it looks in the dataset's folder and
+next to it. A file may be compressed, or be in its publisher's archive, which you need not unpack. Only
+`fetch` downloads files, and it writes only to `data/raw/`.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class File:
     url : str
         Address from which `fetch` downloads the file.
     sha256 : tuple of str
-        Accepted hashes of the decompressed content that `url` sends. Empty if none is recorded.
+        Accepted hashes of the decompressed content from `url`. Empty if no hash is recorded.
     also : tuple of str
-        Other names of the file, and names of zip archives that hold it, without their suffix.
+        Other names of the file, and names of zip archives that contain it, without their suffix.
     renderings : tuple of str
-        Hashes of other forms of the same data, which `url` does not send.
+        Hashes of other forms of the same data, from other sources than `url`.
     how : str
         What to do if `fetch` cannot download the file.
     layout : Layout
-        How rows are written.
+        Format of the rows.
     """
 
     folder: str
@@ -67,7 +67,9 @@ class File:
     layout: Layout = field(default=CSV, repr=False)
 
     def find(self) -> Path:
-        """Return the path of the file, or of its archive. A FileNotFoundError says what to do."""
+        """Return the path of the file, or of its archive. If there is none, a FileNotFoundError
+        explains what to do.
+        """
         roots = [raw()]
         if folder := os.environ.get("WORKBENCH_DATA"):
             roots.insert(0, Path(folder).expanduser())
@@ -93,7 +95,9 @@ class File:
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """Return all rows, or expressions of some. Raises ValueError if there are none, or not `rows`."""
+        """Return all rows, or those that `where` selects. Raises ValueError if there are no rows, or
+        another number than `rows`.
+        """
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
         found = sum(map(len, parts))
@@ -146,7 +150,7 @@ class File:
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Turn the errors of libraries for a damaged packed file into one ValueError."""
+    """Convert the errors of libraries for a damaged compressed file to a ValueError."""
     try:
         yield
     except _DAMAGED as e:
@@ -156,7 +160,7 @@ def refusing_damage(path: Path) -> Iterator[None]:
 
 
 class TextFile(CsvFile):
-    """The rows of a published text file, packed or not."""
+    """Rows of a published text file, which may be compressed."""
 
     def __init__(self, file: File, path: Path):
         self.file = file
@@ -168,7 +172,7 @@ class TextFile(CsvFile):
         return str(self.path / PurePath(self.file.name).name if is_archive else self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows. A damaged file is a ValueError."""
+        """Yield the rows. Raise a ValueError if the file is damaged."""
         with refusing_damage(self.path):
             yield from super().batches(columns)
 
@@ -247,15 +251,15 @@ def verify(what: Any = None) -> list[FileStatus]:
 def fetch(what: Any, force: bool = False) -> list[Path]:
     """Download the files of a dataset from their publisher to `data/raw/`.
 
-    A file gets its final name only after it was downloaded whole and read, and its sha256 is a recorded
-    one, if any is recorded.
+    A file gets its final name only after it was downloaded completely and read, and its sha256 was
+    compared with the recorded ones, if there are any.
 
     Parameters
     ----------
     what : str, dataset or File
         As in `path`. A value such as `OnTheMap(states=("ma",))` has its own files.
     force : bool
-        Download files again that were found.
+        Whether to download files again that were found.
 
     Returns
     -------

@@ -31,7 +31,9 @@ _HOW = (
 
 
 def _file(name: str, *fields: str) -> File:
-    """Return a file of some fields, between which there are two colons, or of lines that are read whole."""
+    """Return a file whose fields are separated by two colons. Without fields, each line is read as one
+    text.
+    """
     names = tuple(x for field in fields for x in (field, f"after {field}"))[:-1]
     layout = Layout(names, ":") if fields else LINES
     layout = layout._replace(encoding="latin-1")
@@ -47,18 +49,17 @@ _FILMS = _file("movies.dat")
 class MovieLens(RecordsFile):
     """Ratings of films: user, film, and the user's gender and age.
 
-    1,000,209 ratings by 6,040 users (February 2003). Films are the published numbers 1 to 3952, of
-    which 3,883 are films and 3,706 are rated (the number that Table 4 of Fan & Jin prints; which ones
-    depends on the ratings).
+    1,000,209 ratings by 6,040 users (February 2003). Items are the published numbers 1 to 3952. Of
+    these, 3,883 are films and 3,706 have ratings. Table 4 of Fan & Jin prints the last number, but that
+    set depends on the ratings.
 
     A context is gender × age (under 25, 25 to 34, above 34) of the user, as in Fan & Jin.
 
-    One unit is one user with all their ratings, 20 or more in the publisher's choice. Nobody
-    rates a film twice, which loading enforces, so that a user moves as many counts as there are
-    films, by one each. A file with other numbers of users or ratings is taken as it is; `remarks` names
-    them.
+    One unit is one user with all their ratings. The publisher selected users with 20 or more. Loading
+    ensures that nobody rates a film twice, so a user changes each count by at most one. A file with
+    other numbers of users or ratings is accepted, and `remarks` reports the difference.
 
-    The published archive `ml-1m.zip` is read as it is.
+    The class reads the published archive `ml-1m.zip` without unpacking it.
 
     Terms: research use, no redistribution; cite. Source: Harper and Konstan, ACM TiiS 5(4), 2015.
     """
@@ -126,18 +127,18 @@ HOW = (
 class NetflixPrize(RecordsFile):
     """100,480,507 ratings of 17,770 films by 480,189 customers: customer, film, day of the week.
 
-    The training set of the Netflix Prize, either the 17,770 files `mv_0000001.txt` … of the published
-    archive in a folder `training_set`, or the four files `combined_data_1.txt` … that go about, also in
-    a zip archive. The day is that of the date as published, which has neither hour nor time zone. Films
-    are the published numbers 1 to 17,770, users the published numbers of customers. The rating
-    itself is not kept.
+    The training set of the Netflix Prize, in one of two forms: the 17,770 files `mv_0000001.txt` … of
+    the published archive in a folder `training_set`, or the four files `combined_data_1.txt` … that are
+    also in circulation, possibly in a zip archive. The day is that of the published date, which has no
+    hour and no time zone. Items are the published numbers of films, 1 to 17,770, and users the
+    published numbers of customers. The rating itself is not kept.
 
-    One unit is one customer with all their ratings. Nobody rates a film twice, which loading
-    enforces, so that a customer moves at most 17,770 counts by one each. Every film and every
-    rating must be there: a file that is cut anywhere is refused.
+    One unit is one customer with all their ratings. Loading ensures that nobody rates a film twice, so
+    a customer changes at most 17,770 counts by one each. All films and ratings must be present. An
+    incomplete file raises an error.
 
-    Reading takes minutes: 5 million made-up ratings take 7 seconds of one core. Table 4 of Fan & Jin
-    prints rounded numbers, 17,700 films and at most 17,000 ratings a customer.
+    Reading takes minutes. For example, 5 million synthetic ratings take 7 seconds on one core. Table 4
+    of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
 
     Terms: research use, no redistribution; cite. No longer published by Netflix. Source: Bennett
     and Lanning, KDD Cup and Workshop 2007.
@@ -154,7 +155,7 @@ class NetflixPrize(RecordsFile):
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four files, or the first film's of each."""
+        """Return the four files, each with the file of its first film as another name."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:
@@ -176,7 +177,7 @@ def _film(number: int) -> File:
 
 
 def _ratings() -> Iterator[pl.DataFrame]:
-    """Yield those of the four files, or of a file a film."""
+    """Yield the ratings of the four files, or of one file per film."""
     for k, (first, last, need) in enumerate(PARTS):
         file = _part(k)
         films = [(file, first, last)]

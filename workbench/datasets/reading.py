@@ -1,4 +1,4 @@
-"""Columns of published files, and the tables that are made of them."""
+"""Columns of published files, and tables that are made from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 class Column(NamedTuple):
     """A column of a published file.
 
-    `read` turns texts into values, and texts that are refused into nulls. `need` says what is allowed. A
+    `read` converts texts to values, and invalid texts to nulls. `need` describes the allowed texts. A
     field of an `optional` column may be empty.
     """
 
@@ -51,7 +51,7 @@ def typed(batch: Batch, columns: Columns) -> Batch:
 
 
 def labels(of: tuple[Any, ...] | range, need: str = "") -> Column:
-    """Places in a public list of labels."""
+    """Declare a column of labels, which are read as positions in a public list."""
     rule = Labels(of)
 
     def read(texts: pl.Series) -> pl.Series:
@@ -62,18 +62,18 @@ def labels(of: tuple[Any, ...] | range, need: str = "") -> Column:
 
 
 def integers(low: int, high: int, need: str = "") -> Column:
-    """Integers from `low` to `high`."""
+    """Declare a column of integers from `low` to `high`."""
     places = labels(range(low, high + 1), need)
     return Column(places.need, lambda texts: low + places.read(texts))
 
 
 def counts(low: int = 1) -> Column:
-    """Counts of at least `low` that a table can hold."""
+    """Declare a column of counts, from `low` to the largest that a table can hold."""
     return integers(low, 2**53, f"an integer >= {low}")
 
 
 def degrees(limit: int) -> Column:
-    """Latitudes or longitudes."""
+    """Declare a column of latitudes or longitudes."""
 
     def read(texts: pl.Series) -> pl.Series:
         numbers = texts.cast(pl.Float64, strict=False)
@@ -83,12 +83,14 @@ def degrees(limit: int) -> Column:
 
 
 def matching(pattern: str, need: str) -> Column:
-    """Texts of a pattern."""
+    """Declare a column of texts that match a pattern."""
     return Column(need, lambda texts: texts.set(~texts.str.contains(pattern), None))
 
 
 def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER) -> Column:
-    """Times in one format of strptime, from the first of a period to before its end."""
+    """Declare a column of times in a format of strptime, within a period. The end of the period is
+    excluded.
+    """
 
     def read(texts: pl.Series) -> pl.Series:
         found = texts.str.to_datetime(written, time_unit="us", strict=False)
@@ -100,7 +102,7 @@ def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER)
 
 
 def weekday(day: pl.Expr) -> pl.Expr:
-    """Places in `WEEKDAYS` of days or times."""
+    """Return positions in `WEEKDAYS` of days or times."""
     return day.dt.weekday() - 1
 
 
@@ -108,7 +110,9 @@ def weekday(day: pl.Expr) -> pl.Expr:
 
 
 def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> SparseTable:
-    """Return the table of keys and counts (None for one each) in parts. Its truth is public."""
+    """Return the table of keys and counts that come in parts. If counts are None, each key counts one.
+    The truth of the table is public.
+    """
     cells = CellCounts()
     for keys, counts in parts:
         cells.add(keys, counts)

@@ -48,21 +48,22 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 class QueryLogTwin(OverHierarchy, Twin):
     """Searches in the 38 symbols of the paper: distinct strings, and how often each is asked.
 
-    What is matched to print: 90 million queries over a-z, 0-9, the full stop and the space, of
-    which some are longer than 20 symbols. What is ours: the r-th most frequent is asked in
-    proportion to r^-0.9 (Zipf) and at least once, the first 2.7 % of the time; `distinct` is by
-    default queries^0.865 (Heaps), 7.6 million at that scale, where the mean query has 15.4
-    symbols and 12 % have more than 20. Queries are one to four words, or the name of a site and
-    its ending, some with a number. Words are 268 ordinary English ones, and the first may be
-    derived from them (books, bookshop, mybook) or be two of them (bookfish). The next word
-    depends on the one before. A query's rank follows from the chance of its words, and from a
-    random taste. More than half of all queries begin with one of a hundred strings of 4 symbols.
+    These facts match the paper: 90 million queries over a-z, 0-9, the full stop and the space, some of
+    which are longer than 20 symbols. The rest is our invention. The r-th most frequent string has a
+    frequency proportional to r^-0.9 (Zipf), but at least one query. The first string has 2.7 % of all
+    queries. By default, `distinct` is queries^0.865 (Heaps), which is 7.6 million at full scale. The
+    mean query then has 15.4 symbols, and 12 % have more than 20. Queries are one to four words, or the
+    name of a site and its ending, some with a number. There are 268 ordinary English words. The first
+    word may be derived from one of them (books, bookshop, mybook) or consist of two (bookfish). Each
+    further word depends on the previous one. The rank of a query follows from the probability of its
+    words and from a random number. More than half of all queries begin with one of a hundred strings of
+    4 symbols.
 
-    The longest are of 24 symbols, the most that two words of 64 bits hold; at a smaller `depth`
-    what is longer is left out, and counted, as in any list. One unit is one query, not its user,
-    whom the log does not name. Made up, so public. Takes about 15 seconds and 1.6 GB at full
-    scale, less than one second for a million queries. Source of the statistics: Synthetic Data via
-    Differential Privacy, 2009, section 5.2.
+    The longest strings have 24 symbols, which is the most that fits in two words of 64 bits. With a
+    smaller `depth`, longer strings are left out, and their number is recorded. One unit is one query,
+    because the log does not name users. The data are generated, so they are public. At full scale this
+    takes about 15 seconds and 1.6 GB, and for a million queries less than one second. Source of the
+    statistics: Synthetic Data via Differential Privacy, 2009, section 5.2.
     """
 
     original = (
@@ -114,10 +115,11 @@ class QueryLogTwin(OverHierarchy, Twin):
 
 @cache
 def _parts() -> list[tuple[str, ...]]:
-    """Return what a query is spelt of, one of each; the first of each is nothing, but for stems.
+    """Return lists of parts. A query consists of one part from each list, and the first part of each
+    list except the stems is empty.
 
-    Stems are letters only, and all different, and so are numbers, endings and words after a space:
-    only so do different choices spell different queries.
+    Stems consist of letters only, and all of them are different. So are numbers, endings, and words
+    after a space. Different choices of parts therefore give different queries.
     """
     rng = np.random.default_rng(0)
     derived = [word + end for word in BASE for end in AFTER]
@@ -153,7 +155,7 @@ def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
 
 
 def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Queries by chance, their parts."""
+    """Draw random queries, as numbers of their parts."""
     n = _AT_ONCE
     words = sizes[-1] - 1
     drawn = np.zeros((len(sizes), n), np.int64)
@@ -177,7 +179,7 @@ def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, 
 def _chance(
     drawn: Int[np.ndarray, "parts n"], sizes: tuple[int, ...]
 ) -> Float[np.ndarray, " n"]:
-    """Return the logarithm of the chance to draw each query."""
+    """Return the log-probability of drawing each query."""
     words = sizes[-1] - 1
     www = np.log([1 - WWW, WWW])
     numbered = np.log(NUMBERED / (sizes[2] - 1))
@@ -199,12 +201,14 @@ def _chances(n: int, flat: int) -> Float[np.ndarray, " n"]:
 
 
 def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"]:
-    """Ranks of these chances, from uniform numbers."""
+    """Draw ranks with these probabilities, from uniform numbers."""
     return np.minimum((flat * ((flat + n) / flat) ** u - flat).astype(np.int64), n - 1)
 
 
 def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
-    """Falling counts >= 1 that sum to `total`, in proportion to rank^-EXPONENT but for rounding."""
+    """Return descending counts >= 1 that sum to `total`, proportional to rank^-EXPONENT except for
+    rounding.
+    """
     law = np.arange(1, n + 1) ** -EXPONENT
 
     def counts(largest: float) -> Int[np.ndarray, " n"]:
@@ -235,15 +239,15 @@ FILE = File(
 class Surnames(RealFile):
     """People of the `n` most frequent of the 162,253 surnames that at least 100 people have.
 
-    A cell is a rank in the published list: the names are taken as public, and so is their
-    order; "all other names" is no cell. One unit is one person, in one cell. `strings()` are the
-    names themselves, of which nothing is taken as public. `Surnames(2010)` is the census of 2010,
-    not the first 2,010 names, which are `Surnames(n=2010)`.
+    A cell is a rank in the published list. We treat the names and their order as public, and there is
+    no cell for all other names. One unit is one person, in one cell. `strings()` gives the names
+    themselves as private strings. `Surnames(2010)` is the census of 2010. For the first 2,010 names,
+    write `Surnames(n=2010)`.
 
-    The Census Bureau's archive is read, and a Parquet rendering of its table that goes about,
-    which lacks one name, at rank 4,911. By the latter the 20,000 names of the default are those
-    of 222,342,652 people, from 2,442,977 down to 1,339: real data of the kind of the 20,000
-    keywords of Hay et al. 2010, which cannot be had.
+    The class reads the Census Bureau's archive, or a Parquet copy of its table that is in circulation
+    and lacks the name at rank 4,911. By this copy, the default of 20,000 names covers 222,342,652
+    people, from 2,442,977 down to 1,339 per name. It is real data of the same kind as the 20,000
+    keywords of Hay et al. 2010, which are not available.
 
     Terms: US Government work. Source: US Census Bureau, Frequently Occurring Surnames from the
     2010 Census.
@@ -269,19 +273,19 @@ class Surnames(RealFile):
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """Return the people of all names of the list by the letters of their name, whatever `n` is."""
+        """Return the people of all names in the list as strings of letters. `n` does not matter."""
         return SurnameStrings(self.year, depth)
 
 
 @value
 class SurnameStrings(OverHierarchy, RealFile):
-    """People by their surname, letter by letter, of the names that at least 100 people have.
+    """People by their surname, letter by letter, for names that at least 100 people have.
 
-    Names are in small letters, a to z, as the census has them: without spaces, hyphens and
-    apostrophes, and 15 letters at most. A name longer than `depth` is left out, and counted. "All
-    other names" is no name. One unit is one person, one record.
+    Names are in lower case, a to z, and as in the census without spaces, hyphens and apostrophes. They
+    have at most 15 letters. A name longer than `depth` is left out, and the number of such records is
+    kept. There is no record for all other names. One unit is one person, which is one record.
 
-    The Parquet rendering has 162,252 names of 265,660,058 people, from 2,442,977 to 100; the
+    The Parquet copy has 162,252 names of 265,660,058 people, from 2,442,977 down to 100 per name. The
     archive has one name more.
 
     Terms and source: as `Surnames`.

@@ -19,17 +19,18 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Table of `m` cells, of which round(density·m) hold round(N(mean, std²)), at least 1.
+    """Table of `m` cells, of which round(density·m) have the count round(N(mean, std²)), but at least
+    1.
 
-    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has
-    them "skewed and concentrated in particular regions" and does not print the law. Ours, for
-    `placement="skewed"`: `regions` intervals of equal length, at random places in the order of
-    keys, cover 2·density of the domain (at most all of it); the cells are uniform inside them,
-    so that a region is half full, and all between the regions is empty.
+    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has cells that
+    are "skewed and concentrated in particular regions", but does not print their distribution. For
+    `placement="skewed"` we use `regions` intervals of equal length, at random places in the order of
+    keys. Together they cover 2·density of the domain (at most all of it). The cells are uniform within
+    them, so a region is half full, and the rest of the domain is empty.
 
-    Made up, so public. One unit is one count of one cell. Time and memory grow with the number
-    of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012,
-    section 4.1.
+    The data are generated, so they are public. One unit is one count of one cell. Time and memory grow
+    with the number of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT
+    2012, section 4.1.
 
     >>> table = GaussianSparse(m=10**12, density=1e-9).load()
     >>> len(table), table.domain.size
@@ -74,7 +75,7 @@ class GaussianSparse(Dataset):
 
 
 def _distinct(m: int, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """`n` of 0 … m − 1, uniform without replacement, sorted; in O(n) memory."""
+    """Return a sorted uniform sample of n of the numbers 0 … m − 1, without replacement, in O(n) memory."""
     return np.sort(rng.choice(m, n, replace=False, shuffle=False))
 
 
@@ -87,19 +88,20 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 @value
 class IPUMSTwin(Twin):
-    """500,000 made-up adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
+    """500,000 simulated adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
 
-    What is matched to print: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50; ages
-    from 16, education from 1, salary from 0) and the number of tuples. What is ours is the dependence,
-    drawn attribute by attribute. Ages thin out from 40 on; women outlive men. 86 % are born in code 0,
-    the others in proportion to 1/r of the r-th place, and race goes with the place. Education is
-    around 11.5, less for the old, with heaps at 9 and 13. Marriage, divorce and widowhood come with
-    age. Who does not work (workclass 0, by age and gender) has occupation 0 and salary 0; occupations
-    go with education and gender; salaries are lognormal around what education, age, gender and
-    occupation say, and 49 is "49 or more".
+    These facts match the paper: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50
+    values, with ages from 16, education from 1, salary from 0) and the number of tuples. The dependence
+    between attributes is our invention, and is drawn attribute by attribute. There are fewer people at
+    ages above 40, and women live longer than men. 86 % have birthplace 0, and the r-th other place is
+    proportional to 1/r. Race depends on the birthplace. Education is around 11.5, less for old people,
+    and 9 and 13 are frequent. Marital status depends on age. People who do not work (workclass 0, by
+    age and gender) have occupation 0 and salary 0. Occupations depend on education and gender. Salaries
+    are lognormal around a value that depends on education, age, gender and occupation, and 49 means 49
+    or more.
 
-    One unit is one person, in one cell. Made up, so public. Takes half a second.
-    Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
+    One unit is one person, in one cell. The data are generated, so they are public. This takes half a
+    second. Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
     """
 
     original = (
@@ -132,7 +134,7 @@ class IPUMSTwin(Twin):
 
 
 def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
-    """Codes of n people, attribute by attribute, each given those before."""
+    """Return the codes of n people. Each attribute is drawn under the condition of those before it."""
     ages = np.arange(16, 95)
     schooling = np.arange(1, 18)
     age = _drawn(1 / (1 + np.exp((ages - 62) / 11))[None], np.zeros(n, np.int64), rng)
@@ -171,7 +173,9 @@ def _drawn(
     row: Int[np.ndarray, " n"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:
-    """Return a code for each of n, in proportion to the weights of its row: one sorted search."""
+    """Draw a code for each person, in proportion to the weights of the person's row, by one sorted
+    search.
+    """
     steps = np.cumsum(weights, axis=1)
     steps /= steps[:, -1:]
     steps[:, -1] = 1
@@ -182,7 +186,9 @@ def _drawn(
 
 
 def _races() -> Float[np.ndarray, "places races"]:
-    """Return races of people born in each place: natives as a whole, the others mostly of one race."""
+    """Return the distribution of races for each birthplace. Each place except 0 has mostly people of
+    one race.
+    """
     natives = np.array([0.80, 0.115, 0.012, 0.004, 0.003, 0.008, 0.033, 0.020, 0.005])
     away = 0.2 * natives + 0.8 * np.eye(9)[(np.arange(50) * 4 + 6) % 9]
     return np.concatenate([natives[None], away])
@@ -219,12 +225,14 @@ def _works(
 
 
 def check_dataset(x: Any) -> str | None:
-    """Return what is wrong with the dataset that a field wraps, or None."""
+    """Return a description of the fault of the dataset in a field, or None."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
 class OfDataset:
-    """Counts made of those of `dataset`, with its files and as public as it is."""
+    """Counts that are computed from another dataset. Its files and the publicity of its truth are those
+    of `dataset`.
+    """
 
     dataset: Any
 
@@ -245,10 +253,10 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """All counts of `dataset` in sorted order, with empty cells, for unattributed histograms.
+    """All counts of `dataset` in sorted order, including empty cells, for unattributed histograms.
 
-    Metrics then compare a release over ranks with a truth over ranks. One unit moves the sorted counts
-    as far as it moves the counts; whether the truth is public is as `dataset` says.
+    Metrics then compare a release over ranks with a truth over ranks. One unit changes the sorted
+    counts by as much as the counts. The truth is public if that of `dataset` is.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
@@ -268,10 +276,10 @@ class Ranked(OfDataset):
 
 @value
 class Projected(OfDataset):
-    """The counts of `dataset` by fewer attributes, in the order given.
+    """Counts of `dataset` by some of its attributes, in the given order.
 
-    One unit moves the marginal as far as it moves the counts; whether the truth is public is as
-    `dataset` says.
+    One unit changes the marginal by at most as much as the counts. The truth is public if that of
+    `dataset` is.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")

@@ -1,6 +1,7 @@
-"""A made-up export of trips, messy as exports are: for pages and notebooks that show how to publish one.
+"""Simulated export of trips with typical faults, for pages and notebooks that show how to publish such
+a table.
 
-It is no dataset: nothing is measured on it. Nobody made these trips.
+It is not a dataset for measurements.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ _MONTH = 31
 
 
 def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) -> Path:
-    """Write `trips.csv`, and beside it `cantons.csv`: the public list of towns and cantons.
+    """Write `trips.csv`, and next to it `cantons.csv`, the public list of towns and cantons.
 
-    A row is a trip of a rider, who may have very many: `rider`, `started` (day.month.year hour:minute, or
-    nothing), `town` (some abroad), `age` (some missing, some beyond belief), `fare`, and a free `note`.
+    A row is a trip, and one rider may have very many. The columns are `rider`, `started`
+    (day.month.year hour:minute, or empty), `town` (some are abroad), `age` (some are missing or
+    impossible), `fare`, and a free `note`.
 
     Parameters
     ----------
     folder : path
-        Where; it must exist.
+        Existing folder.
     rows : int
-        How many trips.
+        Number of trips.
     seed : int
-        Of the trips.
+        Seed of the trips.
 
     Returns
     -------
     Path
-        The table.
+        Path of `trips.csv`.
     """
     rng = np.random.default_rng(seed)
     many = rows // 6
