@@ -1,8 +1,8 @@
-"""Figures of papers: typed values that run, draw and judge themselves, and the files they leave.
+"""Figures of papers: how they run, are drawn and are judged, and the files that they write.
 
-A `Figure` is a frozen value whose fields are what its paper varies or fixes, at the paper's values. Its
-file is found by its id: cormode2012_fig5 is `experiments/cormode2012/fig5.py`, and its notebook
-`notebooks/cormode2012/fig5.ipynb`.
+A `Figure` is a frozen value. Its fields are the parameters that the paper varies or fixes, with the
+paper's values as defaults. The id of a figure gives its file: cormode2012_fig5 is
+`experiments/cormode2012/fig5.py`, and its notebook `notebooks/cormode2012/fig5.ipynb`.
 """
 
 from workbench.compiled import project_folder as project_folder

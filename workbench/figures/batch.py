@@ -1,4 +1,6 @@
-"""Batches of notebooks: papermill runs each, joblib several at once, the longest first."""
+"""Batches of notebooks. papermill runs each notebook, and joblib runs several at a time, beginning with
+the longest.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,9 @@ class _Batch:
             logging.getLogger(name).addHandler(logging.NullHandler())
 
     def environment(self, at_once: int, alone: bool) -> dict[str, str]:
-        """Variables of kernels, one thread of linear algebra and a share of the cores among them."""
+        """Return the environment variables of kernels. Each gets one thread of linear algebra and a
+        share of the cores.
+        """
         share = max(1, joblib.cpu_count() // at_once)
         threads = dict.fromkeys(_LINEAR_ALGEBRA, "1") | dict.fromkeys(_THREADS, str(share))
         paths = [str(self.notebooks.parent), os.environ.get("PYTHONPATH", "")]
@@ -243,7 +247,7 @@ class _Batch:
         return run
 
     def _is_same(self, content: Any, folder: Path, status: Mapping[str, Any]) -> bool:
-        """Return whether the last run was this one and all files that it left are there."""
+        """Return whether the last run had the same inputs and all of its files still exist."""
         name = "own_key" if self.changed else "key"
         if not status.get(name) or status[name] != self._keys(content, folder)[name]:
             return False
@@ -252,7 +256,9 @@ class _Batch:
         return same and all((folder / file).exists() for file in status["files"])
 
     def _keys(self, content: Any, folder: Path) -> dict[str, str]:
-        """Hashes of a run: with all sources, and with the modules alone that its kernel loaded."""
+        """Return two hashes of a run: with all sources, and with only the modules that its kernel
+        loaded.
+        """
         modules = set(read_json(folder / "manifest.json").get("modules", self.sources))
         own = {x: self.sources[x] for x in self.sources if x in modules or x[-3:] != ".py"}
         libraries = versions("numpy", "scipy", "matplotlib")
@@ -301,7 +307,7 @@ class _Batch:
 
 
 class Kernel(AsyncKernelManager):
-    """A kernel of the Python that runs the workbench, whose own messages go to a log."""
+    """Kernel of the Python that runs the workbench. Its messages go to a log."""
 
     environment = Dict(config=True)
     messages = Unicode(config=True)
@@ -336,7 +342,9 @@ def _add_line(log: Path, text: str) -> None:
 
 
 def _read(task: Task) -> NotebookNode:
-    """Return the notebook of a figure, its own or the default one, for the Python that runs the workbench."""
+    """Return the notebook of a figure, or the default notebook if it has none, for the Python that runs
+    the workbench.
+    """
     nbformat = load_nbformat()
     if task.path is None:
         return default_notebook(find_figure(task.id))

@@ -1,4 +1,4 @@
-"""Entries of the report: what notebooks left in their folders, with statements and thumbnails."""
+"""Entries of the report, from the files that notebooks wrote to their folders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLOURS = 64
 
 
 class Thumbnail(NamedTuple):
-    """A small picture: its file's name, its size in pixels, and the profile of the run that it shows."""
+    """Small picture: the name of its file, its size in pixels, and the profile of the displayed run."""
 
     name: str
     width: int
@@ -41,7 +41,7 @@ class Thumbnail(NamedTuple):
 
 
 def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
-    """Return a PNG, smaller, in `file`, unless it is there and no older."""
+    """Write a small PNG of a picture to `file`, unless the file exists and is up to date."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
@@ -74,15 +74,15 @@ class Line:
     id, says : str
         Id and words of the statement.
     page, sentence, reading : str
-        Where the paper says it, the paper's own sentence, and how it is read.
+        Page of the paper, the paper's own sentence, and our reading of it.
     needs : tuple of str
-        The datasets that decide it.
+        Datasets that decide the statement.
     here : row of verdicts, optional
         Verdict of this run.
     committed : row of verdicts, optional
         Committed verdict of the paper profile.
     points_at : mapping
-        The declared check, which names series and rows.
+        Declared check, with names of series and rows.
     """
 
     id: str
@@ -97,30 +97,32 @@ class Line:
 
     @property
     def verdict(self) -> Any:
-        """The verdict that counts."""
+        """Verdict that counts: the committed one if there is one."""
         return self.committed or self.here
 
     @property
     def counted_as(self) -> str:
-        """The column that it is counted in."""
+        """Column of the table of counts to which the statement belongs."""
         told = self.verdict.mark or self.verdict.outcome
         return claims.COLUMNS.get(told, told)
 
     @property
     def agreement(self) -> str:
-        """Whether a run that does not judge agrees with the committed outcome."""
+        """Whether this run, if it judges nothing, agrees with the committed outcome."""
         if not (self.committed and self.here) or self.committed.mark:
             return ""
         return claims.agreement(self.committed.outcome, self.here.outcome)
 
     @property
     def printed(self) -> str:
-        """The paper's own number."""
+        """Number that the paper prints."""
         return self.verdict.printed or (self.here.printed if self.here else "")
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """The values tried for a parameter that is not printed, each with its outcome as a CSS class."""
+        """Tested values of a parameter that the paper does not print, each with its outcome as a CSS
+        class.
+        """
         _, _, values = self.verdict.by_value.partition(": ")
         each = re.findall(r"(.+?) ([✓✗?])(?:, |$)", values)
         return [(value, _MARKS[mark]) for value, mark in each]
@@ -132,7 +134,9 @@ class Line:
 
     @property
     def number(self) -> str:
-        """One number with its interval, or at how many values of an unprinted parameter it holds."""
+        """Measured number with its interval, or the number of values of an unprinted parameter at which
+        the statement holds.
+        """
         if self.values:
             good = sum(kind == "holds" for _, kind in self.values)
             return f"{good} of {len(self.values)} values"
@@ -148,7 +152,7 @@ class Line:
 
     @property
     def reason(self) -> str:
-        """Why it does not simply hold, in at most eight words."""
+        """Reason why the statement does not simply hold, in at most eight words."""
         verdict = self.verdict
         if verdict.mark:
             return verdict.mark
@@ -163,12 +167,12 @@ class Line:
         return ""
 
     def series(self, names: Collection[str]) -> list[str]:
-        """Return the series of a picture that it is about."""
+        """Return the series of a picture that the statement is about."""
         wanted = [_pattern(text) for text in _texts(self.points_at or {})]
         return [name for name in names if any(re.fullmatch(p, name) for p in wanted)]
 
     def is_about(self, where: Mapping[str, str]) -> bool:
-        """Return whether a panel shows rows that it is about."""
+        """Return whether a panel shows rows that the statement is about."""
         rows = (self.points_at or {}).get("rows", {})
         return all(key not in rows or _holds(x, rows[key]) for key, x in where.items())
 
@@ -198,7 +202,7 @@ def _texts(x: Any) -> Iterator[str]:
 
 
 def _pattern(text: str) -> str:
-    """Return a series' name with anything in place of what is swept.
+    """Return a regular expression for the name of a series, with a wildcard for each swept value.
 
     >>> bool(re.fullmatch(_pattern("filter, θ = {θ}"), "filter, θ = 40"))
     True
@@ -220,7 +224,7 @@ _FILES = {
 
 @dataclass
 class Entry:
-    """One notebook in the report: its figure, if it saved one, its words, how its run ended."""
+    """One notebook in the report: its figure (if it saved one), its texts, and the outcome of its run."""
 
     folder: Path
     figure: figures.SavedFigure | None = None
@@ -234,23 +238,23 @@ class Entry:
 
     @property
     def heading(self) -> str:
-        """Its short name and its title, or the title alone where that says the same or there is no name."""
+        """Short name and title, or only the title if there is no short name or it repeats the title."""
         alone = self.short in (self.id, self.title)
         return self.title if alone else f"{self.short}: {self.title}"
 
     @property
     def stem(self) -> str:
-        """The name of its folder."""
+        """Name of the notebook's folder."""
         return self.folder.name
 
     @property
     def id(self) -> str:
-        """The figure's, where the folder's name says its setting too."""
+        """Id of the figure. The name of the folder may contain the setting as well."""
         return self.figure.manifest["id"] if self.figure else self.stem.partition(",")[0]
 
     @property
     def paper(self) -> str:
-        """The paper's folder among the notebooks; empty where it is of none."""
+        """Folder of the paper among the notebooks, or "" for a figure without a paper."""
         return paper_of(self.id)
 
     @property
@@ -260,7 +264,9 @@ class Entry:
 
     @cached_property
     def statements(self) -> list[Line]:
-        """The statements of the figure, one line each, with what this run and the paper profile found."""
+        """Statements of the figure, one line each, with the outcomes of this run and of the paper
+        profile.
+        """
         here = [*self.figure.verdicts.itertuples()] if self.figure else []
         committed = []
         if self.paper and self.manifest.get("profile") != "paper":
@@ -291,7 +297,9 @@ class Entry:
 
     @cached_property
     def drawing(self) -> str:
-        """The SVG of its picture, to stand in a page; empty where it is large or has no aggregates."""
+        """SVG of the picture for use within a page. It is empty if the picture is large or has no
+        aggregates.
+        """
         svg = self.figure.images.get("svg") if self.figure else None
         if svg is None or not self.aggregates or svg.stat().st_size > LARGEST_SVG:
             return ""
@@ -300,12 +308,12 @@ class Entry:
 
     @property
     def aggregates(self) -> list[dict[str, Any]]:
-        """The series of each panel of its picture."""
+        """Series of each panel of the picture."""
         return self.figure.aggregates if self.figure else []
 
     def marks_of(self, line: Line) -> str:
-        """Return the ids in the picture of the series that a statement is about, and of the printed values
-        there.
+        """Return the ids, in the picture, of the series that a statement is about, and of the printed
+        values.
         """
         ids = []
         for panel in self.aggregates:
@@ -344,7 +352,7 @@ class Entry:
 
     @property
     def example(self) -> str:
-        """A command that changes the first of them."""
+        """Command that changes the first parameter, as an example."""
         numbers = [p for p in self.parameters if p["here"].replace(".", "").isdigit()]
         first = (numbers or self.parameters)[0]
         value = first["here"].partition(", ")[0].replace(",", "")
@@ -364,12 +372,12 @@ class Entry:
 
     @property
     def notebook_page(self) -> str:
-        """The page of its executed notebook."""
+        """Name of the page with the executed notebook."""
         return f"{self.stem}.notebook.html"
 
     @property
     def notebook(self) -> str:
-        """The notebook itself."""
+        """Address of the notebook."""
         assert self.notebook_file is not None  # its page alone links to it
         return self._address(self.notebook_file)
 
@@ -411,7 +419,7 @@ class Entry:
         )
 
     def _address(self, file: Path) -> str:
-        """Return a file of its folder, as its page finds it."""
+        """Return the address of a file in the folder, as seen from the entry's page."""
         return f"../{self.stem}/{file.name}"
 
     @cached_property
@@ -420,7 +428,9 @@ class Entry:
 
 
 def collect(top: Path) -> list[Entry]:
-    """Return every notebook that has begun to run or saved a figure under `top`, in natural order."""
+    """Return an entry per notebook under `top` that has started to run or has saved a figure, in
+    natural order.
+    """
     folders = {
         path.parent
         for name in ("manifest.json", "status.json", LOG)
@@ -433,7 +443,7 @@ def collect(top: Path) -> list[Entry]:
 
 
 def published() -> list[Entry]:
-    """Return every figure of a paper as it is committed, without a run, in natural order."""
+    """Return an entry per figure of a paper from committed files, without a run, in natural order."""
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     ids = [id for id in notebooks if paper_of(id)]
     return [_named(Entry(Path(id))) for id in sorted(ids, key=natural_order)]
@@ -458,7 +468,7 @@ def _entry(folder: Path) -> Entry:
 
 
 def _named(entry: Entry) -> Entry:
-    """Return the entry with the words of its notebook."""
+    """Return the entry with the texts of its notebook."""
     folder = figures.project_folder() / "notebooks"
     notebook = entry.notebook_file or figures.find_notebooks(folder).get(entry.id)
     title, entry.words = read_passages(notebook) if notebook else ("", {})
@@ -475,7 +485,7 @@ def _named(entry: Entry) -> Entry:
 
 
 def _load(folder: Path) -> figures.SavedFigure | None:
-    """Return the figure in a folder, or None where a notebook saves none, as a tour."""
+    """Return the figure in a folder, or None for a notebook that saves no figure, for example a tour."""
     if not (folder / "manifest.json").exists():
         if (folder / "rows.csv").exists():
             raise ValueError(f"{folder.name} is half written; run it again with --force")
@@ -491,7 +501,7 @@ def _load(folder: Path) -> figures.SavedFigure | None:
 
 
 def natural_order(name: str) -> list[Any]:
-    """fig10 after fig9."""
+    """Return a key that sorts fig10 after fig9."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
 
@@ -502,7 +512,7 @@ def _size(file: Path) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds in words that fit a table.
+    """Return a duration as short text for a table.
 
     >>> duration(3.21), duration(75), duration(3 * 3600 + 70), duration(None)
     ('3.2 s', '1 min 15 s', '3 h 1 min', '')

@@ -74,7 +74,7 @@ _COLUMN = 66  # letters of a line of a column, with the room between columns
 
 
 def escape(text: Any) -> str:
-    """Text as LaTeX sets it, also with a plain pdflatex.
+    """Return text for LaTeX, which also works with plain pdflatex.
 
     >>> escape("ε ≤ 0.5 & 10⁻³"), escape("S̃ᵣ"), escape("a_b")
     ('$\\\\varepsilon$ $\\\\le$ 0.5 \\\\& 10$^{-3}$', '$\\\\tilde{S}$$_{r}$', 'a\\\\_b')
@@ -104,7 +104,7 @@ def _escape_part(part: str) -> str:
 
 
 def _float(kind: str, wide: bool, *lines: str) -> str:
-    """Return a figure or a table, over both columns where it is `wide`."""
+    """Return the LaTeX environment of a figure or table. If it is `wide`, it covers both columns."""
     star = "*" if wide else ""
     return (
         "\n  ".join([rf"\begin{{{kind}{star}}}", r"\centering", *lines])
@@ -114,9 +114,10 @@ def _float(kind: str, wide: bool, *lines: str) -> str:
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """Return a table ruled by booktabs, over both columns where it is `wide`, or its words fit no column.
+    """Return a LaTeX table with booktabs. It covers both columns if it is `wide` or too wide for one
+    column.
 
-    Columns of long texts share the room that the others leave, in as many lines as they need.
+    Columns of long texts share the width that other columns leave, with as many lines as they need.
     """
     names, rows = _cells(table)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -138,7 +139,7 @@ def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> st
 
 
 def markdown_table(table: pd.DataFrame) -> str:
-    """Return a table of Markdown."""
+    """Return a table as Markdown."""
     names, rows = _cells(table)
     lines = [names, ["---"] * len(names), *rows]
     clean = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
@@ -146,7 +147,7 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 
 def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Return the words of a table, with its index where that has a name."""
+    """Return the texts of a table, with its index if the index has a name."""
     from workbench.value import cell
 
     if any(table.index.names):
@@ -160,7 +161,9 @@ def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:
-    """Return the BibTeX of the workbench, and of those keys that the project's `references.bib` has."""
+    """Return the BibTeX entries of the workbench, and of those keys that are in the project's
+    `references.bib`.
+    """
     known = {OURS: _own_entry()}
     folders = (project_folder(), Path(__file__).resolve().parents[2])
     file = next(
@@ -172,7 +175,7 @@ def entries(keys: Iterable[str]) -> dict[str, str]:
 
 
 def parse_entries(text: str) -> dict[str, str]:
-    """Entries of BibTeX by their keys; each begins a line."""
+    """Return BibTeX entries by key. Each entry begins at the start of a line."""
     parts = re.split(r"^(?=@\w+\{)", text, flags=re.MULTILINE)
     found = ((re.match(r"@\w+\{([^,\s]+),", part), part.strip()) for part in parts)
     return {match[1]: part for match, part in found if match}
@@ -207,17 +210,17 @@ class Export:
     Parameters
     ----------
     draw : callable
-        Returns the drawings by the suffix of their file names. A table has none.
+        Function that returns the drawings by the suffix of their file names. A table has no drawings.
     rows : DataFrame
-        Rows that are drawn, with a column `truth_public` as `save` needs it.
+        Drawn rows, with the column `truth_public` that `save` needs.
     description : Description
-        Description that the files carry, with the command that makes them again.
+        Description that is stored in the files, with the command that makes them again.
     profile : str
         "quick", "paper" or "explorer".
     tables : mapping
         Tables by their captions.
     caption : str
-        Words under the picture: where in the paper, and on what data.
+        Text under the picture: the place in the paper, and the data.
     cite : sequence of str
         Keys of `references.bib`.
     """
@@ -232,7 +235,7 @@ class Export:
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """Return the kinds of files that a comma parts, or raise a ValueError for one that there is not."""
+    """Return formats from text in which commas separate them. Raise a ValueError for an unknown format."""
     kinds = tuple(
         dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
     )
@@ -245,7 +248,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
-    """Return a figure of a paper, or some of its panels, run as far as `store` does not hold its trials."""
+    """Return the export of a figure, or of some of its panels. Trials that are not in `store` are run."""
     import pandas as pd
 
     from workbench.figures.entries import Line
@@ -290,7 +293,7 @@ def _epsilons(rows: pd.DataFrame) -> str:
 
 
 def _data_in_words(datasets: Sequence[Any]) -> list[str]:
-    """Return a sentence for each kind of data: what it is, whether it is real, and how large."""
+    """Return a sentence per kind of data, with its name, its size, and whether it is real."""
     sentences = []
     by_text = {repr(dataset): dataset for dataset in datasets}
     for used in data_used(by_text, datasets):
@@ -306,14 +309,14 @@ def _data_in_words(datasets: Sequence[Any]) -> list[str]:
 def write(
     export: Export, to: Path, *, width: str | float, font: str, formats: Sequence[str]
 ) -> list[Path]:
-    """Write an export's files for a page of that width.
+    """Write the files of an export for a page of the given width.
 
     Parameters
     ----------
     export : Export
         Figure or panel to write.
     to : path
-        The folder; it is made if it is not there.
+        Folder, which is created if it does not exist.
     width, font : str
         Arguments of `plots.on_page`.
     formats : sequence of str
@@ -322,7 +325,7 @@ def write(
     Returns
     -------
     list of Path
-        The files, of which `workbench whereis` says where they come from.
+        Paths of the files. `workbench whereis` shows how each was made.
 
     Raises
     ------
@@ -375,7 +378,7 @@ def write(
 
 
 def _stem(description: Description) -> str:
-    """Return the beginning of the names of files and labels."""
+    """Return the first part of the names of files and labels."""
     return re.sub(r"[^\w.-]+", "-", description.name).strip("-.")
 
 
@@ -386,7 +389,7 @@ def _write_text(path: Path, text: str) -> None:
 def _latex(
     export: Export, record: Mapping[str, Any], shown: str, wide: bool, pictures: Sequence[Path]
 ) -> dict[str, str]:
-    """Floats of pictures and of tables, by how the names of their files end."""
+    """Return the LaTeX floats of pictures and tables, by the ends of their file names."""
     head = (
         "% Written by workbench export, which overwrites it. It needs graphicx,\n"
         f"% booktabs and tabularx; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
@@ -421,7 +424,7 @@ def _latex(
 
 
 def _bibliography(file: Path, cite: Sequence[str], record: Mapping[str, Any]) -> str:
-    """Return the entries of the file together with those that are cited."""
+    """Return the entries of the file, together with the cited entries."""
     known = entries(cite)
     if file.is_file():
         known = parse_entries(file.read_text(encoding="utf-8")) | known
@@ -451,14 +454,15 @@ def _series(drawings: Iterable[Drawing]) -> str:
 
 
 def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
-    """Return the rows of a figure, run again at the setting that a record says; nothing else of it is used.
+    """Run a figure again at the setting in a record, and return its rows. Nothing else in the record is
+    used.
 
     Parameters
     ----------
     record : mapping
         Record that `provenance.read` returned.
     store : path
-        An empty folder: a store that holds its trials would only be read.
+        Empty folder for trials. If trials were in it, they would only be read, and not run again.
 
     Raises
     ------

@@ -9,19 +9,21 @@ from workbench.value import parameter
 
 
 def epsilon(default: Any, doc: str = "privacy budget ε") -> Any:
-    """Return a privacy budget."""
+    """Return the field of a privacy budget."""
     return number(default, doc, 1e-6, 1000)
 
 
 def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
-    """Return a list of privacy budgets."""
+    """Return the field of a list of privacy budgets."""
     return epsilon(default, doc)
 
 
 def number(
     default: Any, doc: str, low: float | None = 0, high: float | None = None, **rules: Any
 ) -> Any:
-    """Return a real number, or a list where the default is one. The other `rules` are those of `parameter`."""
+    """Return the field of a real number, or of a list if the default is a list. Other `rules` are those
+    of `parameter`.
+    """
     rules = {"many": isinstance(default, tuple)} | rules
     return parameter(default, low, high, doc=doc, **rules)
 
@@ -29,31 +31,35 @@ def number(
 def whole(
     default: Any, doc: str, low: int | None = 1, high: int | None = None, **rules: Any
 ) -> Any:
-    """Return an integer, or a list of integers."""
+    """Return the field of an integer, or of a list of integers."""
     return number(default, doc, low, high, integer=True, **rules)
 
 
 def choice(default: Any, choices: tuple[Any, ...], doc: str, **rules: Any) -> Any:
-    """Return one or some of several values, for example the name of a dataset."""
+    """Return the field of one value, or of several values, from a list of choices, for example the name
+    of a dataset.
+    """
     return number(default, doc, None, choices=choices, **rules)
 
 
 def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str, **rules: Any) -> Any:
-    """Return some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
+    """Return the field of names of datasets: some of `choices`, or datasets of other packages
+    (`other_dataset`).
+    """
     return choice(default, choices, doc, check=_unknown_dataset, **rules)
 
 
 def _unknown_dataset(name: Any) -> str | None:
-    """Say what is wrong with the name of a dataset of another package."""
+    """Return a description of the fault in the name of a dataset of another package, or None."""
     known = isinstance(name, str) and other_dataset(name) is not None
     return None if known else "no dataset has this name"
 
 
 def queries(default: int, doc: str = "queries of each size") -> Any:
-    """Number of queries over which errors are averaged: effort."""
+    """Return the field for the number of queries over which errors are averaged. It is effort."""
     return whole(default, doc, kind=EFFORT)
 
 
 def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
-    """Number of releases behind each point: effort."""
+    """Return the field for the number of releases behind each point. It is effort."""
     return whole(default, doc, kind=EFFORT)

@@ -55,13 +55,16 @@ def results_folder() -> Path:
 
 
 def find_notebooks(folder: Path) -> dict[str, Path]:
-    """Return the figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
+    """Return the notebooks of figures by id. For example, `fig5.ipynb` in a folder `cormode2012` has
+    the id cormode2012_fig5.
+    """
     paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
     return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
 
 
 def figure_id(path: Path, folder: Path) -> str:
-    """Return the id of the figure whose file is `path`, in `folder` or a paper's folder in it.
+    """Return the id of the figure with the file `path`, which is in `folder` or in a paper's folder
+    within it.
 
     >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
     'cormode2012_fig5'
@@ -75,14 +78,14 @@ def find_figure(id: str) -> type[Figure]:
     Parameters
     ----------
     id : str
-        The figure's: its paper and its name, as in cormode2012_fig5; a number that orders notebooks,
-        as in 00_tour, is no part of the file's name. Where it is none of the project's it may be that
-        of a figure of another package.
+        Id of the figure: its paper and its name, for example cormode2012_fig5. A number that orders
+        notebooks, for example in 00_tour, is not part of the file's name. The figure may also belong to
+        another package.
 
     Raises
     ------
     ValueError
-        If the project has no such figure; the nearest ids are named.
+        If there is no such figure. The message names the nearest ids.
     """
     folder = project_folder() / "experiments"
     specs = ("[!_.]*.py", "[!_.]*20??/[!_]*.py")
@@ -113,7 +116,7 @@ _LONGEST_NAME = 40  # characters of a configuration that is shown whole
 
 
 class DataUse(NamedTuple):
-    """A dataset of a figure: what it is, and what would make it the paper's own."""
+    """Dataset of a figure: its description, and the change that would make it the paper's own."""
 
     figure: str
     dataset: str
@@ -122,7 +125,7 @@ class DataUse(NamedTuple):
 
 
 def data_in_use() -> Iterator[DataUse]:
-    """Yield the datasets of every figure of a paper in this project, as its paper profile runs on them."""
+    """Yield the datasets of all figures in this project, as the paper profile uses them."""
     for id in find_notebooks(project_folder() / "notebooks"):
         if not paper_of(id):
             continue
@@ -133,7 +136,9 @@ def data_in_use() -> Iterator[DataUse]:
 
 
 def uses_of(figure: Figure) -> list[DataUse]:
-    """Return the datasets of one figure; of several that say the same of themselves, the first."""
+    """Return the datasets of one figure. If several have the same description, only the first is
+    returned.
+    """
     paper = figure.id.partition("_")[0]
     try:
         used = figure.datasets_used()
@@ -151,7 +156,7 @@ def uses_of(figure: Figure) -> list[DataUse]:
 
 @dataclass
 class DataUsed:
-    """A class of dataset: its configurations in a run, and its own description."""
+    """Class of datasets, with its configurations in a run and its description."""
 
     name: str
     kind: str = ""
@@ -167,9 +172,9 @@ def data_used(configurations: Iterable[str], datasets: Iterable[Any]) -> list[Da
     Parameters
     ----------
     configurations : iterable of str
-        The texts that rows name.
+        Texts of datasets that occur in rows.
     datasets : iterable
-        The datasets that a figure runs on. Of any other text only the name is shown.
+        Datasets of the figure. For a text of any other dataset, only the name is shown.
     """
     known = {repr(dataset): unwrapped(dataset) for dataset in datasets}
     by_name: dict[tuple[str, str], DataUsed] = {}
@@ -197,7 +202,7 @@ def other_dataset(name: str) -> Any:
     Raises
     ------
     ValueError
-        If it does not state that its truth is public: a figure compares with it.
+        If the dataset does not state that its truth is public, because figures compare with the truth.
     """
     dataset = compiled.find("datasets", name)
     if isinstance(dataset, type):
@@ -240,35 +245,34 @@ _LONGEST = 120  # characters of a folder's name
 class Figure:
     """Figure of a paper. A subclass with `@value` declares its parameters as fields.
 
-    Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Whatever
-    follows from them (theory, titles, thresholds) is computed in methods, never when the file is
-    imported.
+    Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Methods compute
+    theory, titles and thresholds from the fields, and nothing is computed when the file is imported.
 
     Attributes
     ----------
     id : str
-        Names it among all figures; it follows from the place of its file.
+        Name of the figure among all figures, which follows from the path of its file.
     title : str
-        Phrase that says what the figure shows.
+        Phrase that describes the figure.
     headline : str
-        Finding of the figure, as a sentence over the picture.
+        Finding of the figure, as a sentence above the picture.
     rests_on : tuple of str
         Ids of the statements that the headline rests on. The paper profile has found each to hold, or
         with "not " before the id, to be contradicted.
     page : str
-        Where it stands in the paper.
+        Place in the paper.
     quick : mapping
-        The effort, by field, of a run of minutes.
+        Effort of a run of minutes, by field.
     rough : mapping
-        That of the first picture after a slider has moved.
+        Effort of the first picture after a slider has moved, by field.
     claims : tuple of Claim
-        Claims of the paper about the figure. They are checked at the paper's setting only, so that
-        their checks may name series and points as they are there.
+        Claims of the paper about the figure. They are checked at the paper's setting only, so checks
+        may name series and points of that setting.
     sized_by : tuple of str
-        Effort that changes what is measured and not only how precisely, as the number of people: at
-        less of it than the paper's nothing is decided.
+        Effort that changes what is measured, and not only the precision, for example the number of
+        people. With less of it than in the paper, no statement is decided.
     series_by : tuple of str
-        Parameters of mechanisms that belong to a series' name.
+        Parameters of mechanisms that are part of the names of series.
     shown : tuple of str
         Parameters that an axis or panels show. All others that vary are added to the name.
     columns : int
@@ -320,11 +324,13 @@ class Figure:
     # ---- what a subclass gives
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the sweeps to run, by the panel that shows them."""
+        """Return the sweeps to run, by the name of the panel that shows them."""
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
-        """Run what `store` does not hold: the rows of all sweeps, named in a column `panel`."""
+        """Run all trials that are not in `store`, and return the rows of all sweeps. A column `panel`
+        has the name of the panel.
+        """
         import pandas as pd
 
         from workbench.figures.plots import name_series
@@ -335,11 +341,11 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return the panels of the drawing, of rows as `rows` returns them."""
+        """Return the panels of the drawing, for rows from `rows`."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that panels draw."""
+        """Return the rows that the panels draw."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
@@ -348,9 +354,11 @@ class Figure:
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return our numbers beside what the paper prints: a row for each panel of the picture and series.
+        """Return our numbers next to those of the paper, with one row per panel and series of the
+        picture.
 
-        The means over seeds at the first and the last place on the axis, and the lowest and the highest.
+        Numbers are means over seeds: at the first and the last place on the axis, the lowest, and the
+        highest.
         """
         from workbench.figures.plots import tabulate_means
 
@@ -358,13 +366,15 @@ class Figure:
         return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one of its trials, the whole configuration that you can paste and run."""
+        """Return one trial of the figure. Its text is a complete configuration that you can paste and
+        run.
+        """
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
 
     @classmethod
     def checks(cls) -> dict[str, Check]:
-        """Return the check of each statement that is judged, by its id."""
+        """Return the check of each judged statement, by the id of the statement."""
         every = (each for claim in cls.claims for each in claim.statements)
         return {each.id: each.check for each in every if each.check}
 
@@ -377,7 +387,9 @@ class Figure:
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """Raise a ValueError for the first name that is not `known`, its parameters' unless given."""
+        """Raise a ValueError for the first name that is not in `known`. Default: the names of the
+        parameters.
+        """
         known = list(known or cls.parameters())
         for name in names:
             if name not in known:
@@ -387,16 +399,16 @@ class Figure:
 
     @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
-        """Return the figure of a profile, with other values where they are given.
+        """Return the figure with the values of a profile, except those that you give.
 
         Parameters
         ----------
         profile : str
             "quick" (minutes) or "paper" (the paper's own sizes).
         **given
-            Values by the name of a parameter: of its type, or text as it is typed (`"10,20"` for a
-            list). None is the profile's own. The text `none` is the value None where a parameter
-            can have it.
+            Values of parameters by name, in their own type or as typed text (`"10,20"` for a list).
+            None selects the value of the profile. The text `none` is the value None, if the parameter
+            allows it.
 
         Raises
         ------
@@ -427,13 +439,15 @@ class Figure:
         return {f.name: getattr(self, f.name) for f in moved}
 
     def differences(self, profile: str) -> dict[str, Any]:
-        """Return the parameters whose values are not those of the profile."""
+        """Return the parameters whose values differ from those of the profile."""
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Return the folder among the results of a profile: the id, and parameters that differ."""
+        """Return the name of the folder in the results of a profile: the id, and the parameters that
+        differ.
+        """
         parts = [self.id]
         for name, x in self.differences(profile).items():
             parts.append(f"{name}={options.parameter_text(x, '+')}")
@@ -456,14 +470,14 @@ class Figure:
     def draw(
         self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
     ) -> Drawing | None:
-        """Return the picture under its heading.
+        """Return the picture with its heading.
 
         Parameters
         ----------
         rows : DataFrame
             As `rows` returns them.
         verdicts : sequence of Verdict
-            Those of this run. Where one contradicts the headline, the title takes its place.
+            Verdicts of this run. If one contradicts the headline, the title replaces it.
         panels : str
             Letters of the panels to draw, for example "ac". By default the first `main` panels.
 
@@ -483,10 +497,10 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """Return all its pictures by the suffix of their file names.
+        """Return all pictures of the figure by the suffix of their file names.
 
-        Without `panels` the picture and the supplement, for which a column has no room. On a slide the
-        picture in parts, each with as many panels as a slide has room for.
+        Without `panels`, these are the picture and the supplement. The supplement has the panels that
+        do not fit in a column. For slides, the picture is divided into parts that fit on a slide.
         """
         from workbench.figures import plots
 
@@ -518,10 +532,10 @@ class Figure:
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return the sentence over the picture.
+        """Return the sentence above the picture.
 
-        The headline; the title in its place at another setting, at less than the paper's size, or where a
-        verdict contradicts the headline.
+        This is the headline. The title replaces it at another setting than the paper's, at a smaller
+        size, or if a verdict contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:
@@ -537,7 +551,7 @@ class Figure:
 
     @property
     def _has_panels(self) -> bool:
-        """Whether the picture is a grid of panels, which can be chosen."""
+        """Whether the picture is a grid of panels, from which panels can be chosen."""
         return type(self).plot is Figure.plot
 
     def _layout(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Sequence[Panel]]:
@@ -554,7 +568,7 @@ class Figure:
         return drawn, panels
 
     def _chosen(self, every: Sequence[Panel], letters: str) -> str:
-        """Return the letters of the panels to draw; without any given, those of the picture."""
+        """Return the letters of the panels to draw. Default: those of the picture."""
         from workbench.figures import plots
 
         known = ascii_letters[: len(every)]
@@ -581,7 +595,7 @@ class Figure:
         return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Compare printed numbers with ours, or say in one line why not."""
+        """Compare printed numbers with ours, or explain in one line why this is not possible."""
         import pandas as pd
 
         off = self.off_paper()
@@ -596,23 +610,26 @@ class Figure:
 
     @classmethod
     def _default_seeds(cls) -> int | None:
-        """Return the paper profile's number of seeds, at which looks end, or None if there is none."""
+        """Return the number of seeds of the paper profile, which is the last look, or None if the
+        figure has no seeds.
+        """
         seeds: Any = getattr(cls, "seeds", None)
         default: Any = seeds.default if isinstance(seeds, Field) else seeds
         return default
 
     @property
     def _own_seeds(self) -> int:
-        """The number of seeds of this run, where there is one."""
+        """Number of seeds of this run, or None if the figure has no seeds."""
         seeds: int = getattr(self, "seeds")  # noqa: B009
         return seeds
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
-        """Return the numbers of seeds at which the paper profile looks whether statements are decided.
+        """Return the numbers of seeds after which the paper profile checks whether statements are
+        decided.
 
-        5, 10, 20, 40, …, and its number of seeds, where it stops; the quick profile's is among them.
-        One look, of 0, where a figure has no seeds.
+        These looks are at 5, 10, 20, 40, … seeds and at the profile's own number, which is the last.
+        The number of the quick profile is among them. A figure without seeds has a single look, 0.
         """
         cap = cls._default_seeds()
         if cap is None:
@@ -626,19 +643,19 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the confidence at which each look decides, so that all looks together fool nobody."""
+        """Return the confidence level of each look, with which all looks together keep the error rate."""
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
         """Return the rows, and the verdicts on them.
 
-        The paper's number of seeds is a limit: seeds are added look by look until every statement is
-        decided. Any other number is run as it is.
+        The number of seeds of the paper profile is a limit. Seeds are added look by look until every
+        statement is decided. If you set any other number, all these seeds are run.
 
         Parameters
         ----------
         store : path
-            Holds what has been run, and is added to.
+            Folder of finished trials, to which new trials are added.
         """
         for figure in self._runs():
             rows = figure.rows(store)
@@ -648,7 +665,9 @@ class Figure:
         return rows, verdicts
 
     def _runs(self) -> Iterable[Self]:
-        """Return the figure at the seeds of each look, or itself if its effort is not the paper's."""
+        """Return the figure with the seeds of each look, or only the figure itself if its effort
+        differs from the paper's.
+        """
         cap = self._default_seeds()
         if not self.checks() or cap is None or self.off_paper() or self._own_seeds != cap:
             return [self]
@@ -660,24 +679,29 @@ class Figure:
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_run(self) -> list[Any]:
-        """Return the datasets of its sweeps, each once."""
+        """Return the datasets of the figure's sweeps, without repetition."""
         if type(self).sweeps is Figure.sweeps:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
     def datasets_used(self) -> list[Any]:
-        """Return the same without what sorts datasets or adds them up."""
+        """Return the same datasets, but for one that sorts or adds up another dataset, return that
+        other dataset.
+        """
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether rows rest on a published file of one of `datasets`, or of one around it."""
+        """Return whether rows were computed from a published file of the named dataset, directly or
+        through another dataset.
+        """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """Return a verdict per statement. At other settings than the paper's none is judged.
+        """Return a verdict per statement. At other settings than the paper's, no statement is judged.
 
-        Each is decided by the first look that decides it, on the rows of that look's seeds alone.
+        The first look that decides a statement gives its verdict. A look uses only the rows of its own
+        seeds.
         """
         off = self.off_paper()
         if off:
@@ -693,7 +717,7 @@ class Figure:
         return self._with_remarks(verdicts, rows)
 
     def _with_remarks(self, verdicts: list[Verdict], rows: pd.DataFrame) -> list[Verdict]:
-        """Verdicts on files that differ from what is published of them say so."""
+        """Add remarks to verdicts if a file differs from the published facts about it."""
         try:
             used = self.datasets_used()
         except (FileNotFoundError, ValueError):  # rows of a machine that has the files
@@ -706,14 +730,14 @@ class Figure:
         return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 
     def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
-        """Return the rows of each look that they reach."""
+        """Return the rows of each look that this run has reached."""
         if self._default_seeds() is None:
             return [rows]
         seeds = int(rows.seed.max()) + 1 if "seed" in rows else self._own_seeds
         return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
 
     def _is_less(self, name: str) -> bool:
-        """Return whether a parameter of effort is less than the paper's."""
+        """Return whether a parameter of effort is smaller than in the paper profile."""
         return not _at_least(getattr(self, name), self.parameters()[name].default)
 
 
@@ -739,7 +763,7 @@ def describe(values: Mapping[str, Any]) -> str:
 
 
 def _at_least(x: Any, usual: Any) -> bool:
-    """Return whether a value of effort is no less than the usual one."""
+    """Return whether a value of effort is at least the usual one."""
     if isinstance(usual, tuple):
         return set(x) >= set(usual)
     if isinstance(usual, int | float) and not isinstance(usual, bool):

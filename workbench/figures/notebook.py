@@ -1,4 +1,4 @@
-"""A figure in its notebook: the cell that lists its parameters, and what is run with them."""
+"""Figures in notebooks: the cell of parameters, and the figure that runs with their values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SavedFolder:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """A figure with its profile and the folder of results: what a notebook works with."""
+    """Figure with its profile and the folder of results, for use in a notebook."""
 
     figure: Figure
     profile: str
@@ -66,14 +66,14 @@ class FigureRun:
 
     @property
     def name(self) -> str:
-        """The folder among the profile's results."""
+        """Name of the figure's folder in the results of the profile."""
         return self.figure.name(self.profile)
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
         """Return the outcomes of the paper's statements, for a notebook.
 
-        A paper run shows its own verdicts. A quick run judges nothing: it shows the committed verdicts of
-        the paper profile, and whether it agrees with each.
+        A run of the paper profile shows its own verdicts. A quick run judges nothing. It shows the
+        committed verdicts of the paper profile, and whether its numbers agree with each.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
@@ -90,7 +90,7 @@ class FigureRun:
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
-        """Write pictures, rows, verdicts and manifest. Other settings get a folder of their own."""
+        """Write pictures, rows, verdicts and manifest. Each setting has a separate folder."""
         folder = save(
             fig,
             rows,
@@ -115,14 +115,14 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """Return the figure of a notebook at the values of its cell of parameters.
+    """Return the figure of a notebook with the values from the cell of parameters.
 
     Parameters
     ----------
     id : str
         The figure's.
     namespace : mapping
-        The notebook's `globals()`, of which the parameters are read.
+        The notebook's `globals()`, from which the parameters are read.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     Raises
     ------
     ValueError
-        If the cell, or papermill's, sets a name that is no parameter of the figure (the nearest is
-        named), or a value is out of its range.
+        If the cell, or that of papermill, sets a name that is not a parameter of the figure (the
+        message names the nearest), or a value is out of its range.
     """
     cls = find_figure(id)
     known = ["profile", "results", *cls.parameters()]
@@ -147,7 +147,9 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
 
 
 def _set_display() -> None:
-    """Tables are never cut, and have numbers as people write them; figures are shown as saved."""
+    """Set the display of tables and figures. Tables are shown completely, with numbers as people write
+    them, and figures look as they are saved.
+    """
     import pandas as pd
     from matplotlib_inline.config import InlineBackend
 
@@ -159,9 +161,9 @@ def _set_display() -> None:
 
 
 def parameters_cell(cls: type[Figure]) -> str:
-    """Return the source of a notebook's cell of parameters: every field as a literal, with a comment.
+    """Return the source of a notebook's cell of parameters, with a literal and a comment per field.
 
-    Effort is None, the profile's own, so that `profile` alone decides it.
+    Effort is None, so that `profile` determines it.
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',
@@ -185,7 +187,7 @@ def parameters_cell(cls: type[Figure]) -> str:
 
 
 def _assignment(name: str, x: Any) -> str:
-    """Return a line of code that the formatter leaves as it is, or of a long list one line per member."""
+    """Return an assignment as the formatter writes it: one line, or for a long list one line per member."""
     line = f"{name} = {_literal(x)}"
     if len(line) <= _WIDTH or not isinstance(x, tuple):
         return line
@@ -200,7 +202,9 @@ def _literal(x: Any) -> str:
 
 
 def _assigned(sources: Sequence[str]) -> list[str]:
-    """Return the names that the cell of parameters sets, and papermill's after it, as they were run last."""
+    """Return the names that are set in the cell of parameters and in papermill's cell after it, as last
+    run.
+    """
     latest = {}
     for source in sources:
         for first in (_FIRST, _INJECTED):
@@ -215,7 +219,7 @@ def _assigned(sources: Sequence[str]) -> list[str]:
 
 
 def default_notebook(cls: type[Figure]) -> NotebookNode:
-    """Return a notebook of a figure that has none of its own: the cells that every figure has."""
+    """Return a notebook, with the cells that all figures share, for a figure that has no notebook."""
     load_nbformat()
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -239,7 +243,7 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
 
 
 def strip(model: dict[str, Any], **_: Any) -> None:
-    """Leave out what running has added: Jupyter's server calls this before it saves, in `workbench lab`.
+    """Remove outputs from a notebook. In `workbench lab`, Jupyter's server calls this before it saves.
 
     Parameters
     ----------

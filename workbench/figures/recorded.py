@@ -1,4 +1,4 @@
-"""Whether the rows of quick runs equal the recorded ones, figure by figure and in one sentence.
+"""Comparison of the rows of quick runs with recorded rows, figure by figure and in one sentence.
 
 On the machine that recorded them rows are compared bit for bit; on another one, and wherever eigenvectors
 decide (chen2012, the answer bank), to 10⁻⁹, or to 10⁻⁸ where both hold. On another processor chains of
@@ -47,7 +47,7 @@ def recorded_folder() -> Path:
 
 
 def machine() -> dict[str, str]:
-    """Return what decides the last bits of floating point results."""
+    """Return the properties of this machine that affect the last bits of floating-point results."""
     return {
         "processor": _processor(),
         "python": platform.python_version(),
@@ -80,7 +80,9 @@ def difference(
     tolerance: float | np.ndarray = 0.0,
     apart: float = TOLERANCE,
 ) -> str:
-    """Say where rows differ first, or return "" if they agree. A tolerance of 0 compares bit for bit."""
+    """Return a text on the first difference between rows, or "" if they agree. A tolerance of 0
+    compares bit for bit.
+    """
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
     if list(rows) != list(recorded):
         return f"columns {sorted(set(rows) ^ set(recorded))} appeared or went"
@@ -118,10 +120,10 @@ def _close(
 
 
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return `SAME`, `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or what moved, for each recorded figure.
+    """Return `SAME`, `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or a description of the difference, for each
+    recorded figure.
 
-    `folders` names those of figures that ran with fewer seeds or timings: their recorded rows are
-    compared.
+    `folders` gives the folder of each figure that ran with fewer seeds or timings.
     """
     if not (recorded_folder() / "recorded.json").exists():
         return {}
@@ -160,14 +162,15 @@ def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:
-    """Say how many figures of papers have the recorded numbers, and which differ or are not compared.
+    """Return a sentence with the number of figures that have the recorded numbers, and the names of the
+    others.
 
     Parameters
     ----------
     outcomes : mapping
         Result of `compare`.
     ids : collection of str, optional
-        The figures that count; all, unless some were run alone.
+        Figures that count. Default: all.
 
     Returns
     -------

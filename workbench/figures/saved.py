@@ -1,8 +1,8 @@
-"""Saved figures: pictures, rows as CSV, and records that tell how to make them again.
+"""Saved figures: pictures, rows as CSV, and records with the commands that make them again.
 
-A figure is a folder, `<results>/<profile>/<stem>/`, whose `manifest.json` is written last: a
-folder without one holds no figure. The same rows give the same bytes (`SOURCE_DATE_EPOCH` stops
-the manifest's clock too), so that a changed picture is a changed result.
+A figure is a folder `<results>/<profile>/<stem>/`. Its `manifest.json` is written last, so a folder
+without a manifest is not a complete figure. The same rows give the same bytes (set `SOURCE_DATE_EPOCH`
+to fix the time in the manifest). A changed picture therefore means a changed result.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ SYSTEM = "system"
 
 
 def row_digest(rows: pd.DataFrame) -> str:
-    """Return a sha256 of rows to nine digits, without times: the same wherever they are made again."""
+    """Return a sha256 of rows, rounded to nine digits and without times. It is the same on every
+    machine.
+    """
     rows = rows[sorted({*rows} - TIMES)]
     if {"metric", "value"} <= {*rows}:
         rows = rows.assign(value=rows["value"].mask(rows.metric.isin(TIMED)))
@@ -54,14 +56,14 @@ def row_digest(rows: pd.DataFrame) -> str:
 
 
 def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
-    """Return how noise was drawn: from a seed, by the system, or not at all."""
+    """Return the source of the noise: a seed, the operating system, or none."""
     if "simulated" in rows:
         return SIMULATED if rows["simulated"].all() else SYSTEM
     return "none" if no_data else SIMULATED  # a trial's noise follows from its text
 
 
 def public_files(figure: Figure) -> dict[str, str]:
-    """Return the sha256 of the published files that a figure rests on, by name; of private ones nothing."""
+    """Return the sha256 of the published files that a figure uses, by name. Private files are left out."""
     from workbench.trials.inputs import located
 
     hashes: dict[str, str] = {}
@@ -82,7 +84,7 @@ def _sha256(path: Path, changed: int) -> str:
 
 
 def release_record(path: Path) -> dict[str, Any]:
-    """Return what a picture of a release records: the release's own record and the hash of its file."""
+    """Return the record for a picture of a release: the record of the release, and the hash of its file."""
     own = provenance.read(path)
     kept: Mapping[str, Any] = {
         name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own
@@ -106,7 +108,7 @@ _STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 4
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """A saved figure, read back: what its folder holds and what its manifest says."""
+    """Saved figure, as read from its folder and manifest."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -128,12 +130,12 @@ class SavedFigure:
 
     @property
     def supplement(self) -> dict[str, Path]:
-        """The pictures of the panels that the picture has no room for, if there are any."""
+        """Pictures of the panels that are not in the main picture, or empty if there are none."""
         return self._images(SUPPLEMENT)
 
     @property
     def aggregates(self) -> list[dict[str, Any]]:
-        """The series of each panel of the picture, as `plots.aggregates` returns them."""
+        """Series of each panel of the picture, in the form of `plots.aggregates`."""
         saved = AGGREGATES in self.manifest["sha256"]
         return json.loads((self.folder / AGGREGATES).read_text("utf-8")) if saved else []
 
@@ -145,24 +147,24 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a figure's files where it is not a `Figure`.
+    """Description of the files of a figure that is not a `Figure`.
 
     Parameters
     ----------
     name : str
         The name of its folder.
     title : str
-        The sentence over it.
+        Sentence above the picture.
     command : str
         Command that makes the figure again.
     no_data : bool
-        Whether its rows rest on no dataset.
+        Whether its rows are computed without a dataset.
     id : str
-        The figure's, where `name` says more.
+        Id of the figure, if it differs from `name`.
     parameters, setting : mappings
-        All its parameters, and those that are not its profile's.
+        All parameters, and those that differ from the profile.
     files : mapping
-        The sha256 of the public files that it rests on, by name.
+        The sha256 of the public files that it uses, by name.
     """
 
     name: str
@@ -201,13 +203,13 @@ def save(
     Parameters
     ----------
     fig : Figure or None
-        The drawing, or None where the result is a table.
+        Drawing, or None if the result is a table.
     rows : DataFrame
-        Rows that are drawn. They need a column `truth_public`, all of it true, because errors against a
-        private truth are exact functions of it.
+        Drawn rows. They need a column `truth_public` that is True everywhere, because errors against a
+        private truth would reveal it.
     spec : Figure or Description
-        Figure to save. Rows without `truth_public` are taken only if it says `no_data`: they are computed
-        from formulas, and no dataset is read for them.
+        Figure to save. Rows without `truth_public` are accepted only if its `no_data` is set, because
+        they are then computed from formulas without a dataset.
     profile : str
         "quick" or "paper", or "explorer" for what panels export.
     results : path
@@ -223,8 +225,8 @@ def save(
     Raises
     ------
     ValueError
-        If rows do not say that their truth is public, the profile is unknown, or the figure's name
-        is not one name.
+        If rows do not state that their truth is public, the profile is unknown, or the figure's name is
+        not a valid name of a folder.
     """
     from workbench.figures import plots
 
@@ -272,7 +274,9 @@ def save(
 
 
 def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
-    """Raise a ValueError for rows that compare with a truth that is not public, or do not say."""
+    """Raise a ValueError for rows that compare with a truth that is not public, or do not state whether
+    it is.
+    """
     stem = description.name
     if "truth_public" not in rows:
         if not description.no_data:
@@ -289,7 +293,7 @@ def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
 
 
 def load(folder: str | Path) -> SavedFigure:
-    """Read a figure's folder back.
+    """Read a saved figure from its folder.
 
     Parameters
     ----------
@@ -299,14 +303,14 @@ def load(folder: str | Path) -> SavedFigure:
     Returns
     -------
     SavedFigure
-        The manifest, and the rows and verdicts as tables.
+        Saved figure, with the manifest, and with rows and verdicts as tables.
 
     Raises
     ------
     FileNotFoundError
-        If the folder holds no finished figure.
+        If the folder contains no complete figure.
     ValueError
-        If a file is not the one that the manifest names.
+        If a file differs from the one that the manifest describes.
     """
     import pandas as pd
 
@@ -344,7 +348,7 @@ class _Manifest(msgspec.Struct):
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Return a manifest that this version reads, or raise a ValueError that says what is wrong with it."""
+    """Return a manifest. Raise a ValueError with the reason if this version cannot read it."""
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         format = msgspec.convert(manifest, _Manifest).format
@@ -362,9 +366,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
-    """Let `fill` write a temporary file, then rename it, and return its sha256.
+    """Let `fill` write a temporary file, rename it to `path`, and return its sha256.
 
-    A reader sees the old file or the new one, never half of one.
+    Other processes see either the old file or the complete new one.
     """
     try:
         with closing(Draft(path)) as draft:
@@ -379,20 +383,20 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a dictionary as JSON in the same way."""
+    """Write a dictionary as JSON with `write_atomically`."""
     text = json.dumps(content, indent=1, ensure_ascii=False)
     write_atomically(path, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Return the versions that decide a number: ours, Python's, and those of `packages`."""
+    """Return the versions that affect numbers: of the workbench, of Python, and of `packages`."""
     installed = {name: importlib.metadata.version(name) for name in packages}
     workbench = importlib.metadata.version("dp-workbench")
     return {"workbench": workbench, "python": platform.python_version()} | installed
 
 
 def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any]) -> str:
-    """Write one picture, which says where it comes from; returns its sha256."""
+    """Write one picture with its record, and return its sha256."""
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -408,7 +412,7 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
 
 
 def describe_figure(spec: Figure | Description, profile: str) -> Description:
-    """Return the description that a figure's files carry."""
+    """Return the description that is stored in a figure's files."""
     if isinstance(spec, Description):
         return spec
     return Description(
@@ -424,7 +428,7 @@ def describe_figure(spec: Figure | Description, profile: str) -> Description:
 
 
 def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
-    """Return all that decides a figure, and nothing that differs from run to run."""
+    """Return a record of everything that determines a figure, without facts that differ between runs."""
 
     def distinct(column: str) -> list[Any]:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
@@ -465,7 +469,7 @@ def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _inputs(figure: Figure, store: Path) -> dict[str, str]:
-    """Return the states of what the figure rests on outside the project: other people's code, and data
+    """Return the states of the figure's inputs outside the project: code of other packages, and data
     files.
     """
     from workbench.trials import inputs
@@ -483,7 +487,7 @@ def _inputs(figure: Figure, store: Path) -> dict[str, str]:
 
 
 def _modules() -> list[str]:
-    """Return the source files of the workbench and of the project that are loaded, by their place in it."""
+    """Return the loaded source files of the workbench and of the project, by their paths."""
     loaded = [
         module.__name__.split(".") + ["__init__"] * hasattr(module, "__path__")
         for name, module in list(sys.modules.items())

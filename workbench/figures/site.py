@@ -63,7 +63,7 @@ def notebook_body(path: Path) -> str:
 
 
 def _is_progress(output: NotebookNode) -> bool:
-    """Return whether it is a bar that told how far a run was."""
+    """Return whether an output is a progress bar."""
     data = output.get("data", {})
     return _DEAD[0] in data and bool(_BAR.search("".join(data.get("text/plain", ""))))
 
@@ -82,7 +82,7 @@ def _exporter() -> TemplateExporter:
     from nbconvert.filters import Highlight2HTML, clean_html
 
     class Exporter(HTMLExporter):
-        """Exporter that does not parse its own page again."""
+        """Exporter of notebooks that does not parse its result again."""
 
         def from_notebook_node(
             self, nb: NotebookNode, resources: Any = None, **kw: Any
@@ -110,14 +110,14 @@ color: inherit; text-decoration: none">
 
 @dataclass(frozen=True)
 class Index:
-    """The figures of a paper, shown by a notebook as cards that link to theirs.
+    """Figures of a paper, which a notebook shows as cards with links to their notebooks.
 
     Parameters
     ----------
     paper : str
         Folder of the paper among the notebooks, for example "cormode2012".
     results : path, optional
-        The folder of results; the project's unless it is given.
+        Folder of results. Default: that of the project.
     """
 
     paper: str
@@ -168,7 +168,7 @@ _COMPARED = """<!doctype html>
 
 
 def write_comparison(results: str | Path, profile: str, id: str, names: Sequence[str]) -> Path:
-    """Write a page that sets runs of one figure side by side, in the style of the report.
+    """Write a page that shows runs of one figure side by side, in the style of the report.
 
     Parameters
     ----------
@@ -179,12 +179,12 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
     id : str
         The figure's.
     names : sequence of str
-        The runs' folders, in the order in which they are shown; those that did not finish are left out.
+        Folders of the runs, in the order of display. Runs that did not finish are left out.
 
     Returns
     -------
     Path
-        The page, beside the folders.
+        Path of the page, next to the folders.
     """
     folders = [figures.figure_folder(results, profile, name) for name in names]
     saved = [figures.load(f) for f in folders if (f / "manifest.json").exists()]
@@ -209,7 +209,7 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
 
 
 def _share_limits(axes: Sequence[Axes]) -> None:
-    """Give panels the widest limits of all."""
+    """Set the limits of all panels to the widest ones."""
     for which in "xy":
         limits = [sorted(getattr(ax, f"get_{which}lim")()) for ax in axes]
         ends = (min(low for low, _ in limits), max(high for _, high in limits))
@@ -249,9 +249,9 @@ _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper with its entries, as the notebook describes it that opens the paper's folder.
+    """Paper with its entries, and the description from its index notebook.
 
-    The entries of no paper are those of a paper without a name.
+    Entries without a paper belong to a paper without a name.
     """
 
     name: str
@@ -282,7 +282,7 @@ class Paper:
 
     @property
     def story(self) -> str:
-        """The name of its story, if there is one."""
+        """Name of the paper's story, or "" if there is none."""
         return STORIES.get(self.name, "")
 
     @property
@@ -294,7 +294,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Site:
-    """All papers, and what their pages share."""
+    """All papers, with the facts that their pages share."""
 
     profile: str
     papers: list[Paper]
@@ -323,7 +323,7 @@ class Site:
 
     @property
     def uncontradicted(self) -> int:
-        """Number of papers of which no statement is contradicted."""
+        """Number of papers without a contradicted statement."""
         return sum(not group.counts["contradicted"] for group in self.of_papers)
 
     @cached_property
@@ -346,7 +346,7 @@ class Site:
 
 
 def write(results: str | Path, profile: str) -> Path:
-    """Write `<results>/<profile>/report.html` and its pages from what lies there.
+    """Write `<results>/<profile>/report.html` and its pages from the results in this folder.
 
     Parameters
     ----------
@@ -358,7 +358,8 @@ def write(results: str | Path, profile: str) -> Path:
     Returns
     -------
     Path
-        The first page. The others are in a folder `report` beside it; pages of what is there no more go.
+        Path of the first page. The other pages are in the folder `report` next to it. Outdated pages
+        are removed.
     """
     top = figures.figure_folder(results, profile, PAGES).parent
     entries = collect(top)
@@ -367,12 +368,13 @@ def write(results: str | Path, profile: str) -> Path:
 
 
 def write_published(folder: Path) -> Path:
-    """Write the same site from what is committed alone: verdicts, and small pictures of the paper profile.
+    """Write the same site from committed files alone: verdicts, and small pictures of the paper
+    profile.
 
     Parameters
     ----------
     folder : path
-        Gets `report.html` and its pages.
+        Folder for `report.html` and its pages.
 
     Returns
     -------
@@ -385,7 +387,7 @@ def write_published(folder: Path) -> Path:
 
 
 def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
-    """Write the pages of a site with small pictures, and remove pages of what is gone."""
+    """Write the pages of a site with small pictures, and remove outdated pages."""
     folder = top / PAGES
     folder.mkdir(parents=True, exist_ok=True)
     for entry in site.entries:
@@ -435,7 +437,9 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
 
 
 def _notebook_body(notebook: Path, file: Path) -> str:
-    """Return a notebook's cells as HTML, which `file` holds while they are the same."""
+    """Return a notebook's cells as HTML. The HTML is stored in `file` and used again if the cells are
+    the same.
+    """
     if file.exists() and file.stat().st_mtime >= notebook.stat().st_mtime:
         return file.read_text(encoding="utf-8")
     try:
@@ -447,7 +451,9 @@ def _notebook_body(notebook: Path, file: Path) -> str:
 
 
 def _render(template: str, site: Site, **given: Any) -> str:
-    """Return a page; those in the folder of pages find the first one above it."""
+    """Return a page from its template. Pages in the subfolder link to the first page in the folder
+    above.
+    """
     usual = dict(
         pages="",
         front="../report.html",
@@ -492,12 +498,12 @@ def _source(name: str) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Whoever reads meanwhile sees the old page or the new one."""
+    """Write a page. Readers see either the old page or the complete new one."""
     figures.write_atomically(file, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def _papers(entries: list[Entry]) -> list[Paper]:
-    """Return the papers in the order of their names; the entries of none come last."""
+    """Return the papers in the order of their names. Entries without a paper come last."""
     by_paper: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (not entry.paper, entry.paper)):
         by_paper.setdefault(entry.paper, []).append(entry)
@@ -531,7 +537,7 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _kind(line: Line) -> str:
-    """Return the class of style of a statement."""
+    """Return the CSS class of a statement."""
     verdict = line.verdict
     return "hollow" if verdict.mark else _KINDS[verdict.outcome]
 
@@ -543,7 +549,7 @@ def _by_outcome(lines: Iterable[Line]) -> list[Line]:
 
 
 def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the rows of a table of outcomes: a matrix of two parameters, else one row."""
+    """Return the rows of a table of outcomes: a matrix for two parameters, and otherwise one row."""
     tuples = line.swept.startswith("(")
     between = ", " if tuples else " "
     values = {value[1:-1] if tuples else value: kind for value, kind in line.values}
@@ -558,7 +564,7 @@ def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _ending(outcome: str) -> str:
-    """Return the class of style of what became of a finding."""
+    """Return the CSS class of the outcome of a finding."""
     kinds = {
         "reproduces for": "depends",
         "reproduces": "holds",

@@ -19,12 +19,14 @@ from workbench.value import cell
 
 
 class _Renderer(mistune.HTMLRenderer):
-    """Markdown as pages take it: headings below their own, MathML, no pictures from afar."""
+    """Renderer of Markdown for pages. Headings are below those of the page, mathematics is MathML, and
+    there are no external pictures.
+    """
 
     first_heading = 3
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """Return a heading, at the level that the page has room for."""
+        """Return a heading at a level below those of the page."""
         level = max(level, self.first_heading)
         return f"<h{level}>{text}</h{level}>\n"
 
@@ -33,11 +35,11 @@ class _Renderer(mistune.HTMLRenderer):
         return f"[{text}]"
 
     def inline_math(self, text: str) -> str:
-        """Math within a sentence."""
+        """Return mathematics within a sentence."""
         return _math(text, "inline")
 
     def block_math(self, text: str) -> str:
-        """Math on a line of its own."""
+        """Return mathematics on a separate line."""
         return f"<p>{_math(text, 'block')}</p>\n"
 
 
@@ -48,7 +50,8 @@ _MARKDOWN = mistune.create_markdown(
 
 
 def markdown(text: str, first_heading: int = 3) -> str:
-    r"""Markdown with math to HTML that needs nothing from elsewhere; HTML in it becomes text.
+    r"""Convert Markdown with mathematics to HTML without external content. HTML in the Markdown becomes
+    text.
 
     >>> markdown(r"at $\theta$")[:12]
     '<p>at <math '
@@ -73,9 +76,10 @@ _STYLE = re.compile(r"<(style|script)\b.*?</\1>", re.S)
 
 
 def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
-    """Return the notebook's title, and its passages as HTML; nothing of a file that is no notebook.
+    """Return the title of a notebook, and its passages as HTML. For a file that is not a notebook, both
+    are empty.
 
-    The passages are `about`, `reading`, `differ` and `comparison`, as far as it has them.
+    The passages are `about`, `reading`, `differ` and `comparison`, if the notebook has them.
     """
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -101,7 +105,7 @@ def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
 
 
 def _table(cell: dict[str, Any]) -> str:
-    """Return the table that a cell has shown, without a style of its own."""
+    """Return the table that a cell has displayed, without its style."""
     shown = [o["data"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})]
     return "".join(
         _STYLE.sub("", "".join(data["text/html"])).replace(' border="1"', "") for data in shown
@@ -113,7 +117,9 @@ def _table(cell: dict[str, Any]) -> str:
 
 @cache
 def figure_class(id: str) -> type[Figure] | None:
-    """Return the class of a figure; None of a notebook without one, or of a project that has it no more."""
+    """Return the class of a figure, or None if the notebook has no figure or the project no longer
+    contains it.
+    """
     try:
         return find_figure(id)
     except (ValueError, ImportError):
@@ -121,7 +127,7 @@ def figure_class(id: str) -> type[Figure] | None:
 
 
 def text_of(x: Any) -> str:
-    """Return a value as a table shows it.
+    """Return a value as text for a table.
 
     >>> text_of((1000000, 0.5)), text_of(True)
     ('1,000,000, 0.5', 'yes')

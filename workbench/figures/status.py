@@ -143,9 +143,9 @@ LOG = "run.log"
 class NotebookRun:
     """The outcome of one notebook.
 
-    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. `cell` and
-    `error` say where and why it failed. `verdicts` counts outcomes of statements. `seconds` is what the
-    run took and `expected` what the last one took.
+    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. If it
+    failed, `cell` and `error` contain the place and the reason. `verdicts` counts outcomes of
+    statements. `seconds` is the duration of the run, and `expected` that of the last one.
     """
 
     stem: str

@@ -137,7 +137,7 @@ _HUBS = np.array([(20, 24, 3.0), (48, 40, 4.0), (70, 72, 3.0), (34, 74, 2.4), (8
 
 @cache
 def sparse_table() -> Int[np.ndarray, " cells"]:
-    """Simulated people, of whom most live near a hub and work there."""
+    """Return a table of simulated people. Most of them live near a hub and work there."""
     rng = np.random.default_rng(3)
     home = np.minimum(rng.geometric(0.45, _PEOPLE) - 1, len(_HUBS) - 1)
     work = np.where(rng.random(_PEOPLE) < 0.85, home, rng.integers(0, len(_HUBS), _PEOPLE))
@@ -162,7 +162,7 @@ def _sparse() -> dict[str, Any]:
 
 
 def _runs(table: Int[np.ndarray, " cells"]) -> list[int]:
-    """Return the occupied cells, each by its distance from the one before and its count."""
+    """Return the occupied cells, each as its distance from the previous one and its count."""
     cells = np.flatnonzero(table)
     return np.stack([np.diff(cells, prepend=-1), table[cells]], axis=1).ravel().tolist()
 
@@ -177,12 +177,12 @@ _BITS = 20
 
 @cache
 def homes() -> Records:
-    """Simulated people in a few towns and between them."""
+    """Return the homes of simulated people in a few towns and between them."""
     return Towns(20_000, towns=8, spread=2.5, depth=_DEPTH, seed=24).load()
 
 
 def improved(epsilon: float, threshold: int) -> ImprovedAdaptiveHistogram | None:
-    """Return the mechanism of a setting, or None where empty nodes would split without end."""
+    """Return the mechanism at a setting, or None if empty nodes would split without end."""
     mechanism = ImprovedAdaptiveHistogram(DP(epsilon), threshold)
     try:
         mechanism.empty_split_probability(homes().hierarchy, 1)
@@ -226,7 +226,7 @@ _BUDGETS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 10.0)
 
 @cache
 def visits() -> list[list[int]]:
-    """Return the places that each simulated person visited, some of them popular."""
+    """Return the places that each simulated person visited. Some places are popular."""
     rng = np.random.default_rng(5)
     numbers = np.minimum(rng.geometric(0.72, _USERS) * rng.geometric(0.5, _USERS), _LIMITS[-1])
     popular = 1 / np.arange(3, _ITEMS + 3)
@@ -235,7 +235,7 @@ def visits() -> list[list[int]]:
 
 
 def mean_noise(epsilon: float, sensitivity: int = 1) -> float:
-    """Mean size E|z| of two-sided geometric noise."""
+    """Return the mean size E|z| of two-sided geometric noise."""
     ratio = exp(-epsilon / sensitivity)
     return 2 * ratio / (1 - ratio**2)
 
@@ -272,7 +272,8 @@ _SHAPES = {
 
 
 def range_factors(levels: int) -> dict[str, list[float]]:
-    """Variances of ranges over a complete binary tree, averaged over all positions of a range.
+    """Return the variances of ranges over a complete binary tree, averaged over all positions of a
+    range.
 
     Parameters
     ----------
@@ -338,7 +339,9 @@ _TRADE_OFFS = (1, 3, 10, 30, 100, 300, 1000, 3000)  # α, in people
 
 @cache
 def survey() -> Int[np.ndarray, "attributes people"]:
-    """Return what each simulated person answers: work depends on age, income on work, and so on."""
+    """Return the answers of simulated people to a survey. Work depends on age, income on work, and so
+    on.
+    """
     rng = np.random.default_rng(8)
 
     def draw(shares: list[Any], given: Any = 0) -> Int[np.ndarray, " people"]:
@@ -358,7 +361,7 @@ def survey() -> Int[np.ndarray, "attributes people"]:
 
 
 def pair_tables() -> dict[tuple[int, int], Int[np.ndarray, "first second"]]:
-    """Return how many people gave each two answers, for each pair of attributes."""
+    """Return, for each pair of attributes, the number of people with each combination of answers."""
     sizes = [len(values) for values in _ANSWERS.values()]
     people = survey()
     tables = {}

@@ -1,11 +1,12 @@
-"""Rows to axes, in one style. Plots run nothing, load nothing and save nothing; they know column names.
+"""Drawing of rows in one style. Plots do not run, load or save anything, and use rows by the names of
+their columns.
 
-The same mechanism looks the same in every figure: colour and marker follow from its name in words
-(`name_series` puts it into a column `series`, with the fields that vary). Colours are Okabe and Ito's,
-which the colour-blind tell apart. Markers differ too, for print without colour. Numbers in a name are
-shades: the larger, the darker. A mark is a mean over seeds, hollow where δ > 0 is promised. Its band is
-the 95 % interval of that mean. Below five seeds, dots show the seeds instead. Grey is what the paper
-prints, and grey dashes are theory.
+A mechanism looks the same in every figure. Its colour and marker follow from its name (`name_series`
+writes names to a column `series`, with the fields that vary). Colours are those of Okabe and Ito, which
+colour-blind people can distinguish. Markers differ too, for print without colour. Series that differ in
+a number have shades of one colour, darker for larger numbers. A mark is the mean over seeds, and it is
+hollow if the guarantee has δ > 0. A band is the 95 % interval of the mean. With fewer than five seeds,
+dots show the seeds instead. Grey shows the paper's numbers, and grey dashes show theory.
 """
 
 from workbench.figures.plots.axes import aggregates as aggregates

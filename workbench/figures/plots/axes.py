@@ -1,4 +1,4 @@
-"""Panels, axes, legends and the layout of a figure, and the aggregates that it shows."""
+"""Panels, axes, legends and the layout of a figure, and its displayed aggregates."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 def lay_out(fig: Figure) -> None:
-    """Lay a figure out and keep it so: later drawings of it move nothing.
+    """Lay out a figure, and fix the layout, so that later drawings do not move anything.
 
-    Whoever changes its size or labels afterwards asks for a layout again:
+    If you change its size or labels afterwards, request a new layout:
     `fig.set_layout_engine("constrained")`.
     """
     engine = fig.get_layout_engine()
@@ -85,14 +85,14 @@ def panels(
     rows, columns : int
         Number of lines of panels, and of panels side by side.
     titles : sequence of str
-        A title a panel.
+        One title per panel.
     width : float, optional
-        Width of the figure, in inches. By default the width of a paper's column for one column of
-        panels, else the width of its page.
+        Width of the figure, in inches. Default: the width of a paper's column for one column of panels,
+        and the width of its page otherwise.
     height : float
         Height of one panel, in inches.
     sharey : bool
-        One y-axis for all.
+        Whether all panels share one y-axis.
     keep : bool
         Whether a narrow page keeps the number of panels side by side.
 
@@ -100,7 +100,7 @@ def panels(
     -------
     fig : Figure
     axes : tuple of Axes
-        One a panel, line by line.
+        One per panel, line by line.
     """
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
@@ -127,7 +127,7 @@ def panels(
 
 @with_style
 def entitle(fig: Figure, headline: str) -> None:
-    """Write a sentence over a figure, in as many lines as it needs."""
+    """Write a sentence above a figure, in as many lines as it needs."""
     letters = int((fig.get_figwidth() - 0.2) / (_LETTER * 1.25))
     lines = _in_lines(headline, letters).split("\n")
     fig.set_figheight(fig.get_figheight() + 0.19 * len(lines))
@@ -135,7 +135,7 @@ def entitle(fig: Figure, headline: str) -> None:
 
 
 def add_letter(ax: Axes, letter: str) -> None:
-    """Write the letter of a panel beside its title."""
+    """Write the letter of a panel next to its title."""
     where = dict(xycoords="axes fraction", textcoords="offset points", annotation_clip=False)
     size = ax.title.get_size()
     above = 6 + 1.2 * size * ax.get_title(loc="left").count("\n")  # beside its first line
@@ -143,7 +143,7 @@ def add_letter(ax: Axes, letter: str) -> None:
 
 
 def share_y(axes: Sequence[Axes]) -> None:
-    """Give panels side by side that measure the same one vertical axis, with numbers at its left."""
+    """Let panels in one row that show the same quantity share a vertical axis, with numbers at its left."""
     rows: dict[Any, list[Axes]] = {}
     for ax in axes:
         same = (ax.get_subplotspec().rowspan.start, ax.get_ylabel(), ax.get_yscale())
@@ -156,22 +156,23 @@ def share_y(axes: Sequence[Axes]) -> None:
 
 
 def close(fig: Figure) -> None:
-    """Forget a figure that is drawn."""
+    """Free the memory of a drawn figure."""
     plt.close(fig)
 
 
 @with_style
 def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figure:
-    """Name the series: at the ends of lines where there is room, and in a legend below all panels.
+    """Name the series at the ends of their lines if there is space, and otherwise in a legend below all
+    panels.
 
     Labels of axes that neighbours repeat are removed.
 
     Parameters
     ----------
     fig : Figure
-        Drawing whose series get names.
+        Drawing in which series are named.
     styles : mapping, optional
-        Styles of series that may be labelled at the ends of their lines.
+        Styles of the series that may have labels at the ends of their lines.
     """
     panels = {}
     for ax in fig.axes:
@@ -229,7 +230,9 @@ def _label_ends(
     across: int,
     under: int,
 ) -> bool:
-    """Name lines at their right ends, in their colours; nothing, and False, where there is no room."""
+    """Name lines at their right ends, in their colours. If there is not enough space, change nothing
+    and return False.
+    """
     kinds = {name.split(", ")[0] for name in lines}
     short = len(kinds) == 1 < len(lines) and all(", " in name for name in lines)
     texts = {
@@ -267,7 +270,7 @@ def _label_ends(
 
 
 def _spread_ends(fig: Figure) -> None:
-    """Move labels of lines apart that would lie over each other, within their panel."""
+    """Move overlapping labels of lines apart, within their panel."""
     for ax in fig.axes:
         ends = [text for text in ax.texts if hasattr(text, "series")]
         if not ends:
@@ -285,7 +288,7 @@ def _spread_ends(fig: Figure) -> None:
 
 
 def _thin_ticks(fig: Figure) -> None:
-    """Hide numbers beside an axis that would overlap the one before; make names smaller instead."""
+    """Hide numbers of an axis that would overlap the previous number. Names are made smaller instead."""
     renderer = fig.canvas.get_renderer()
     for ax in fig.axes:
         for low, high, axis in (("x0", "x1", ax.xaxis), ("y0", "y1", ax.yaxis)):
@@ -311,7 +314,7 @@ def _thin_ticks(fig: Figure) -> None:
 def apart(
     wanted: Float[np.ndarray, " n"], heights: Float[np.ndarray, " n"], low: float, high: float
 ) -> Float[np.ndarray, " n"]:
-    """Places near the wanted ones at which boxes of these heights do not overlap.
+    """Return places near the wanted ones at which boxes of these heights do not overlap.
 
     >>> apart(np.array([5.0, 5.0]), np.array([2.0, 2.0]), 0, 10)
     array([4., 6.])
@@ -325,7 +328,7 @@ def apart(
 
 
 def _legible(fig: Figure) -> Figure:
-    """Make a figure for a page as high as its panels need, and no higher than the page."""
+    """Set the height of a figure to the height that its panels need, but at most that of the page."""
     panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
     if page().width is None or not panels:
         return fig
@@ -344,7 +347,8 @@ def _names(ax: Axes) -> list[str]:
 
 
 def _in_lines(text: str, letters: int) -> str:
-    """Return a title or a name in as many lines as it needs; lines that it has stay, and no value stands alone.
+    """Break a title or a name into lines. Existing line breaks are kept, and a value stays on one line
+    with its name.
 
     >>> _in_lines("one cell, w = 10", 14)
     'one cell,\\nw = 10'
@@ -394,7 +398,7 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
 
 
 def _within_a_decade(axis: Axis) -> bool:
-    """Return whether a logarithmic axis shows so little that its numbers are spaced as on any other."""
+    """Return whether a logarithmic axis covers so small a range that it gets evenly spaced numbers."""
     low, high = sorted(axis.get_data_interval())
     return low > 0 and high < 10 * low
 
@@ -409,7 +413,7 @@ def show_zero(ax: Axes, linear_below: float) -> None:
 
 
 def _roomy(ax: Axes, which: str) -> bool:
-    """Return whether a logarithmic axis has room for three labels a decade."""
+    """Return whether a logarithmic axis has space for three labels per decade."""
     low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())
     if low <= 0:
         return False
@@ -424,7 +428,9 @@ def _roomy(ax: Axes, which: str) -> bool:
 
 
 def _plain_tick(x: float, _: Any = None) -> str:
-    """Format a number as people write it, but 10⁶ as a power, because long labels leave the axis."""
+    """Format a number as people write it, but large numbers as powers such as 10⁶, because long labels
+    do not fit.
+    """
     return number(x, 4) if abs(x) < 100_000 else power_of_ten(x)
 
 
@@ -433,7 +439,7 @@ def _percent(x: float, _: Any = None) -> str:
 
 
 def format_tick(x: float, _: Any = None) -> str:
-    """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
+    """Format a number for an axis, in short form and without mathtext: 2000, but 5·10⁴ and 10⁻³."""
     return power_of_ten(x, 2) if 0 < x < 0.01 or x >= 10_000 else f"{x:g}"
 
 
@@ -453,7 +459,7 @@ COLUMNS = ("x", "mean", "low", "high")
 def tag(
     artists: Artist | Iterable[Artist], series: str, points: pd.DataFrame | None = None
 ) -> None:
-    """Say which series artists draw.
+    """Mark artists with the name of the series that they draw.
 
     Parameters
     ----------
@@ -462,7 +468,7 @@ def tag(
     series : str
         Name of the series.
     points : DataFrame, optional
-        Aggregates of the series: `x` as it is shown, its place `at` on the axis, `mean`, `low` and `high`.
+        Aggregates of the series: displayed `x`, its place `at` on the axis, `mean`, `low` and `high`.
     """
     for artist in artists if isinstance(artists, Iterable) else [artists]:
         artist.series = series
@@ -471,12 +477,13 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the series of a drawing that has its final layout. Its artists get ids, which name them in SVG.
+    """Return the series of a drawing with its final layout. Its artists get ids, which name them in
+    SVG.
 
     Parameters
     ----------
     fig : Figure
-        Drawn by functions that `tag` their artists.
+        Figure from functions that `tag` their artists.
 
     Returns
     -------

@@ -55,16 +55,16 @@ def cells(
     Parameters
     ----------
     rows : DataFrame
-        A box each: from (`x0`, `y0`) to (`x1`, `y1`), and its `value`. A column `labels` names the
-        axes, as "x|y".
+        One row per box, from (`x0`, `y0`) to (`x1`, `y1`), with its `value`. A column `labels` names
+        the axes, for example "x|y".
     ax : Axes
         Where to draw.
     limits : (float, float), optional
-        The ends of the scale; those of `color_limits` unless they are given.
+        Ends of the scale. Default: those from `color_limits`.
     outlines : bool
-        Outline the boxes.
+        Whether to outline the boxes.
     equal : bool
-        One unit on both axes: a map.
+        Whether both axes have the same unit, as in a map.
     """
     metric = metric_name(rows)
     limits = limits or color_limits(rows)
@@ -97,7 +97,9 @@ def _name_shades(axes: Any, shades: Any, label: str, **how: Any) -> None:
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return the ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
+    """Return the ends of a logarithmic scale of shades. It covers the values above 0, but at most four
+    decades.
+    """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
         return (0.1, 1.0)
@@ -109,7 +111,7 @@ def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
-    """Return the place of values on the scale from 0 to 1, NaN at or below 0."""
+    """Return the positions of values on the scale, from 0 to 1. Values of 0 or less have NaN."""
     with np.errstate(all="ignore"):
         position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
     return np.where(values > 0, np.clip(position, 0, 1), np.nan)
@@ -126,14 +128,15 @@ def maps(
     land: pd.DataFrame | None = None,
     circle: tuple[float, float, float] | None = None,
 ) -> Figure:
-    """Return a heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
+    """Return a heat map for each value of the column `panel`. All maps have the same scales of colour
+    and distance.
 
-    The projection is equirectangular, true in the middle latitude.
+    The projection is equirectangular, and true to scale at the middle latitude.
 
     Parameters
     ----------
     rows : DataFrame
-        A row is a place, `latitude` and `longitude` in degrees, and how much is there, `value`.
+        One row per place, with `latitude` and `longitude` in degrees, and its `value`.
     columns : int
         Maps side by side.
     cell : float
@@ -141,7 +144,7 @@ def maps(
     bar : float
         Length of the scale bar in km.
     label : str
-        Names the scale of colours.
+        Name of the scale of colours.
     land : DataFrame, optional
         Public places to draw in pale grey, with columns `latitude` and `longitude`. They determine the view.
     circle : (float, float, float), optional
@@ -203,7 +206,8 @@ def maps(
 def project(
     latitude: Any, longitude: Any, latitude0: float, longitude0: float
 ) -> tuple[Any, Any]:
-    """Return kilometres east and north of a place, equirectangular and true to scale along its latitude.
+    """Return distances in km to the east and north of a place. The projection is equirectangular, and
+    true to scale along the latitude of the place.
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]
     [0, 111]
@@ -227,37 +231,38 @@ class Panel:
     title : str
         Title of the panel.
     where : mapping
-        The rows are those whose columns have these values.
+        Values of columns that select the rows of the panel.
     x : str
-        The column on the horizontal axis.
+        Column on the horizontal axis.
     series : str
-        The column that tells lines, or bars, apart.
+        Column that distinguishes lines or bars.
     at : str, optional
-        Seeds are averaged at each value of this column, where x itself varies with the seed.
+        Column at whose values seeds are averaged, if x itself varies with the seed.
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
     printed : Printed or several
         Numbers that the paper prints.
     theory : (str, callable) or several
-        Labels, and functions of x, drawn dashed.
+        Labels and functions of x, which are drawn as dashed lines.
     bars : bool
-        Bars in groups, not lines.
+        Whether to draw groups of bars instead of lines.
     mark : float, optional
-        A place on x that is pointed out.
+        Marked place on the horizontal axis.
     cells : bool
-        Rows are boxes with a value each.
+        Whether rows are boxes, each with a value.
     outlines : bool
         Whether boxes have outlines.
     equal : bool
-        Boxes whose axes have one unit: a map.
+        Whether both axes of boxes have the same unit, as in a map.
     fit_theory : bool
-        The view holds the theory too.
+        Whether the limits of the axes include the theory.
     names : sequence of str
         Names of the rows and columns of unit boxes.
     ylim : (float, float), optional
         Limits of the vertical axis.
     linear_below : float
-        The vertical axis is logarithmic down to here and linear below, so that 0 has a place on it.
+        Value below which the vertical axis is linear, so that it contains 0. Above it the axis is
+        logarithmic.
     """
 
     title: str
@@ -285,15 +290,15 @@ def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 
 def printed_points(panel: Panel) -> list[Printed]:
-    """Return what the paper prints of a panel, however many numbers were given."""
+    """Return the printed numbers of a panel as a tuple."""
     return [panel.printed] if isinstance(panel.printed, Printed) else [*panel.printed]
 
 
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return the means over seeds that panels draw, in words: a row for each panel and series.
+    """Return the means over seeds that panels show, as text, with one row per panel and series.
 
-    They are those at the first and the last place on the axis, the lowest and the highest, beside what the
-    paper prints in the panel.
+    The means are those at the first and the last place on the axis, the lowest and the highest. Next to
+    them are the paper's numbers for the panel.
     """
     lines = []
     for panel in panels:
@@ -316,13 +321,15 @@ def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
-    """Return the theory of a panel: pairs of a label and a function, however many were given."""
+    """Return the theory of a panel as a tuple of pairs of a label and a function."""
     theory: Any = panel.theory
     return [theory] if theory and callable(theory[-1]) else theory
 
 
 def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
-    """Return the dashes of a panel's theory: a kind for each label of the panels that stand together."""
+    """Return the dash patterns of a panel's theory, with one pattern per label of all panels in the
+    drawing.
+    """
     labels = [label for label, _ in theory_curves(panel)]
     kinds = list(
         dict.fromkeys(label for p in [*beside, panel] for label, _ in theory_curves(p))
@@ -345,9 +352,9 @@ def grid(
     Parameters
     ----------
     rows : DataFrame
-        All rows; each panel takes its own.
+        Rows of all panels.
     wanted : sequence of Panel
-        Line by line.
+        Panels, line by line.
     columns : int
         Panels side by side.
     height : float
@@ -355,7 +362,8 @@ def grid(
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
     letters : str
-        One for each panel, written beside its title. None by default for a single panel, else a, b, c, …
+        One letter per panel, written next to its title. Default: a, b, c, …, or none for a single
+        panel.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Curves, bars, what a paper prints, and theory."""
+"""Curves, bars, the paper's printed numbers, and theory."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def curves(
     rows : DataFrame
         Rows of one metric.
     x, series : str
-        The columns of the horizontal axis and of the lines' names.
+        Columns of the horizontal axis and of the names of lines.
     ax : Axes
         Where to draw.
     at : str, optional
-        Seeds are averaged at each value of this column, which is `x` unless x itself varies with the
-        seed (such as `released`).
+        Column at whose values seeds are averaged. Default `x`. Give another column if x itself varies
+        with the seed, for example `released`.
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
     styles : mapping, optional
@@ -100,8 +100,9 @@ def _by_series(
 ) -> Iterator[tuple[int, str, SeriesStyle, pd.DataFrame, pd.DataFrame]]:
     """Yield the series of rows: number, name, style, rows, and means with intervals at each place.
 
-    Intervals stay within what their metric can be: not below 0 where no value is, and shares up to 1.
-    One that would reach 0 ends at the least of its values, which has a place on a logarithmic axis too.
+    Intervals are limited to possible values of their metric: not below 0 if no value is, and at most 1
+    for shares. An interval that would reach 0 ends at its smallest value instead, so that a logarithmic
+    axis can show it.
     """
     styles = styles or series_styles(rows[series])
     most = 1 if metric_name(rows) in FRACTIONS else None
@@ -126,7 +127,7 @@ def grouped_bars(
 ) -> Axes:
     """Draw groups of bars with 95 % intervals, or marks on a logarithmic axis.
 
-    Names along `x` come as the rows have them, numbers the largest first.
+    Names along `x` are in the order of the rows, and numbers begin with the largest.
     """
     what = metric_name(rows)
     places = list(rows[x].unique())
@@ -180,7 +181,9 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one mark per row on a logarithmic axis, first on top. Brackets show what the paper prints."""
+    """Draw one mark per row on a logarithmic axis, with the first row on top. Brackets show the paper's
+    numbers.
+    """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
     ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
@@ -196,7 +199,9 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    """Draw the paper's numbers in grey: a bracket if the paper prints a place on the axis, and
+    otherwise a stripe.
+    """
     for point in points:
         if point.at is not None:
             bracket(ax, point, point.at, "y")

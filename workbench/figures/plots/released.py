@@ -1,4 +1,4 @@
-"""Picture of a release: a map, a series or the largest cells, with the noise."""
+"""Pictures of releases: a map, a series, or the largest cells, with the noise."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ _WITHIN = "within two deviations of noise"
 
 @with_style
 def release_picture(release: Any) -> Figure:
-    """Return a picture of a release, from nothing but what it holds.
+    """Return a picture of a release, from the content of the release alone.
 
-    Two attributes make a map of counts, in which what lies within two standard deviations of noise is
-    grey; one ordered attribute makes a series with its noise, and what absent cells may hold above; all
-    else the largest cells, with two standard deviations. Codes that are too many are added up. Points are
-    drawn as the boxes that were released, by how dense they are; strings and codes as the largest nodes.
+    Two attributes give a map of counts, in which counts within two standard deviations of noise are
+    grey. One ordered attribute gives a series with its noise, and with the largest likely counts of
+    absent cells above. Other tables give the largest cells with two standard deviations. If there are
+    too many codes, neighbours are added up. Points are shown as the released boxes by their density,
+    and strings and codes as the largest nodes.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def release_picture(release: Any) -> Figure:
     Raises
     ------
     ValueError
-        If the release holds neither.
+        If the release contains neither.
     """
     estimate = release.estimate
     domain = getattr(estimate.domain, "domain", estimate.domain)
@@ -99,7 +100,7 @@ def _blocks(n: int, most: int) -> np.ndarray:
 
 
 def _round_step(n: int, most: int) -> int:
-    """Return the least of 1, 2, 5, 10, 20, … of which at most so many make n."""
+    """Return the smallest of 1, 2, 5, 10, 20, … of which at most `most` make n."""
     step = 1
     while True:
         for factor in (1, 2, 5):
@@ -109,7 +110,7 @@ def _round_step(n: int, most: int) -> int:
 
 
 def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any:
-    """Answers about all combinations of blocks, with both parts of what may be wrong."""
+    """Return answers about all combinations of blocks, with both parts of their errors."""
     sets = []
     for n, ends in zip(domain.shape, edges, strict=True):
         runs = [[(int(lo), int(hi))] for lo, hi in zip(ends, ends[1:], strict=False)]
@@ -120,7 +121,9 @@ def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any
 
 
 def _map(release: Any, domain: Domain) -> Figure:
-    """Counts over two attributes, the first down, the second across."""
+    """Draw counts over two attributes, with the first on the vertical and the second on the horizontal
+    axis.
+    """
     rows, columns = (_blocks(n, _BLOCKS) for n in domain.shape)
     answers = _block_answers(release, domain, [rows, columns])
     i, j = np.unravel_index(np.arange(len(answers.values)), (len(rows) - 1, len(columns) - 1))
@@ -155,7 +158,7 @@ def _boxes(
     height: float,
     blank: str = "",
 ) -> tuple[Figure, Axes]:
-    """Boxes by their values where these stand out, in grey where they are noise."""
+    """Draw boxes: coloured by their values if these exceed the noise, and grey otherwise."""
     fig, (ax,) = panels(1, 1, height=height)
     if stands_out.any():
         cells(frame[stands_out], ax)
@@ -177,7 +180,7 @@ def _boxes(
 
 
 def _adaptive(release: Any) -> Figure:
-    """Boxes of points by their density, or the largest of other nodes."""
+    """Draw boxes of points by their density, or for other hierarchies the largest nodes."""
     estimate = release.estimate
     nodes = estimate.nodes()
     if not len(nodes):
@@ -220,7 +223,7 @@ def _adaptive(release: Any) -> Figure:
 
 
 def _series(release: Any, domain: Domain) -> Figure:
-    """Counts along one attribute, in its own order."""
+    """Draw counts along one attribute, in the order of its labels."""
     edges = _blocks(domain.shape[0], _STEPS)
     answers = _block_answers(release, domain, [edges])
     fig, (ax,) = panels(1, 1, height=2.1)
@@ -248,7 +251,9 @@ def _series(release: Any, domain: Domain) -> Figure:
 
 
 def _largest(release: Any, domain: Domain) -> Figure:
-    """Return the largest cells, first on top; of one attribute all, in its own order."""
+    """Draw the largest cells, with the first on top. A table of one attribute shows all cells in the
+    order of its labels.
+    """
     if len(domain.shape) == 1:
         answers = _block_answers(release, domain, [_blocks(domain.shape[0], domain.shape[0])])
         counts = answers.values
@@ -287,7 +292,9 @@ def _bars(
 
 
 def _name_ticks(ax: Axes, which: str, domain: Domain, axis: int, edges: np.ndarray) -> None:
-    """Labels of some blocks: of the first code of each, in its middle where it is one code."""
+    """Label some blocks with the label of their first code. For a block of one code, the label is in
+    its middle.
+    """
     name = domain.attributes[axis]
     count = len(edges) - 1
     most = _TICKS if which == "x" else 2 * _TICKS
@@ -303,6 +310,6 @@ def _name_ticks(ax: Axes, which: str, domain: Domain, axis: int, edges: np.ndarr
 
 
 def _short(x: Any) -> str:
-    """Return a label that fits; no character of it is read as mathematics or breaks the line."""
+    """Return a short form of a label, without characters that start mathematics or break the line."""
     text = "".join(c if c.isprintable() else " " for c in cell(x)).replace("$", r"\$")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -70,7 +70,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Page:
-    """Page that figures are drawn for: width and height in inches. None leaves figures their own width."""
+    """Page for which figures are drawn: width and height in inches. With None, figures keep their own
+    width.
+    """
 
     width: float | None = None
     height: float = 8.2
@@ -78,16 +80,20 @@ class Page:
 
     @property
     def narrow(self) -> bool:
-        """Whether a legend beside panels leaves room for one of them a line."""
+        """Whether the page is so narrow that a legend next to panels leaves space for only one panel
+        per line.
+        """
         return self.width is not None and self.width < PAGE_WIDTH / 1.5
 
     def arrange(
         self, lines: int, columns: int, width: float, height: float
     ) -> tuple[int, int, float, float]:
-        """Lines and columns of panels, the figure's width, and a panel's height.
+        """Return the numbers of lines and columns of panels, the width of the figure, and the height of
+        a panel.
 
-        On a page that is narrower than the figure's own fewer panels stand side by side, on a slide as
-        many as have room; heights follow widths, as far as all of them stay on the page.
+        On a page that is narrower than the figure, fewer panels are side by side. On a slide, as many
+        are side by side as fit. Heights are proportional to widths, as long as all panels fit on the
+        page.
         """
         if self.width is None:
             return lines, columns, width, height
@@ -107,7 +113,7 @@ _page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (froz
 
 @contextmanager
 def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
-    """Have figures drawn inside the block for a page.
+    """Draw all figures inside the block for a page.
 
     Parameters
     ----------
@@ -147,12 +153,12 @@ def _inches(width: str | float) -> float:
 
 
 def on_a_slide() -> int | None:
-    """Return how many panels fit on a slide, if figures are drawn for one now."""
+    """Return the number of panels that fit on a slide, or None if figures are not drawn for a slide."""
     return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
 def page() -> Page:
-    """Return the medium for which figures are drawn now."""
+    """Return the page for which figures are drawn at present."""
     return _page.get()
 
 
@@ -167,7 +173,7 @@ def rc_params() -> dict[str, Any]:
 
 @cache
 def _add_fonts() -> None:
-    """Make the fonts that are shipped here known to matplotlib."""
+    """Register the fonts of this package with matplotlib."""
     from matplotlib import font_manager
 
     for file in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
@@ -175,7 +181,7 @@ def _add_fonts() -> None:
 
 
 def with_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that draws, in our style."""
+    """Wrap a drawing function so that it uses the workbench's style."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -432,7 +438,7 @@ class SeriesStyle(NamedTuple):
 
     @property
     def hatch(self) -> str:
-        """Pattern of its bars, which follows from the marker."""
+        """Hatch pattern of bars, which follows from the marker."""
         return _HATCHES.get(self.marker, "")
 
     @property
@@ -450,7 +456,7 @@ def _luminance(rgb: Iterable[float]) -> float:
 
 
 def in_words(name: str) -> str:
-    """Return the name of a series, panel or bar as a picture shows it.
+    """Return the displayed name of a series, panel or bar.
 
     >>> in_words("S̄, ε = 1"), in_words("Foursquare twin")
     ('consistent, ε = 1', 'Foursquare stand-in')
@@ -462,14 +468,14 @@ def in_words(name: str) -> str:
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
     """Return the styles of series that are drawn together.
 
-    The kind of a series, the words before its first comma, decides the colour. Series of one kind that
-    differ in a number, for example "filter, θ = 20", have shades of that colour, the darker the larger.
-    Those that differ in words have other markers and dashes.
+    The kind of a series, which is the text before its first comma, determines the colour. Series of one
+    kind that differ in a number, for example "filter, θ = 20", have shades of this colour, darker for
+    larger numbers. Series that differ in words have different markers and dashes.
 
     Parameters
     ----------
     names : iterable of str
-        Names as `name_series` gives them.
+        Names from `name_series`.
 
     Returns
     -------
@@ -513,7 +519,7 @@ def _number(part: str) -> float | None:
 
 
 def _shade(color: str, at: float | None) -> str:
-    """Return a colour, or at 0 … 1 one between its pale and its dark shade."""
+    """Return a colour or, with `at` from 0 to 1, a shade of it from pale to dark."""
     if at is None:
         return color
     rgb = mpl.colors.to_rgb(color)
@@ -524,20 +530,22 @@ def _shade(color: str, at: float | None) -> str:
 def name_series(
     rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Rows with a column `series`: what each mechanism is called, and what of it varies.
+    """Return the rows with a column `series`, which contains the name of the mechanism and its varying
+    fields.
 
-    A mechanism is called what the column `mechanism_name` says, or else by its class. Added to the name
-    are the `parameters`, and each field, ε and δ included, of which rows of that name have several
-    values.
+    The name is that in the column `mechanism_name`, or else that of the class. The `parameters` are
+    added to it, and so is each field (including ε and δ) that has several values in the rows with this
+    name.
 
     Parameters
     ----------
     rows : DataFrame
-        With the columns that a sweep gives; those that its `trial` names are the mechanism's fields.
+        Rows with the columns of a sweep. The columns that are named in `trial` are fields of the
+        mechanism.
     *parameters : str
-        Columns whose values always belong to the name, unless they are 0.
+        Columns whose values are always part of the name, unless they are 0.
     shown : collection of str
-        Fields that an axis or panels show, so that names need not.
+        Fields that an axis or panels show. They are not part of names.
 
     Returns
     -------
@@ -587,12 +595,12 @@ def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
 
 
 def _values(column: pd.Series) -> list[Any]:
-    """Return the values of a column; None in place of missing ones, which may differ from themselves."""
+    """Return the values of a column, with None for missing values, because NaN differs from itself."""
     return [None if x is None or x != x else x for x in column]
 
 
 def _value_text(column: str, x: Any) -> str:
-    """Return a field and its value, as a name has them; nothing of one that is missing, or not so."""
+    """Return a field and its value as part of a name, or "" if the value is missing or False."""
     if x is None or isinstance(x, bool):
         return column if x else ""
     return f"{SYMBOLS.get(column, column)} = {x if isinstance(x, str) else format(x, ',g')}"
