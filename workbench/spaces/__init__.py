@@ -1,8 +1,8 @@
 """Spaces: domains, hierarchies, and the rules that turn the values of a row into labels.
 
-A hierarchy gives every value a *key*, its digits from the coarsest to the finest, in a mixed radix: of
-one 64-bit word, or of two where they are too many. A *node* at level ℓ is a prefix of ℓ digits, named by
-its lowest key; it holds a run of consecutive keys, so that of sorted records it holds a slice.
+A hierarchy gives every value a *key*. It consists of digits in a mixed radix, from coarse to fine, in
+one or two 64-bit words. A *node* at level ℓ is a prefix of ℓ digits, and its lowest key identifies it.
+It contains a run of consecutive keys, so its records are consecutive if records are sorted.
 """
 
 from workbench.spaces.domain import Domain as Domain

@@ -101,7 +101,7 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 
 @value
 class Domain:
-    """Finite product of attributes. It is public knowledge and never learnt from the data.
+    """Finite product of attributes. It is public knowledge and must not come from the data.
 
     A cell is a row of codes, one for each attribute. Its *key* is its number in the list of all cells,
     in which the code of the last attribute changes fastest.
@@ -111,11 +111,11 @@ class Domain:
     attributes : tuple of str
         Different names, none of them "count" or "noisy".
     shape : tuple of int
-        Number of values of each attribute. A domain of more than 2⁶³ − 1 cells is *wide*. Its cells
-        have no keys, and a `WideTable` holds them.
+        Number of values of each attribute. A domain with more than 2⁶³ − 1 cells is *wide*. Its cells
+        have no keys, and its table is a `WideTable`.
     labels : tuple, optional
-        For each attribute a tuple of labels (text, integers, numbers, or true and false), a
-        `range` of integers, or None where the codes are the values.
+        For each attribute a tuple of labels (text, integers, numbers, or true and false), a `range` of
+        integers, or None if the codes are the values.
     preparation : tuple, optional
         For each attribute, the rule that derives its labels from the columns of a row, or None where
         the column of the same name holds them. `from_dict` makes the rules.
@@ -180,14 +180,16 @@ class Domain:
 
     @property
     def _stated(self) -> Iterator[tuple[str, int, Any, Rule | None]]:
-        """The name, size, labels and rule of each attribute. None where they are not stated."""
+        """Return the name, size, labels and rule of each attribute, with None for labels or rules that
+        are not stated.
+        """
         none = (None,) * len(self.shape)
         names = self.attributes, self.shape, self.labels or none, self.preparation or none
         return zip(*names, strict=True)
 
     @cached_property
     def _own_labels(self) -> dict[str, Labels]:
-        """Rule per attribute that finds its labels in a column of them."""
+        """Rule per attribute that reads its labels from a column of labels."""
         return {x: Labels(range(n) if own is None else own) for x, n, own, _ in self._stated}
 
     @cached_property
@@ -203,7 +205,7 @@ class Domain:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of a table that the rules read, each once."""
+        """Columns of a table that the rules read, without repetition."""
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
@@ -271,7 +273,7 @@ class Domain:
         return tuple(map(self.project, runs))
 
     def refuse_wide(self) -> None:
-        """Raise a ValueError for a wide domain. The message says what to do instead."""
+        """Raise a ValueError for a wide domain. The message explains what to do instead."""
         if self.is_wide:
             raise ValueError(
                 f"the domain has about 10^{log10(self.size):.0f} cells, and only 2^63 can be numbered. Choose "
@@ -285,7 +287,7 @@ class Domain:
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
-        """Return the column number of an attribute."""
+        """Return the index of an attribute."""
         if attribute not in self.attributes:
             raise ValueError(f"attribute {shown(attribute)} is not in {shown(self.attributes)}")
         return self.attributes.index(attribute)
@@ -296,12 +298,12 @@ class Domain:
         Parameters
         ----------
         codes : int[cells, attributes]
-            A code of each attribute, from 0.
+            Code of each attribute, from 0.
 
         Returns
         -------
         int64[cells]
-            The number of each cell.
+            Number of each cell.
 
         Raises
         ------
@@ -327,7 +329,7 @@ class Domain:
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
-        """Keys back to cells."""
+        """Return the codes of the cells with the given keys."""
         return np.stack([self.column(keys, a) for a in self.attributes], axis=1)
 
     def column(
@@ -417,7 +419,7 @@ class Domain:
             rule itself or an object of its fields. `"missing_user": "drop"` leaves out rows without a
             user, and `"missing_user": {"drop": ["NA"]}` also rows whose user is NA.
         folder : Path, optional
-            Folder of the files of labels and maps. None refuses such files, which is right for
+            Folder of the files of labels and maps. With None, such files raise an error. Use None for
             untrusted input.
 
         Returns
@@ -452,7 +454,7 @@ class Domain:
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
-        """Read a domain from a JSON file that states what `from_dict` takes.
+        """Read a domain from a JSON file with the argument of `from_dict`.
 
         The file may also state `"truth_public"`, which `states_public_truth` reads.
         """

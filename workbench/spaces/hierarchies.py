@@ -1,4 +1,4 @@
-"""Hierarchies of keys: what each can do, digits in a mixed radix, and sorted keys of one or two words."""
+"""Hierarchies of keys: the protocol, digits in a mixed radix, and sorted keys of one or two words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """0, 1, … for the children of each node, one node after another, by how many each has."""
+    """Return the digits 0, 1, … of the children of each node, one node after another, given the numbers
+    of children.
+    """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
@@ -86,7 +88,7 @@ WORD = 2**64
 
 @value
 class Digits:
-    """A mixed radix: how many values the digit of each level has, coarsest first.
+    """Mixed radix: the number of values of the digit on each level, from coarse to fine.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -128,13 +130,13 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Step of a level's word when its digit grows by one, for each level."""
+        """For each level, the increase of its word if its digit grows by one."""
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
 
     @cached_property
     def _last(self) -> UInt64[np.ndarray, "words levels"]:
-        """The largest value that each word takes below the first node of each level."""
+        """Largest value of each word below the first node of each level."""
         split = self.first_word_levels
         levels = range(self.depth + 1)
         first = [prod(self.radices[level:split]) - 1 for level in levels]
@@ -142,11 +144,11 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return which word holds the digit that splits a node at `level`."""
+        """Return the index of the word with the digit that splits a node at `level`."""
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
-        """Return the node that holds everything."""
+        """Return the node that contains all keys."""
         return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
@@ -157,7 +159,9 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return the number of the child that holds each key when its node at `level` is split."""
+        """Return, for each key, the number of the child that contains it if its node at `level` is
+        split.
+        """
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
@@ -171,7 +175,9 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return the node that holds each key, at its own level or at one level for all keys."""
+        """Return the node that contains each key, at the level given for the key or at one level for
+        all keys.
+        """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
@@ -213,10 +219,12 @@ class Hierarchy(Protocol):
 
         @property
         def digits(self) -> Digits:
-            """Digits that its keys are made of."""
+            """Digits of the keys."""
 
         def __getattr__(self, name: str) -> Any:
-            """Return what only some hierarchies have: boxes of attributes, or beginnings of texts."""
+            """Return an attribute that only some hierarchies have, for boxes of attributes or
+            beginnings of texts.
+            """
             raise AttributeError(name)
 
     def __post_init__(self) -> None:
@@ -239,7 +247,9 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of values in the space, and for each value 0 or 1 + its reason."""
+        """Return the keys of the values in the space, and for each value 0, or 1 + the number of the
+        reason why it is outside.
+        """
 
     def contains(self, keys: Keys) -> bool:
         """Return whether these are keys of the hierarchy."""
@@ -269,7 +279,7 @@ class Hierarchy(Protocol):
 
 
 class Boxed(Hierarchy):
-    """A hierarchy whose nodes are boxes of cells: it has `node_boxes` and `boxes_to_frame`."""
+    """Hierarchy whose nodes are boxes of cells. It has the methods `node_boxes` and `boxes_to_frame`."""
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """Return the boxes of the nodes."""
@@ -285,7 +295,9 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Sum values in boxes of cells, by volume where a box crosses a node, and say where it does."""
+        """Sum values of nodes over boxes of cells. If a box contains only a part of a node, it gets a
+        share by volume. Return also a mask of the boxes with such nodes.
+        """
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)
         _boxed(*self.node_boxes(levels, nodes), values.astype(float), lo, hi, sums, cut)
@@ -311,7 +323,7 @@ def _boxed(low, high, values, lo, hi, sums, cut):
 
 
 class OverHierarchy:
-    """Mixin for data in a hierarchy: the hierarchy is their domain."""
+    """Mixin for data in a hierarchy. Their domain is the hierarchy."""
 
     @property
     def domain(self: Any) -> Hierarchy:

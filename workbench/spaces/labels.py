@@ -51,12 +51,12 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Labels that are values of the column, whatever its type: 3, 3.0, "3" and "3.00" are one label.
+    """Labels that are values of a column of any type. 3, 3.0, "3" and "3.00" are one label.
 
     Parameters
     ----------
     labels : sequence or range
-        Labels, as `Domain.labels` takes them. A text is a number if it is a decimal without a plus sign
+        Labels in the form of `Domain.labels`. A text is a number if it is a decimal without a plus sign
         or leading zeros, so "007" is not 7.
     """
 
@@ -85,7 +85,7 @@ class Labels(Rule):
         return Texts(texts)
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the places of labels."""
+        """Return the position of each value in the labels."""
         if isinstance(self.labels, range):
             return places_in_range(values, self.labels)
         return super().places(values)
@@ -157,7 +157,7 @@ class Cross(Rule):
     cross : rules
         At least two, none of them crossed itself.
     separator : str
-        What stands between two labels.
+        Text between two labels.
 
     Examples
     --------
@@ -198,7 +198,8 @@ class Cross(Rule):
 
 @value
 class Unlisted(Rule):
-    """Texts that nobody has listed. A column keeps its texts private until a mechanism selects some.
+    """Texts without a public list. The texts of the column are private until a mechanism selects some
+    of them.
 
     They are compared as `Labels` compares labels. For example, "3.00" and 3 are one value.
     """
@@ -207,14 +208,16 @@ class Unlisted(Rule):
 
     @property
     def all_labels(self) -> Any:
-        """A ValueError, because nobody knows which labels there are."""
+        """Raise a ValueError, because there is no list of labels."""
         raise ValueError(
             "nobody has listed these values, so that there are no cells. GeometricSelection and "
             "WeightedSelection release them, from a domain file with this one attribute"
         )
 
     def texts(self, values: pl.Series) -> pl.Series:
-        """Return the canonical text of each value. Null where it is missing, and has no label for that."""
+        """Return the canonical text of each value, or null if the value is missing and there is no
+        label for missing values.
+        """
         missing = values.is_null()
         if values.dtype.is_float():
             missing |= values.is_nan().fill_null(True)
@@ -237,7 +240,8 @@ _ENDS = ("other", "clamp")
 class Bins(Rule):
     """Bins of numbers, by all edges, or from `low` to `high` by width or number.
 
-    Edges are exact: those of low=0, high=1, width=0.1 are 0, 0.1, 0.2, 0.3, … as they are written.
+    Edges are exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2, 0.3,
+    and so on.
 
     Parameters
     ----------
@@ -250,7 +254,7 @@ class Bins(Rule):
     bins : int
         Number of bins of equal width.
     closed : "left" or "right"
-        Which edge belongs to a bin: [0, 10) or (0, 10].
+        Edge that belongs to a bin: [0, 10) for "left", (0, 10] for "right".
     below, above : "other" or "clamp"
         Numbers below the first bin or above the last bin are other values ("other"), or belong to that
         bin ("clamp").
@@ -260,7 +264,8 @@ class Bins(Rule):
     Raises
     ------
     ValueError
-        If edges do not ascend, are not finite, or are stated in two ways, or there are over a million bins.
+        If edges are not ascending, not finite, or stated in two ways, or if there are more than a
+        million bins.
 
     Examples
     --------
@@ -306,7 +311,7 @@ class Bins(Rule):
         return edges
 
     def _even_edges(self) -> Float[np.ndarray, " edges"]:
-        """Numbers are taken as they are written: 0.1 is a tenth."""
+        """Return edges of equal distance. Numbers are exact decimals, so 0.1 is a tenth."""
         low = Fraction(repr(self.low))
         length = Fraction(repr(self.high)) - low
         n = self.bins or length / Fraction(repr(self.width))

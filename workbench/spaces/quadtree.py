@@ -134,7 +134,9 @@ class Quadtree(Boxed):
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
     ) -> pd.DataFrame:
-        """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""
+        """Return boxes of finest cells in the units of the space, with columns `<attribute>_from` and
+        `<attribute>_to`.
+        """
         columns = {}
         for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
             columns[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)
@@ -154,7 +156,7 @@ class Quadtree(Boxed):
 
 @cache
 def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
-    """Twelve bits, `dims` places apart, where they fit a word."""
+    """Return, for each number of twelve bits, a word with these bits at positions `dims` apart."""
     spread = np.empty(2**_BITS, np.uint64)
     for x in range(2**_BITS):
         spread[x] = sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD

@@ -1,4 +1,6 @@
-"""Preparation rules: how one value becomes a code, and what happens to other and missing values."""
+"""Preparation rules, which turn one value into a code, and define the treatment of other and missing
+values.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,12 @@ OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written ot
 
 
 def canonical(x: Any) -> str:
-    """Return the text by which a value is compared with labels, the same for every way to write it.
+    """Return the text by which a value is compared with labels. It is the same for all spellings of a
+    value.
 
-    Letters are in Unicode's composed form (NFC). A text is a number if it is a decimal without a plus sign
-    or leading zeros, whose exponent, if it has one, is signed. So 3, 3.0, "3" and "3.00" are one label, and
-    "007" and "1e5" are texts.
+    Letters are in Unicode's composed form (NFC). A text is a number if it is a decimal without a plus
+    sign or leading zeros. If it has an exponent, the exponent must have a sign. So 3, 3.0, "3" and
+    "3.00" are one label, and "007" and "1e5" are texts.
     """
     text = str(x)
     if not _NUMBER.fullmatch(text):
@@ -41,7 +44,9 @@ def canonical(x: Any) -> str:
 
 
 def as_texts(values: pl.Series) -> pl.Series:
-    """Return each value as text: a float that is an integer as the integer, 12.0 as "12"."""
+    """Return each value as text. A float that is an integer becomes the text of the integer, for
+    example 12.0 becomes "12".
+    """
     if not values.dtype.is_float():
         return values.cast(pl.String)
     different = values.unique()
@@ -51,7 +56,7 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts and their places. Columns of any type are searched for their canonical forms."""
+    """Texts with their positions. They are searched by their canonical form in columns of any type."""
 
     places_of: Mapping[str, int]
 
@@ -76,7 +81,7 @@ class Texts:
 
     @cached_property
     def _numbers(self) -> dict[Any, dict[Any, int]]:
-        """Places of the texts that are integers, and of those that are floats."""
+        """Positions of the texts that are integers, and of those that are floats."""
         numbers: dict[Any, dict[Any, int]] = {int: {}, float: {}}
         for text, place in self._canonical.items():
             for kind, places in numbers.items():
@@ -92,7 +97,7 @@ class Texts:
         return self.places(values).is_not_null()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Places, null for other values."""
+        """Return the position of each value, or null for other values."""
         kind = values.dtype
         if kind.is_float():
             values = values.cast(pl.Float64)
@@ -129,7 +134,9 @@ def _replaced(values: pl.Series, places: Mapping[Any, int | None]) -> pl.Series:
 
 
 def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
-    """Raise a ValueError if a float may stand for several integers, so that its label is unknown."""
+    """Raise a ValueError if a float is too large to identify one integer, because its label is then
+    unknown.
+    """
     if rounded.any():
         found = values.filter(rounded.fill_null(False))[0]
         raise ValueError(
@@ -139,7 +146,7 @@ def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
 
 
 def places_in_range(values: pl.Series, labels: range) -> pl.Series:
-    """Places of integers, null for other values."""
+    """Return the positions of integers in a range of labels, or null for other values."""
     low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
     if values.dtype.is_float():
         _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
@@ -184,7 +191,9 @@ def is_text(x: Any) -> str | None:
 
 
 def is_list(x: Any) -> str | None:
-    """Return a check for `parameter`: the owner checks what is in the list."""
+    """Return the fault of a value that is not a list, for `parameter`. The class checks the members of
+    the list.
+    """
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
@@ -198,20 +207,21 @@ def are_texts(x: Any) -> str | None:
 class Rule:
     """Rule that turns one column, row by row, into the codes of one attribute.
 
-    Only the rule and the row decide a code, and whether the row is dropped. So the rows of a unit change
-    what they would change alone, and a bound on the rows of a unit still holds.
+    The code of a row, and whether the row is dropped, depend only on the rule and on that row. A unit
+    therefore affects only its own rows, and a bound on the rows of a unit still holds after the
+    preparation.
 
     Parameters
     ----------
     column : str, optional
         Name of the column. By default the attribute's name.
     other : "refuse", "drop" or "label"
-        What happens to a value without a label. "refuse" raises an error, "drop" leaves the row out,
-        and "label" gives the row the label `other_label`.
+        Treatment of a value without a label. "refuse" raises an error, "drop" leaves the row out, and
+        "label" gives the row the label `other_label`.
     missing : "refuse", "drop" or "label"
         The same for a missing value (null, an empty field, NaN), with `missing_label`.
     missing_values : texts, optional
-        Values that also mean missing, for example "NA" or "999", compared as `Labels` compares them.
+        Further values that mean missing, for example "NA" or "999". They are compared as in `Labels`.
     """
 
     _: KW_ONLY
@@ -230,10 +240,10 @@ class Rule:
 
         @property
         def labels(self) -> Any:
-            """Labels that values become, in the order of codes."""
+            """Labels in the order of codes."""
 
     def _name(self, usual: Any, stated: Any) -> None:
-        """Set the labels to the stated ones, which must be as many as the usual ones, or to the usual ones."""
+        """Set the labels to the stated ones, or else to the usual ones. Both must have the same number."""
         labels = tuple(usual if stated is None else stated)
         if len(labels) != len(usual):
             raise not_allowed(self, "labels", f"need {len(usual)}")
@@ -241,7 +251,9 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """Labels of the attribute: of the rule, then of other values and of missing values."""
+        """Return the labels of the attribute: first those of the rule, then those for other and for
+        missing values.
+        """
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
         added += [self.missing_label] * (self.missing == "label")
@@ -262,11 +274,11 @@ class Rule:
         raise NotImplementedError
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Places in `labels`, null where a value has none."""
+        """Return the position of each value in `labels`, or null if it has no label."""
         return self._texts.places(values)
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places in `all_labels`, REFUSED or DROPPED."""
+        """Return the position of each value in `all_labels`, or REFUSED or DROPPED."""
         kind = values.dtype
         if kind in (pl.Categorical, pl.Enum):
             different, rows = distinct(values)
@@ -303,7 +315,9 @@ Refused = list[tuple[str, str, Any]]  # of a column: its name, what is needed, a
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
-    """Return the distinct values of a categorical column, as text, and the place of each row's value."""
+    """Return the distinct values of a categorical column as text, and the position of each row's value
+    among them.
+    """
     rows = values.to_physical().cast(pl.UInt32)
     none = int(rows.max() or 0) + 1
     numbers = rows.fill_null(none).to_numpy()

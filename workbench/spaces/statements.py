@@ -1,4 +1,4 @@
-"""Rules in JSON: objects whose fields have the names of the fields of the rules."""
+"""Rules in JSON: objects with the same fields as the rules."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     Raises
     ------
     ValueError
-        If something else is stated, or the rule is refused. The message names the field, for example
-        `$.age.width`.
+        If the statement has another form, or the rule is invalid. The message names the field, for
+        example `$.age.width`.
     """
     where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
@@ -77,7 +77,7 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
-    """Return the path of a field below the attribute, and what is expected there."""
+    """Return the path of a field below the attribute, and the expected type."""
     text, _, path = str(e).partition(" - at `$")
     return plain(f"{path.removesuffix('`')}: {text}")[:300]
 
@@ -133,7 +133,7 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return what `rule_from_dict` reads. It always states the labels."""
+    """Return the form that `rule_from_dict` reads. It always contains the labels."""
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):
         stated |= range_to_dict(stated.pop("labels"))
@@ -145,7 +145,7 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:
-    """Return a range as `rule_from_dict` reads it."""
+    """Return a range in the form that `rule_from_dict` reads."""
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
 
@@ -161,7 +161,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that can be read in one way only.
+    """Read a JSON file strictly, so that it has only one possible meaning.
 
     Raises
     ------

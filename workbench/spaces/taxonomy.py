@@ -24,7 +24,7 @@ from workbench.value import Int, UInt8, shown, value
 
 @value
 class Taxonomy(Hierarchy):
-    """List of codes, each with the code that it belongs to. Leaves are values.
+    """List of codes, each with the code above it. Leaves are values.
 
     Codes above leaves are not values, so records with such a code are left out. Children are in the order
     of the list.
@@ -39,7 +39,7 @@ class Taxonomy(Hierarchy):
     Raises
     ------
     ValueError
-        If a code is listed twice, belongs to itself in the end, or to a code that is not in the list.
+        If a code is listed twice, is above itself, or has a code above it that is not in the list.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Taxonomy(Hierarchy):
         FileNotFoundError
             If there is no such file.
         ValueError
-            If a line is malformed, or the list is no taxonomy.
+            If a line is malformed, or the list is not a taxonomy.
         """
         rows = read_fields(Path(path))
         for row in rows:
@@ -101,7 +101,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _below(self) -> dict[str | None, list[str]]:
-        """The codes below each code. None stands for the top."""
+        """Codes below each code. The key None is the top."""
         below: dict[str | None, list[str]] = {}
         for code, parent in self.parents:
             below.setdefault(parent, []).append(code)
@@ -109,7 +109,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _paths(self) -> list[tuple[str | None, ...]]:
-        """The codes from the top to each leaf, in the order of keys."""
+        """Codes from the top to each leaf, in the order of keys."""
         leaves = []
         waiting: list[tuple[str | None, ...]] = [(None,)]
         while waiting:
@@ -131,7 +131,7 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """The most children of one node that can be split further."""
+        """Largest number of children of a node that can be split further."""
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
@@ -171,7 +171,7 @@ class Taxonomy(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return a leaf below each node, any with the same chance."""
+        """Return a random leaf below each node. All leaves are equally likely."""
         if not len(levels):
             return nodes
         leaves = self._leaves.keys
@@ -295,7 +295,7 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Return its class, as `kind`, and its fields."""
+    """Return the class of a hierarchy, as `kind`, and its fields."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     some: Any = tree  # each kind is a dataclass

@@ -1,4 +1,4 @@
-"""The rule that takes a part of a date or time: its hour, weekday, month, year, date and so on."""
+"""Rule that extracts a part of a date or time, for example its hour, weekday, month or date."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ def _is_zone(x: Any) -> str | None:
 
 @value
 class TimePart(Rule):
-    """A part of a date or time: one that recurs, or one of a stated span.
+    """Part of a date or time: a recurring part, or a part within a stated span.
 
-    Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 … 12)
-    and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`, because
-    the span is public and never learnt from the data. Times outside the span are other values.
+    Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 …
+    12) and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`,
+    because the span must be public and must not come from the data. Times outside the span are other
+    values.
 
     Columns of dates and times are used as they are. Text needs `format`, for example
     "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times stay on the clock on which they were written, unless
@@ -52,20 +53,22 @@ class TimePart(Rule):
     Parameters
     ----------
     time : str
-        Which part: "hour", "weekday", "day", "week", "month", "quarter", "year", "year-month" or "date".
+        Part: "hour", "weekday", "day", "week", "month", "quarter", "year", "year-month" or "date".
     format : str, optional
         Format of text for `datetime.strptime`, out of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
-        A name of the Time Zone Database, for example Europe/Zurich. Times with an offset or a zone are
-        converted to it. By default they are refused, because their hour belongs to another clock.
+        Name in the Time Zone Database, for example Europe/Zurich. Times with an offset or a zone are
+        converted to it. Without `zone`, such times are refused, because their hour is that of another
+        zone.
     recorded_in : str, optional
-        The zone of times without one, for example UTC. They are converted to `zone`, except dates alone.
-        If the clock shows an hour twice, the first is taken. An hour that it skips is another value.
+        Zone of times that state none, for example UTC. They are converted to `zone`, but dates are not.
+        If an hour occurs twice when clocks change, it is the first one. An hour that does not occur is
+        an other value.
     first, last : str or int, optional
         First and last year, year-month or date: for example 2020, "2020-01" or "2020-01-31".
     date_only : bool
-        Whether the column holds dates that were exported as midnight UTC. The date is used as written, in
-        no zone, and another time of day is another value.
+        Whether the column contains dates that were exported as midnight UTC. The date is then used as
+        written, and any other time of day is an other value.
     labels : optional
         Other names for the values, in the same order.
 
@@ -101,7 +104,7 @@ class TimePart(Rule):
 
     @cached_property
     def _span(self) -> tuple[tuple[Any, ...] | range, int]:
-        """The usual labels, and the number of the first."""
+        """Return the usual labels, and the number of the first label."""
         known = _PARTS[self.time]
         if not isinstance(known, dict):
             if (self.first, self.last) != (None, None):
@@ -127,7 +130,9 @@ class TimePart(Rule):
         return tuple(moments.dt.strftime(written)), first
 
     def _numbers(self, clock: pl.Series) -> pl.Series:
-        """Return the hour, day and so on of a time. Months and days are numbered across all years."""
+        """Return the number of the part, for example the hour. Months and days are numbered across all
+        years.
+        """
         match self.time:
             case "year-month":
                 return clock.dt.year().cast(pl.Int64) * 12 + clock.dt.month()
@@ -136,7 +141,7 @@ class TimePart(Rule):
         return getattr(clock.dt, self.time)().cast(pl.Int64)
 
     def _refuse_wrong_format(self, written: str) -> None:
-        """Raise a ValueError unless a time that is written so is read as the same."""
+        """Raise a ValueError unless a time that is written in the format is read as the same time."""
         if re.sub("|".join([*_DIRECTIVES.split(), "%%", "[^%]"]), "", written):
             raise not_allowed(self, "format", f"need directives out of {_DIRECTIVES}")
         if "%z" in written and not self.zone and not self.date_only:
@@ -171,7 +176,9 @@ class TimePart(Rule):
         return only(parts, parts.is_between(0, len(labels) - 1))
 
     def _clock(self, values: pl.Series) -> pl.Series:
-        """Dates or times on the clock that counts; null if there is none."""
+        """Return dates or times in the zone in which they are read, or null for values that are not
+        times.
+        """
         kind = values.dtype
         if kind == pl.Null:
             return values.cast(pl.Datetime("us"))
@@ -193,7 +200,7 @@ class TimePart(Rule):
         return self._formatted(values, self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
-        """Return the clock of `zone`, where it is stated; of dates as midnight UTC that of UTC."""
+        """Return times in `zone`, if it is stated. Dates that were exported as midnight UTC stay in UTC."""
         if self.date_only:
             if times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
