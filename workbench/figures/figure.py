@@ -619,7 +619,7 @@ class Figure:
 
     @property
     def _own_seeds(self) -> int:
-        """Number of seeds of this run, or None if the figure has no seeds."""
+        """Number of seeds of this run. Only figures with seeds have it."""
         seeds: int = getattr(self, "seeds")  # noqa: B009
         return seeds
 

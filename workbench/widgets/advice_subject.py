@@ -130,7 +130,7 @@ class AdviceSubject(Subject):
 
 
 def _row_text(row: Row) -> str:
-    """Return how much a mechanism releases, and what of it is pure noise."""
+    """Return a text on the size of a release, and on the part of it that is pure noise."""
     text = f"{row.name} releases {number(round(row.cells))} cells"
     if isfinite(row.noise_cells):
         text += f", {number(round(row.noise_cells))} of them pure noise"

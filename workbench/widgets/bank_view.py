@@ -247,7 +247,9 @@ class BankView:
         return Answered(table + note + costs, question, prices)
 
     def _truncation(self) -> str:
-        """Return what counts are about if the owner truncated units, which the bank does not say."""
+        """Return sentences on the bound, and on its meaning for counts if the owner truncated units.
+        The bank does not record whether this was done.
+        """
         bound = self.session.bank.bound
         if bound is None:
             return ""
@@ -256,7 +258,9 @@ class BankView:
     def _costs(
         self, queries: Selections, errors: np.ndarray, error: float | None, offer: bool
     ) -> tuple[str, dict[float, Price]]:
-        """Return what answers of less error would cost: of the one that was asked for, or of some shares."""
+        """Return the prices of better answers: for the requested error, or for some shares of the
+        present error.
+        """
         largest = float(np.max(errors))
         wanted = [error] if error is not None else [largest * share for share in _SHARES]
         rows = []
@@ -285,7 +289,9 @@ class BankView:
         return html("table", "A better answer", columns, rows), prices
 
     def _bought(self) -> NoisyAnswers | None:
-        """Return all answers that were paid for, also by others just now, or None if there are none."""
+        """Return all paid answers, including recent ones from other processes, or None if there are
+        none.
+        """
         with self._lock:
             try:
                 return self.session.bank.answers
@@ -305,7 +311,9 @@ class BankView:
 
 
 def _number(text: str) -> float | None:
-    """Return an error as it is typed, or None for nothing, and a ValueError for what is no number > 0."""
+    """Return a typed error as a number, or None for empty text. Raise a ValueError for text that is not
+    a number > 0.
+    """
     if not text.strip():
         return None
     try:
@@ -318,7 +326,7 @@ def _number(text: str) -> float | None:
 
 
 def _attributes_asked(workload: Any, domain: Domain) -> str:
-    """Return the sets of attributes that answers are about."""
+    """Return the sets of attributes that queries use."""
     used = used_attributes(linear_queries(workload, domain), domain)
     sets = np.unique(used, axis=0)
     if len(sets) > _SETS:
@@ -347,7 +355,9 @@ def _first(fields: Fields, name: str) -> str:
 
 
 def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.ndarray) -> str:
-    """Return a row for each answer: its labels, the count, its error bar, and both drawn on one scale."""
+    """Return a row per answer: its labels, its count, its error bar, and a drawing of both on a common
+    scale.
+    """
     bars = np.where(np.isfinite(errors), 2 * errors, 0)
     low = min(0.0, float(np.min(values - bars)))
     high = max(1.0, float(np.max(values + bars)))
@@ -369,13 +379,13 @@ def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.
 
 
 def _legend() -> list[tuple[str, str]]:
-    """Return the colours of the map, in deviations of the noise."""
+    """Return the legend of the map, with its colours in standard deviations of the noise."""
     ends = [f"to {_LEVELS[0]:g} × noise", *(f"to {x:g}" for x in _LEVELS[1:]), "more"]
     return [*((str(i), end) for i, end in enumerate(ends)), ("none", "cannot tell")]
 
 
 def _typed(label: Any) -> str:
-    """Return a name or a label as it is typed, in quotes where it needs them."""
+    """Return a name or a label as a user types it, in quotes if necessary."""
     text = str(label)
     plain = text and not any(c.isspace() or c in "=|,\"'" for c in text) and ".." not in text
     is_word = text in ("&", "and", "by", "×", "in", "*")

@@ -99,7 +99,7 @@ def _label(column: str) -> str:
 def _line(
     points: Float[np.ndarray, "n 2"], name: str, style: tuple[str, str, Any]
 ) -> dict[str, Any]:
-    """Return a series of x and values: their means, and intervals where releases are several."""
+    """Return the points of a series: means, and intervals if there are several releases."""
     color, marker, dashes = style
     rows = pd.DataFrame(points, columns=["x", "value"]).sort_values("x", kind="stable")
     band: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
 
 
 def _short(x: Any) -> list[float | None]:
-    """Numbers as a page gets them, or None if there is none to draw."""
+    """Return numbers in short form for a page, or None if there is nothing to draw."""
     x = np.asarray(x, float)
     with np.errstate(all="ignore"):
         power = _DIGITS - 1 - np.floor(np.log10(np.abs(x)))
@@ -149,7 +149,7 @@ def _short(x: Any) -> list[float | None]:
 
 
 def _or_none(x: Float[np.ndarray, " n"]) -> list[float | None]:
-    """Numbers, and None in place of what is none."""
+    """Return numbers, with None in place of NaN and infinity."""
     finite = np.isfinite(x)
     if finite.all():
         return x.tolist()

@@ -160,7 +160,9 @@ class FigureSubject(Subject):
 
 
 def _control(f: Any, start: Any) -> Control:
-    """Return the control of a parameter: a list is typed, or ticked where its members are known."""
+    """Return the control of a parameter. A list is typed, or if its possible members are known, these
+    can be ticked.
+    """
     help_text = parameter_help(f)
     choices = f.metadata["choices"]
     if choices and f.metadata["many"]:

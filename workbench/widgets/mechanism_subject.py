@@ -205,7 +205,7 @@ class MechanismSubject(Subject):
 
 @lru_cache(64)
 def _by_name(cls: type) -> MechanismSubject:
-    """Return what `workbench export` makes of a name."""
+    """Return the subject that `workbench export` makes from a class."""
     return MechanismSubject.of(cls)
 
 
@@ -219,7 +219,7 @@ def find_mechanism(name: str) -> type:
 
 
 def _example(cls: Any, zcdp: bool = False) -> Any:
-    """Return the class's own example."""
+    """Return the example of a class."""
     delta = EXAMPLE_DELTA if getattr(cls, "spends_delta", False) else 0.0
     if not getattr(cls, "accepts_dp", True) or zcdp and getattr(cls, "accepts_zcdp", False):
         return cls.example(ZCDP(EXAMPLE_RHO, delta))
@@ -241,7 +241,7 @@ def _rivals(mechanism: Any) -> list[str]:
 
 
 def _truth(data: Any, release: Any) -> Any:
-    """Return what an estimate is about: the data, or its sorted counts."""
+    """Return the true values that an estimate approximates: the data, or their sorted counts."""
     domain = getattr(release.estimate, "domain", data.domain)
     truth = data
     if isinstance(data, SparseTable) and domain != data.domain:
@@ -288,7 +288,9 @@ def suitable_dataset(mechanism: Any) -> Any:
 
 
 def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
-    """Yield an ε or a ρ, which of the two where it takes both, and δ where there is one to spend."""
+    """Yield controls for ε or ρ, for the choice between them if the mechanism takes both, and for δ if
+    it spends one.
+    """
     budget = mechanism.budget
     accepted = {EPSILON: ("accepts_dp", True), RHO: ("accepts_zcdp", False)}
     takes = [name for name, flag in accepted.items() if getattr(mechanism, *flag)]
@@ -310,12 +312,14 @@ def _budget_control(name: str, start: float, stops: tuple[Any, ...]) -> Control:
 
 
 def _has_control(f: Field[Any]) -> bool:
-    """Return whether a field is more than a limit of memory, which changes no release."""
+    """Return whether a field gets a control. A limit of memory gets none, because it does not change
+    releases.
+    """
     return f.name not in TAKEN and f.metadata.get("unit") != "bytes"
 
 
 def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
-    """Fields and their values; the fields of a wrapped mechanism in its place."""
+    """Return fields and their values. The fields of a contained mechanism replace it."""
     for f in fields(mechanism):
         x = getattr(mechanism, f.name)
         if hasattr(x, "budget"):
@@ -325,7 +329,7 @@ def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
 
 
 def _with_fields(mechanism: Any, values: Values) -> Any:
-    """Return the mechanism with its fields as they are set."""
+    """Return the mechanism with fields from the settings."""
     changes = {}
     for f in fields(mechanism):
         old = getattr(mechanism, f.name)
@@ -342,7 +346,9 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
 
 
 def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
-    """Return a mechanism at another one's settings, without an optional one that it cannot have."""
+    """Return a mechanism with the settings of another one. If an optional setting is not possible, it
+    is left out.
+    """
     trials = [values]
     for f, _ in _fields_inside(mechanism):
         if f.default is None and values.get(f.name) is not None:
@@ -354,7 +360,7 @@ def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
 
 
 def _budget(values: Values, old: DP | ZCDP, spends_delta: bool) -> DP | ZCDP:
-    """Return the budget that the controls say."""
+    """Return the budget from the settings."""
     delta = values.get("delta", old.delta) if spends_delta or old.delta else 0.0
     if values.get("privacy") == RHO or EPSILON not in values:
         return ZCDP(values[RHO], delta)

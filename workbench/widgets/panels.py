@@ -132,10 +132,10 @@ class Panel(anywidget.AnyWidget):
             self._show(settings, seed, drawn, exact=True)
 
     def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
-        """Return all settings with those that are given.
+        """Return all settings, updated by the given ones.
 
-        A page may name a control that is gone since. Where two optional settings exclude each other, the
-        one that is given wins.
+        A page may send a control that no longer exists. If two optional settings exclude each other,
+        the given one is kept.
         """
         controls = {c.name: c for c in self.subject.controls({**self.values, **given})}
         for name in given:
@@ -178,7 +178,9 @@ class Panel(anywidget.AnyWidget):
     def _show(
         self, values: dict[str, Any], seed: int, drawn: list[Drawn], exact: bool, note: str = ""
     ) -> None:
-        """Show all that is said of the screen at once: settings, rows and release are of one setting."""
+        """Update everything that is displayed at once, so that settings, rows and release belong
+        together.
+        """
         self.values = values
         self.seed = seed
         self.seeds = len(drawn)
@@ -191,7 +193,7 @@ class Panel(anywidget.AnyWidget):
         self.view = view | dict(exact=exact, seq=self._seq, note=note, error="", at="")
 
     def _spec(self) -> dict[str, Any]:
-        """Return what a page needs to know of the subject."""
+        """Return the facts about the subject that a page needs."""
         subject = self.subject
         return dict(
             name=subject.name,
@@ -226,7 +228,7 @@ class Panel(anywidget.AnyWidget):
         )
 
     def _words(self) -> list[str]:
-        """Return the settings that are not at their start, as they are typed."""
+        """Return the settings that differ from the initial ones, as typed text."""
         settings = {"seed": self.seed, "seeds": self.seeds, **self.values}
         words = []
         for control in _with_seeds(self.subject, self.values):
@@ -239,7 +241,7 @@ class Panel(anywidget.AnyWidget):
         return self.subject.command(self.values, self._words())
 
     def _move_on(self) -> threading.Event:
-        """Leave the work for the setting before; what has taken more than a second is ended."""
+        """Drop the work for the previous setting. A task that has run for more than a second is ended."""
         self._stopped.set()
         worker.stop(self, after=1.0)
         self._stopped = threading.Event()
@@ -274,7 +276,7 @@ class Panel(anywidget.AnyWidget):
         stopped: threading.Event | None = None,
         thread: bool = False,
     ) -> None:
-        """Whatever goes wrong is a sentence on the panel, also for mechanisms of other people."""
+        """Run `do` and show any error as a sentence on the panel, also for mechanisms of other packages."""
         if thread:
             threading.Thread(target=self._answer, args=(do, stopped), daemon=True).start()
             return
@@ -290,7 +292,7 @@ class Panel(anywidget.AnyWidget):
                 self.view = self.view | dict(error=_sentence(e), at=at, seq=self._seq)
 
     def _follow(self, words: Sequence[str]) -> None:
-        """Draw at the settings of a link."""
+        """Draw with the settings of a link."""
         values = parse_words(self.subject, words)
         own = {} if self.subject.slow else {"seed": values.pop("seed", 0)}
         bands = not self.subject.slow and values.pop("seeds", 1) > 1
@@ -320,7 +322,9 @@ class Panel(anywidget.AnyWidget):
     def _refine(
         self, values: dict[str, Any], seed: int, seeds: int, stopped: threading.Event
     ) -> None:
-        """Draw exactly, unless the page has moved on; show what there is when stopped."""
+        """Draw exactly, unless the settings have changed meanwhile. If the work is stopped, show the
+        releases made so far.
+        """
         drawn: list[Drawn] = []
         with suppress(Ended):
             if self.subject.slow:
@@ -417,7 +421,7 @@ class Panel(anywidget.AnyWidget):
     def _described(
         self, stem: str = "", title: str = ""
     ) -> tuple[figures.Description, pd.DataFrame]:
-        """Return what its files say of it, and its rows as they hold them."""
+        """Return the description for the files, and the rows in the form in which they are saved."""
         command = self._command() or self.view["code"]
         name = stem or f"{self.subject.name}_{sha256(command.encode()).hexdigest()[:6]}"
         spec = figures.Description(
@@ -446,7 +450,9 @@ class Panel(anywidget.AnyWidget):
 
 
 def _with_seeds(subject: Subject, values: Mapping[str, Any]) -> Sequence[Control]:
-    """Return the controls, and those of every panel that draws noise; a figure has its own."""
+    """Return the controls of a subject, with those for seeds if the panel draws noise. A figure has its
+    own.
+    """
     controls = subject.controls(values)
     return controls if subject.slow else (*controls, SEED, SEEDS)
 
@@ -479,7 +485,7 @@ def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what a panel says of an error."""
+    """Return the sentence with which a panel shows an error."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this {error}".strip()
     if isinstance(error, ValueError | OSError) and str(error):

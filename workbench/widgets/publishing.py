@@ -420,7 +420,7 @@ CHOOSE: tuple[Callable[[State, Mapping[str, str]], None], ...] = (
 
 
 def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
-    """Positive numbers that were typed."""
+    """Return the typed positive numbers."""
     found = {}
     for name in names:
         try:

@@ -66,11 +66,11 @@ class PublishingPage(anywidget.AnyWidget):
     Parameters
     ----------
     source : path
-        The file publication.json.
+        File publication.json.
     home : path
-        Folder whose tables are offered.
+        Folder whose tables can be chosen.
     tables : sequence of str
-        Tables named when the page was started.
+        Additional tables, named when the page was started.
     """
 
     _esm = _PAGE.with_suffix(".js")
@@ -146,7 +146,7 @@ class PublishingPage(anywidget.AnyWidget):
         self.html = page.render(given, style=style, **shown)
 
     def _shown(self) -> dict[str, Any]:
-        """Return what the template of this step needs."""
+        """Return the values for the template of this step."""
         state = self.state
         match self.step:
             case 0:
@@ -191,7 +191,7 @@ class PublishingPage(anywidget.AnyWidget):
         )  # fmt: skip
 
     def _columns(self) -> list[tuple[str, str]]:
-        """Columns with their declared types in words."""
+        """Return the columns with their declared types in words."""
         kinds = {
             "from": "integers",
             "low": "numbers",

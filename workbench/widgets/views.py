@@ -83,7 +83,7 @@ def _rows(panel: str, series: str, metric: str, values: Any, at: Any) -> pd.Data
 def _count_rows(
     panel: str, series: str, truth: Any, estimate: Any, at: Any
 ) -> list[pd.DataFrame]:
-    """Counts of truth and release."""
+    """Return rows with the counts of truth and release."""
     return [
         _rows(panel, TRUTH, "Count", truth, at),
         _rows(panel, series, "Count", estimate, at),
@@ -93,7 +93,7 @@ def _count_rows(
 def _error_rows(
     panel: str, series: str, truth: Any, estimate: Any, workloads: Mapping[int, Recipe]
 ) -> pd.DataFrame:
-    """Return rows of errors for the workloads that it answers."""
+    """Return rows of errors for the workloads that the estimate can answer."""
     errors = {}
     for at, workload in workloads.items():
         with suppress(ValueError):

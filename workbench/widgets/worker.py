@@ -100,7 +100,7 @@ class Worker:
 
 
 def _warm() -> None:
-    """Import what pictures need."""
+    """Import the modules that pictures need."""
     import workbench.mechanisms  # noqa: F401
 
 
