@@ -138,7 +138,7 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
 
 
 def _short(x: Any) -> list[float | None]:
-    """Return numbers in short form for a page, or None if there is nothing to draw."""
+    """Return numbers with few digits for a page, with None for NaN and infinity."""
     x = np.asarray(x, float)
     with np.errstate(all="ignore"):
         power = _DIGITS - 1 - np.floor(np.log10(np.abs(x)))
