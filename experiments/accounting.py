@@ -85,11 +85,11 @@ class Accounting(Figure):
     claims = CLAIMS
     columns = 2
 
-    epsilon: float = epsilon(1.0, "the ε of all releases together")
-    delta: float = number(1e-9, "the δ at which the ε of a ρ is told", 1e-15, 0.1)
-    releases: tuple[int, ...] = whole((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
+    epsilon: float = epsilon(1.0, "ε of all releases together")
+    delta: float = number(1e-9, "δ at which ρ becomes an ε", 1e-15, 0.1)
+    releases: tuple[int, ...] = whole((1, 2, 4, 8, 16, 32, 64), "numbers of releases")
     touched: tuple[int, ...] = whole(
-        (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit touches"
+        (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit changes"
     )
     size: int = whole(1000, "empty nodes that pass a threshold")
 

@@ -133,16 +133,16 @@ class AnswerBank(Figure):
     claims = CLAIMS
     columns = 1
 
-    data: str = choice(ADULT, (ADULT, TWIN), "the table; made up where its file is missing")
-    people: int = whole(20_000, "made-up people")
-    epsilon: float = epsilon(1.0, "the session's privacy budget ε")
+    data: str = choice(ADULT, (ADULT, TWIN), "table (simulated if its file is missing)")
+    people: int = whole(20_000, "simulated people")
+    epsilon: float = epsilon(1.0, "privacy budget ε of the session")
     counts_epsilon: float = number(0.1, "ε of the counts of single attributes", 1e-6, 1000)
     blocks_epsilon: float = number(
         0.1, "ε of the blocks, where prices are compared", 1e-6, 1000
     )
     errors: tuple[float, ...] = number(
         (300.0, 400.0, 530.0, 710.0, 950.0, 1270.0, 1690.0, 2250.0, 3000.0),
-        "errors that are asked for",
+        "requested errors",
         strict=True,
         unit="people",
     )

@@ -248,25 +248,25 @@ class YourData(Figure):
     refusal = staticmethod(refusal)
     cut_again = staticmethod(cut_again)
 
-    table: str | None = text_field("path", "your table, CSV or Parquet; none: a made-up one")
-    domain_file: str | None = text_field("path", "the cells there can be, as JSON")
-    count: str | None = text_field("name", "the column of counts; none: each row counts one")
-    l0: int = whole(2, "cells that one unit is in, at most", unit="cells")
-    linf: float = number(1, "counts of one unit in a cell, at most", strict=True)
+    table: str | None = text_field("path", "your table, CSV or Parquet (none: simulated)")
+    domain_file: str | None = text_field("path", "possible cells, as JSON")
+    count: str | None = text_field("name", "column of counts (none: each row counts 1)")
+    l0: int = whole(2, "largest number of cells per unit", unit="cells")
+    linf: float = number(1, "largest count of one unit in a cell", strict=True)
     epsilon: float = epsilon(1.0)
-    size: int = whole(7000, "about how many cells the file may have", unit="cells")
-    density: float = number(0.02, "belief: share of cells not empty", 0, 1, strict=True)
+    size: int = whole(7000, "approximate number of released cells", unit="cells")
+    density: float = number(0.02, "belief: share of non-empty cells", 0, 1, strict=True)
     mean: float = number(20, "belief: mean of their counts", unit="counts")  # the last census
     spread: float = number(20, "belief: their standard deviation", unit="counts")
     query_sizes: tuple[int, ...] = whole(
-        (1, 24, 240, 2_880, 28_800), "ranges that matter to you, those that fit", unit="cells"
+        (1, 24, 240, 2_880, 28_800), "lengths of ranges that matter to you", unit="cells"
     )
     asked: tuple[str, ...] | None = text_field(
         'query: home="zone 048" & hour=8..10',
-        "what the release is asked; none: some queries",
+        "queries to the release (none: examples)",
         many=True,
     )
-    best: int = whole(3, "summaries that are rehearsed, the best first")
+    best: int = whole(3, "number of summaries to rehearse")
     epsilons: tuple[float, ...] = epsilons((0.5, 1.0, 2.0), "ε of the sweep at the end")
     seeds: int = seeds(20)
 

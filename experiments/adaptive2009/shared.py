@@ -86,7 +86,7 @@ class SecondRelease:
 
 def settings_field() -> Any:
     """The field of a figure that says which of them are run."""
-    doc = "whose ε, and b in units of 1/ε of a decision, k children a node"
+    doc = "use of ε (total or each level), and b in units of 1/ε, for k children"
     return choice(SETTINGS, SETTINGS, doc, kind=EFFORT)
 
 

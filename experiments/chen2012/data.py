@@ -124,8 +124,8 @@ class QueryBank(Mechanism):
     epsilon: float = parameter(1.0, 0, strict=True, doc="ε of all answers together")
     prior_epsilon: float = parameter(0.02, 0, strict=True, doc="ε of the marginals")
     past: str = parameter("ranges", choices=tuple(RECIPES), doc="kind of queries")
-    queries: int = parameter(1500, 1, integer=True, doc="how many")
-    scale: float = parameter(0.0, 0, unit="tuples", doc="the least scale of their noise")
+    queries: int = parameter(1500, 1, integer=True, doc="number of queries")
+    scale: float = parameter(0.0, 0, unit="tuples", doc="smallest scale of the noise")
 
     @property
     def budget(self) -> DP:

@@ -197,10 +197,10 @@ class FiveMethods(FanFigure, Figure):
     d: int | None = whole(None, "records of a user for popularity; none: the least of one")
     most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
     k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
-    width: int | None = whole(None, "of GS' groups; none: chosen privately", kind=UNPRINTED)
+    width: int | None = whole(None, "GS' group size; none: chosen privately", kind=UNPRINTED)
     popularities: tuple[float, ...] = popularities()
     netflix_users: int = users_of_netflix()
-    beside_seeds: int = whole(5, "releases of what stands beside", kind=EFFORT)
+    beside_seeds: int = whole(5, "releases of other methods", kind=EFFORT)
     seeds: int = seeds(20)
 
     def methods(self, case: Case, reading: str) -> dict[str, Any]:
@@ -320,7 +320,7 @@ OWN, COMMON = "of its own ten", "of everybody's ten"
 class GroupFilms:
     """What is released of one group: precision over K, the true ten's counts, and the ten highest."""
 
-    group: int = parameter(low=0, integer=True, doc="its context")
+    group: int = parameter(low=0, integer=True, doc="context of the items")
     tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
     def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:

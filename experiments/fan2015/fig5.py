@@ -82,7 +82,7 @@ def score_tables(data: Interactions, scores: np.ndarray, noise: float) -> ItemEd
 class SignalToNoise:
     """What the K-th most popular item can expect among d records a user, over the noise's deviation."""
 
-    d: int = parameter(low=1, integer=True, unit="records", doc="of each user")
+    d: int = parameter(low=1, integer=True, unit="records", doc="records of each user")
     tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
     def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
@@ -119,7 +119,7 @@ class Fig5(FanFigure, Figure):
 
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0, "privacy budget ε of HPA")
-    popularity_share: float = number(0.1, "of ε that the step has", 0.001, 0.999)
+    popularity_share: float = number(0.1, "share of ε for popularity", 0.001, 0.999)
     d: int | None = whole(None, "records of each user; none: the least of a user, as published")
     tops: tuple[int, ...] = whole((1, 2, 5, 10, 20, 30, 50, 70, 100), "K", unit="items")
     netflix_users: int = users_of_netflix()

@@ -102,7 +102,7 @@ class SamplingTheory:
     """SRA's expected squared error at each l and ε, its noise, the best l, and the error of zeros."""
 
     ls: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="records of each user")
-    epsilons: tuple[float, ...] = parameter(low=0, strict=True, many=True, doc="of SRA")
+    epsilons: tuple[float, ...] = parameter(low=0, strict=True, many=True, doc="ε of SRA")
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
         """Rows of the metrics `theory`, `noise`, `BestFactor` and `Zeros`, of items and of edges."""

@@ -149,7 +149,7 @@ class TopItems:
 class Sizes:
     """How many records a sample holds, of all, and what it could hold with l of every user."""
 
-    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
+    l: int = parameter(low=1, integer=True, unit="records", doc="records of each user")  # noqa: E741
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
         """A row each."""
@@ -184,7 +184,7 @@ class Habits:
     ALL: ClassVar[str] = "all records"
     POPULAR: ClassVar[tuple[int, ...]] = (10, 100, 1000)
 
-    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
+    l: int = parameter(low=1, integer=True, unit="records", doc="records of each user")  # noqa: E741
 
     @staticmethod
     def popular(items: int) -> str:

@@ -73,10 +73,10 @@ class Fig3(Figure):
 
     epsilon: float = epsilon(1.0)
     length: int = whole(RUN, "equal counts", high=10_000)
-    count: int = whole(10, "what they are", kind=UNPRINTED)
+    count: int = whole(10, "value of the equal counts", kind=UNPRINTED)
     steps: tuple[float, ...] = number(
         (1.0, 3.0, 10.0, 30.0),
-        "from them to the unique count, and from that to the rest",
+        "distance to the unique count, and from it to the rest",
         1e-6,
         1e6,
         unit="1/ε",

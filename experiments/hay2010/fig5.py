@@ -211,7 +211,7 @@ class Fig5(Figure):
     )
     steps: tuple[float, ...] = number(
         (0.1, 1.0, 10.0, 1000.0),
-        "between the values of Theorem 2",
+        "distance of values in Theorem 2",
         1e-6,
         1e6,
         unit="1/ε",

@@ -216,7 +216,7 @@ class Thm4(Figure):
     columns = 3
 
     epsilon: float = number(1.0, "privacy budget ε", 1e-6, 1000, kind=UNPRINTED)
-    mean: float = number(3.0, "of the made-up counts", 0, 1e9, unit="counts", kind=UNPRINTED)
+    mean: float = number(3.0, "mean of the counts", 0, 1e9, unit="counts", kind=UNPRINTED)
     levels_2: tuple[int, ...] = whole(
         (3, 4, 6, 8, 11, 14, 16), "levels of trees of 2 children", 3, 20, kind=UNPRINTED
     )
