@@ -152,7 +152,7 @@ def _is_default(self: Any, f: Field[Any]) -> bool:
 
 
 def _wrong(x: Any, rules: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with `x`, in words, or None."""
+    """Return a description of the fault of `x`, or None."""
     if not rules["many"]:
         return _wrong_one(x, rules)
     if not isinstance(x, tuple) or not x:
@@ -186,7 +186,7 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
 
 
 def _need(rules: Mapping[str, Any]) -> str:
-    """Return what is allowed, in words."""
+    """Return the allowed values, in words."""
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
     low, high = rules["low"], rules["high"]

@@ -235,7 +235,7 @@ class CountedFile(FileIO):
     bytes_read = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read at most so many bytes."""
+        """Read at most `size` bytes."""
         content = super().read(size)
         self.bytes_read += len(content)
         return content

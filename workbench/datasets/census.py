@@ -147,7 +147,7 @@ class CensusIncome(_Survey):
     The file has income only as below or above 50,000 dollars, so it cannot give the classes of 10,000
     dollars of the sparse-data paper (Cormode et al., ICDT 2012, Appendix A). The nearest dataset is
     `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`: 76,798 cells, 7,098 of
-    them not empty (9.2 %, where the paper has 3 to 5 %).
+    them not empty (9.2 %, and 3 to 5 % in the paper).
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

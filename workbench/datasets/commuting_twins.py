@@ -78,7 +78,7 @@ class OnTheMapTwin(Twin):
         return Domain(("work", "home", *ATTRIBUTES), shape, labels)
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same parameters."""
+        """Return the table. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         score = _gravity(rng).ravel()
         keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
@@ -152,7 +152,7 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 @value
 class CommuteTwin(OverHierarchy, Twin):
-    """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
+    """Homes and workplaces of people in and between 3,000 cities: four dimensions, in degrees.
 
     These facts match the paper: home and work as latitude and longitude, and the scale, up to the
     paper's 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
@@ -190,7 +190,8 @@ class CommuteTwin(OverHierarchy, Twin):
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the cities, public, the most populous first, as in `CommutePoints.places`.
+        """Return the public list of cities, the most populous first, with the columns of
+        `CommutePoints.places`.
 
         `population` is the expected number of homes of the city, in people.
         """

@@ -273,7 +273,7 @@ class NetTraceTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same seed."""
+        """Return the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         score = np.zeros(2**16)
         for i in range(17):
@@ -304,7 +304,7 @@ class SearchLogsTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same seed."""
+        """Return the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         day = np.arange(self.domain.size) / 16
         score = _interest(day) + rng.normal(0, 0.7, len(day))
@@ -334,7 +334,7 @@ class SocialNetworkTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same seed."""
+        """Return the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
         return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
@@ -342,7 +342,7 @@ class SocialNetworkTwin(_Twin):
 
 @value
 class KeywordFrequenciesTwin(_Twin):
-    """Searches for 20,000 keywords, in no order, by Zipf's law.
+    """Searches for 20,000 keywords in random order, with frequencies from Zipf's distribution.
 
     The paper prints only the number of keywords. The rest is our invention. The k-th most frequent
     keyword has a Poisson number of searches with mean 300,000/k, but at least 1. Sorted counts fall
@@ -361,7 +361,7 @@ class KeywordFrequenciesTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same seed."""
+        """Return the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))

@@ -275,7 +275,7 @@ class InteractionsTwin(Twin):
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
     def load(self) -> Interactions:
-        """Return the records, the same for the same parameters."""
+        """Return the records. Equal parameters give equal records."""
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
         starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -83,7 +83,7 @@ class MovieLens(RecordsFile):
         return dict(films.iter_rows())
 
     def remarks(self) -> tuple[str, ...]:
-        """Differences between the file and what is published about it, if any."""
+        """Differences between the file and the published facts about it."""
         data = self.load()
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
         return differences(ours, {"users": USERS, "ratings": RATINGS})

@@ -96,7 +96,7 @@ class QueryLogTwin(OverHierarchy, Twin):
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
-        """Return the records, the same for the same parameters."""
+        """Return the records. Equal parameters give equal records."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them

@@ -60,7 +60,7 @@ class GaussianSparse(Dataset):
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same parameters."""
+        """Return the table. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         n = round(self.density * self.m)
         keys = self._skewed(n, rng) if self.placement == "skewed" else _distinct(self.m, n, rng)
@@ -125,7 +125,7 @@ class IPUMSTwin(Twin):
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
-        """Return the table, the same for the same parameters."""
+        """Return the table. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         domain = self.domain
         keys = domain.keys(np.stack(_people(self.records, rng), axis=1))

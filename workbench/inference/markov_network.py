@@ -141,7 +141,9 @@ class Descent:
         near: float,
         shortest: float = _SHORTEST,
     ) -> tuple[Point, int]:
-        """Take damped steps, at least one, until residuals are near or no step lowers the dual enough."""
+        """Take damped steps, at least one, until residuals are at most `near` or no step lowers the
+        dual enough.
+        """
         point = self.at(weights, strength)
         for steps in range(1, _STEPS + 1):
             following = self._step(point, strength, near, shortest)

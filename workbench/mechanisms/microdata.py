@@ -123,7 +123,7 @@ class MaximumEntropySynthesis(Mechanism):
         return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
-        """Fit the model of so many records. The box for the weight of each count is α·rows/scale wide."""
+        """Fit the model of `rows` records. The box for the weight of each count is α·rows/scale wide."""
         alpha = self.weight * float(bought.scales.max()) / rows
         return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
 
@@ -183,12 +183,13 @@ class AIM(Mechanism):
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
                (`mbi`). Cesar & Rogers, ALT 2021, for the ρ of a choice. Feldman & Zrnic, NeurIPS 2021, for
                prices that depend on earlier answers.
-    Differs    Each of the initial marginals is charged, and marginals that cost more than ρ are refused: the
-               authors' code charges for those of one attribute whichever it measures (docs/errata.md).
-               Noise is discrete, and scores are integers. The model holds 131,072 cells by default, where
-               the authors take 80 MB. It is the network of the answer bank: its prior weighs 100 tuples, and
-               between rounds it fits to 0.3 standard deviations of the noise. A marginal of the workload
-               that could never be measured is refused, where the authors leave it out.
+    Differs    Each of the initial marginals is charged, and marginals that cost more than ρ are
+               refused: the authors' code charges for those of one attribute whichever it measures
+               (docs/errata.md). Noise is discrete, and scores are integers. The model holds 131,072
+               cells by default, where the authors take 80 MB. It is the network of the answer bank: its
+               prior weighs 100 tuples, and between rounds it fits to 0.3 standard deviations of the
+               noise. A marginal of the workload that could never be measured raises an error. The
+               authors leave it out.
     Cost       a fit per round, at most `rounds` of them: seconds to minutes at the default `cells`. Memory for
                all cells of all subsets of the workload's marginals.
     """
@@ -221,7 +222,7 @@ class AIM(Mechanism):
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
         """Return candidates with their weights, the marginals that are measured first, and the rounds.
 
-        A ValueError says what the budget or memory does not cover.
+        A ValueError explains if the budget or the memory does not suffice.
         """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]

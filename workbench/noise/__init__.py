@@ -1,4 +1,4 @@
-"""Exact noise on private data, with a receipt for what each measurement costs.
+"""Exact noise on private data, with a receipt for the cost of each measurement.
 
 Every function takes exact values and returns noisy ones with a `Receipt`, which states the privacy
 cost. No other code makes receipts, so the receipts of a release always add up to its full cost. With

@@ -383,7 +383,7 @@ class Budget:
         return budget
 
     def _belong_to(self, about: dict[str, Any]) -> None:
-        """Take over what the file says."""
+        """Take over the facts that the file states."""
         self.limit = ledger.budget_of(about["budget"])
         self.people = about["people"]
         self.unit = about["unit"]
@@ -527,11 +527,11 @@ class Budget:
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
         """Return the cost, or the rest of the budget if the cost exceeds it only because of rounding.
 
-        For example, ten answers at ε = 0.1 should fit into a budget of 1, but ten times the float 0.1 is
-        more than 1. The check therefore uses decimals: each float is read as the shortest decimal that
-        gives it, which is what a person typed. The tenth answer is drawn with the ε that nine answers
-        leave, 0.09999999999999995. The ledger adds up the exact values of the floats with which noise is
-        drawn, so the exact sum never exceeds the budget.
+        For example, ten answers at ε = 0.1 should fit into a budget of 1, but ten times the float 0.1
+        is more than 1. The check therefore uses decimals: each float is read as the shortest decimal
+        that gives it, which is the number that a person typed. The tenth answer is drawn with the ε
+        that nine answers leave, 0.09999999999999995. The ledger adds up the exact values of the floats
+        with which noise is drawn, so the exact sum never exceeds the budget.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def _expm1(x: float) -> float:
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> Fraction:
-    """Return approximately where a function changes its sign, by bisection on a logarithmic scale."""
+    """Return an approximate zero of an increasing function, by bisection on a logarithmic scale."""
     for _ in range(50):
         middle = sqrt(low) * sqrt(high)
         if increasing(middle) < 0:
@@ -117,7 +117,7 @@ def _at_least_zero(x: Any) -> str | None:
 
 
 def finite_above_zero(x: Any) -> str | None:
-    """Return what is wrong with a value of ρ, or None."""
+    """Return a description of the fault of an invalid ρ, or None."""
     good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
     return None if good else "need a finite number > 0"
 

@@ -100,8 +100,8 @@ class Linear(ABC):
     ) -> Int[np.ndarray, " queries"]:
         """Return Σ round(f/grid)·count over the keys in exact arithmetic, clipped at ±2⁶².
 
-        Each term of a query is rounded separately at each tuple, so what a tuple contributes depends on
-        this tuple only. A term may have at most 2²⁷ grid steps.
+        Each term of a query is rounded separately at each tuple, so the contribution of a tuple depends
+        on this tuple only. A term may have at most 2²⁷ grid steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:

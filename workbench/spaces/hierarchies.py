@@ -271,7 +271,7 @@ class Hierarchy(Protocol):
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node of a level, 0 where it cannot be split."""
+        """Return the number of children of each node of a level, which is 0 if the node cannot be split."""
         return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:

@@ -337,7 +337,7 @@ class Bins(Rule):
 
     @property
     def need(self) -> str:
-        """The interval of numbers."""
+        """Allowed interval of numbers, for an error."""
         left = self.closed == "left"
         low = f"{'from' if left else 'over'} {self._edges[0]:.17g}"
         high = f"{'under' if left else 'at most'} {self._edges[-1]:.17g}"

@@ -507,7 +507,7 @@ def ledger(state: State) -> str:
 
 
 def missing(state: State) -> list[str]:
-    """Return a list of what is missing before the button of step 6 is enabled."""
+    """Return a list of the missing inputs without which the button of step 6 is disabled."""
     chosen = {
         "Choose a table (step 1)": state.page.get("table"),
         "Say who is protected (step 2)": state.options.get("unit"),

@@ -58,7 +58,7 @@ def release_picture(release: Any) -> Figure:
     Raises
     ------
     ValueError
-        If the release contains neither.
+        If the release contains no cells, nodes or boxes.
     """
     estimate = release.estimate
     domain = getattr(estimate.domain, "domain", estimate.domain)

@@ -57,7 +57,7 @@ class Advice:
     recommendation : str
         Recommendation in one sentence.
     notes : sequence of str
-        Sentences on mechanisms that were left out and on what was simulated.
+        Sentences on the simulated data, and on mechanisms that were left out.
     shows : bool
         Whether some number has a relative error of at most 50 %.
     coarser : Domain, optional

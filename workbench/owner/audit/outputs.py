@@ -100,7 +100,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 class _Walk:
-    """Visits an output and names what is in it."""
+    """Visitor of an output, which names all of its parts."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, float] = {}

@@ -76,7 +76,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the outcomes at all values, without the values."""
+        """Return the outcomes at all values as a tuple."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:

@@ -91,7 +91,7 @@ class _WorkloadMetric:
         Returns
         -------
         float
-            In counts, in counts² where the metric is of squares, or a fraction where it is relative.
+            Error in counts, in counts² for squared errors, or as a fraction for relative errors.
 
         Raises
         ------
