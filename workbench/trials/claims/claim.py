@@ -76,7 +76,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the outcomes at all values as a tuple."""
+        """Return the set of outcomes at all values."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:

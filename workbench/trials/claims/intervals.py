@@ -250,8 +250,7 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return means of one series over seeds with t intervals, or medians at points with equal values.
-    """
+    """Return means of one series over seeds with t intervals, or medians at points with equal values."""
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
     return Intervals(partial(_table, values.index, own, False), ratios=False)
