@@ -58,7 +58,7 @@ FILES = {  # what statements need, by the panel that has it
 class RatedFilms(OfDataset):
     """MovieLens over the films that somebody has rated: of the numbers 1 to 3952 there are 3,706."""
 
-    dataset: MovieLens = parameter(check=check_dataset, doc="group whose films count")
+    dataset: MovieLens = parameter(check=check_dataset, doc="ratings by group")
 
     @cached_property
     def domain(self) -> Domain:
