@@ -387,7 +387,6 @@ def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
         published.FileStatus("trips", "xwalk.csv", None, None, "missing"),
     ]
     asked = []
-    monkeypatch.setattr(published, "status", lambda: rows)
     monkeypatch.setattr(published, "verify", lambda name=None: rows)
     monkeypatch.setattr(published, "path", lambda name: (rows[0].path,))
     monkeypatch.setattr(
@@ -555,7 +554,7 @@ def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(published, "status", interrupted)
+    monkeypatch.setattr(published, "verify", interrupted)
     assert complaint(run("data list", code=130)) == "stopped"
 
 

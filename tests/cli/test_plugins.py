@@ -156,7 +156,7 @@ class Diary:
 
 def test_datasets_of_a_module_are_listed_and_no_other_class_of_it(table, monkeypatch):
     (table / "diaries.py").write_text(DATASET)
-    monkeypatch.setattr("workbench.datasets.published.status", list)
+    monkeypatch.setattr("workbench.datasets.published.verify", list)
     monkeypatch.setattr("workbench.figures.figure.data_in_use", list)
     monkeypatch.syspath_prepend(table)
     assert compiled.other_datasets() == []

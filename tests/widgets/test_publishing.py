@@ -148,7 +148,7 @@ def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
     ],
 )
 def test_rules_are_typed_previewed_and_shown_again(page, tmp_path, rule, text, tried, seen):
-    (tmp_path / "towns.csv").write_text("Bern,BE\nChur,GR\n")
+    (tmp_path / "towns.csv").write_text("sex,canton\nBern,BE\nChur,GR\n")
     send(page, "step 1", table="visits.csv")
     send(page, "step 2", **STEP2)
     html = send(page, on1="1", rule1=rule, text1=text, try1=tried)

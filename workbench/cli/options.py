@@ -188,7 +188,7 @@ class StatedSpace:
         return (self.box, self.strings, self.taxonomy) != (None, None, None)
 
     def hierarchy(self) -> Hierarchy:
-        """Return the space that is meant, or raise a ValueError for what is none."""
+        """Return the domain or hierarchy that the options describe, or raise a ValueError."""
         from workbench.spaces import SYMBOLS, Prefixes, Quadtree, Taxonomy
 
         if self.box is not None:

@@ -517,7 +517,7 @@ class Figure:
         return {name: drawing for name, drawing in drawn.items() if drawing is not None}
 
     def supplement(self, rows: pd.DataFrame) -> Drawing | None:
-        """Draw the panels that are not in the picture, or return None."""
+        """Draw the panels that the main picture leaves out. Return None if it shows all."""
         from workbench.figures import plots
 
         if not self._has_panels:

@@ -31,7 +31,7 @@ class MaximumEntropyAsPrinted:
 
     A weight can rise by at most gamma·steps·π in total. For a cell with one tuple in a thousand this is
     0.1, which is far from convergence. Stopping so early regularises the fit, which the paper does not
-    mention. Answers must be to cells of marginals.
+    mention. Each answer must be the count of a cell of a marginal.
     """
 
     alpha: float = likelihood_weight()

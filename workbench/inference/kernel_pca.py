@@ -410,12 +410,16 @@ class KernelPCA:
     eigenqueries whose standard error exceeds α, instead of shrinking all.
     """
 
-    alpha: float = parameter(check=check_alpha, unit="tuples", doc="trade-off bias vs variance")
+    alpha: float = parameter(
+        check=check_alpha, unit="tuples", doc="trade-off of bias and variance"
+    )
     total: float | None = parameter(
         None, 0, unit="tuples", doc="number of tuples, public or paid for"
     )
     prior: tuple[Any, ...] | None = prior_field()
-    hard: bool = parameter(False, choices=(False, True), doc="drop noisy ones, shrink none")
+    hard: bool = parameter(
+        False, choices=(False, True), doc="drop eigenqueries instead of shrinking them"
+    )
     cite: ClassVar[str] = "chen2012"
 
     def __post_init__(self) -> None:

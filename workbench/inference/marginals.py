@@ -219,8 +219,8 @@ def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queri
 
 
 def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
-    """Return an index of each query's set of attributes, or −1 if the set is a proper subset of another
-    query's set.
+    """Return one number per query, which is equal for queries on the same attributes. It is −1 if the
+    attributes of another query include these and more.
     """
     sets, place = np.unique(used, axis=0, return_inverse=True)
     inside = [

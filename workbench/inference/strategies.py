@@ -77,8 +77,8 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
 def answers_by_cells(
     answers: NoisyAnswers, queries: Linear, axis: int
 ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
-    """Compute answers by least squares, with standard errors, from answers that determine the counts of all
-    codes of one attribute.
+    """Estimate answers to queries by least squares, with standard errors. The noisy answers must be about one
+    attribute and determine the count of each of its values.
 
     All queries must have a single term. The cost is one decomposition of a codes × codes matrix, whatever
     the number of answers.

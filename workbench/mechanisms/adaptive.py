@@ -580,8 +580,8 @@ def structural_loss(
     A record changes each count x_0 > x_1 > … on one path by one, and consecutive counts differ by at least
     t. If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r is non-increasing,
     the loss is largest if the counts are as small as possible: x0 + j·t for some x0 in 0 … t. If the record
-    is removed, only the last decision on the path has a loss, which is at most ε. `law` is the noise:
-    "laplace", as in the paper, or "geometric".
+    is removed, only the last split decision on the way to its leaf adds to the loss, by at most ε. `law` is
+    the noise: "laplace", as in the paper, or "geometric".
 
     >>> structural_loss(0.1, 28, 35) < 0.2
     True

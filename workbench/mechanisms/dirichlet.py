@@ -135,8 +135,8 @@ class DirichletSynthesis(Mechanism):
                Procopiuc, Srivastava & Tran, ICDT 2012, section 4.5.
     Differs    All cells have one α, the smallest that a numeric bound on the exact tails allows. The paper
                has a closed form that needs ε > ln 2. Draws use floats, so releases are marked as idealised.
-               The paper's δ is a sum over cells. With `notion` = "approximate", the mechanism guarantees
-               (ε, δ)-DP only, for which a smaller α suffices.
+               The paper adds up the probabilities of failure of all cells. With `notion` = "approximate",
+               the mechanism guarantees (ε, δ)-DP only, for which a smaller α suffices.
     Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α, for a domain and a
                total of any size.
     """

@@ -290,7 +290,8 @@ def add_noise(
 
 
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
-    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)² times the square of its grid.
+    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)², times the squared step of its
+    grid.
 
     Parameters
     ----------

@@ -156,8 +156,8 @@ def _power(n):
 
 
 class Visited(NamedTuple):
-    """Ranges that make up queries, and the query of each range. The latter is None if each range is one
-    query.
+    """Ranges into which queries are split. `which` has the number of the query of each range, and is None
+    if each query is one range.
     """
 
     ranges: Ranges

@@ -96,7 +96,7 @@ class Replay(Source):
         self._run = []
 
     def measurement(self) -> Source:
-        """Return the source of the next measurement."""
+        """Return the source of randomness for the next measurement."""
         place = len(self._run)
         recorded = self._recorded or []
         earlier = recorded[place] if place < len(recorded) else None

@@ -65,8 +65,9 @@ class Source:
     depend on private data, `names` identify them, so that a subclass can repeat the draw for the same cell
     of another table.
 
-    A receipt is marked as `simulated` if the `rng` can be replayed, and as `idealised` after a draw in
-    floating point. The source sets both marks itself, so a mechanism cannot forget them.
+    A receipt is marked as `simulated` if the `rng` has a seed, and as `idealised` if noise was drawn in
+    floating point, where the proof is for real numbers. The source sets both marks itself, so a mechanism
+    cannot forget them.
 
     Parameters
     ----------
@@ -81,11 +82,11 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return the source of the next measurement. `rng` may itself be a source."""
+        """Return the source of randomness for the next measurement. `rng` may itself be a source."""
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
-        """Return the source of the next measurement."""
+        """Return the source of randomness for the next measurement."""
         return Source(self._rng)
 
     def step(self, number: int) -> Source:

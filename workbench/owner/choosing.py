@@ -93,7 +93,8 @@ def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strateg
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
     """Return the shares of a budget that minimise the sum of the questions' squared errors.
 
-    A squared error is c/ε² or c/ρ, so the best shares are proportional to ∛c or √c.
+    A question with a share ε has the squared error c/ε², for a constant c. The sum is smallest if the shares
+    are proportional to ∛c. With ρ the error is c/ρ, and the shares are proportional to √c.
     """
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon

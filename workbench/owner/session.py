@@ -284,7 +284,7 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Release the table from memory. The bank can still answer."""
+        """Remove the table from memory. The session can still answer from its paid answers."""
         self.table = None
 
     def __enter__(self) -> Self:

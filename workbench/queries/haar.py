@@ -27,7 +27,7 @@ class Haar:
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return the wavelet over the keys of a domain.
+        """Return the Haar wavelet of the counts of a domain, in the order of their keys.
 
         Parameters
         ----------
