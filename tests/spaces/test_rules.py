@@ -274,7 +274,7 @@ def test_times_as_people_write_them():
         (
             {"time": "day"},
             ["2025-03-01"],
-            'holds String: .* or text with its format, for example "format"',
+            'holds text: .* or text with its format, for example "format"',
         ),
         ({"time": "day"}, [datetime(2025, 3, 1, tzinfo=UTC)], "state the zone"),
     ],

@@ -276,7 +276,10 @@ def prepared_rows(
         of_users: Refused = []
         if users is not None:
             batch, numbers, of_users = users.of_rows(batch)
-        keys, kept, refused = prepare(batch.frame)
+        try:
+            keys, kept, refused = prepare(batch.frame)
+        except ValueError as e:  # about the type of a column
+            raise ValueError(f"{batch.source}: {e}") from None
         counts = None
         if count is not None:
             counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()

@@ -27,7 +27,7 @@ from workbench.figures.entries import (
     write_thumbnail,
 )
 from workbench.figures.sources import markdown
-from workbench.figures.stories import STORIES, TITLES, write_stories
+from workbench.figures.stories import STORIES, THUMBNAILS, TITLES, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
@@ -230,7 +230,6 @@ def _image(drawing: Drawing) -> str:
 
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
-THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
 _CLASSES = (
     "holds",
     "differs",

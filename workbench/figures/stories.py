@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from functools import cache
 from itertools import combinations
 from math import ceil, exp, log
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Template
 
+from workbench.compiled import project_folder
 from workbench.data import Records
 from workbench.datasets import Towns
 from workbench.mechanisms import ImprovedAdaptiveHistogram
@@ -19,6 +21,7 @@ from workbench.privacy import DP
 from workbench.value import Int
 
 FOLDER = Path(__file__).parent / "stories"
+THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
 EPSILONS = (
     "0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.25 0.32 0.4 0.5 0.63 0.8 1 1.3 1.6 2 2.5 3.2 4 5"
 ).split()  # settings of a slider, ten per decade
@@ -35,6 +38,14 @@ TITLES = {
     "contributions": "How many records of each person to use",
     "consistency": "Noise that an order or a sum removes",
     "bank": "Answers that earlier answers pay for",
+}
+
+_FIGURES = {  # shown where there is no JavaScript
+    "sparse": "cormode2012_fig2",
+    "adaptive": "adaptive2009_fig5",
+    "contributions": "fan2015_fig6",
+    "consistency": "hay2010_fig6",
+    "bank": "chen2012_fig6",
 }
 
 
@@ -82,6 +93,7 @@ def story(name: str, front: str | None = None) -> str:
     data = _DATA[name]()
     files = {part: (FOLDER / part).read_text(encoding="utf-8") for part in _parts(name)}
     shown = data.pop("shown", {})
+    picture = project_folder() / THUMBNAILS / f"{_FIGURES[name]}.png"
     return Template(files["frame.html"], keep_trailing_newline=True).render(
         title=TITLES[name],
         style=files["story.css"],
@@ -89,6 +101,8 @@ def story(name: str, front: str | None = None) -> str:
         links=_links(name, front),
         data=json.dumps(data, separators=(",", ":")),
         script=files["story.js"] + files[f"{name}.js"],
+        figure=_FIGURES[name],
+        picture=b64encode(picture.read_bytes()).decode() if picture.exists() else "",
     )
 
 

@@ -121,7 +121,7 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 @value
 class ALP(Mechanism):
-    """Release a noisy bit array that answers for any cell.
+    """Release noisy bits that answer for any cell.
 
     Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.alp_projection` has the proof, which holds
                for every ε and α). The hash functions are public and drawn without looking at the data.

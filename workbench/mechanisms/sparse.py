@@ -125,7 +125,7 @@ class ItemBlanket(Mechanism):
 
 @value
 class GaussianSparseHistogram(Mechanism):
-    """Release large non-empty cells, with Gaussian noise.
+    """Release large non-empty cells with Gaussian noise.
 
     Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit, the guarantee is
                (2ε, (1 + e^ε)·δ)-DP.

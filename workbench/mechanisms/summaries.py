@@ -396,7 +396,7 @@ def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], .
 
 @value
 class PrioritySampling(SparseSummary):
-    """Release `size` cells, favouring large noisy counts.
+    """Release `size` cells, favouring large counts.
 
     Estimates are unbiased. The mechanism releases fewer cells if fewer pass θ.
 
@@ -466,7 +466,7 @@ class PrioritySampling(SparseSummary):
 
 @value
 class StabilityHistogram(Mechanism):
-    """Release non-empty cells above a threshold set by δ.
+    """Release non-empty cells above a threshold from δ.
 
     Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. ε, or ρ, pays for the counts. δ bounds the
                probability that a cell which only one unit fills is released. An empty cell is never

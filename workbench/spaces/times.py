@@ -194,8 +194,9 @@ class TimePart(Rule):
             return values
         if kind != pl.String or self.format is None:
             raise ValueError(
-                f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs dates or times, or "
-                'text with its format, for example "format": "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00'
+                f"column {shown(values.name)} holds {'text' if kind == pl.String else kind}: "
+                f'"time": "{self.time}" needs dates or times, or text with its format, for example '
+                '"format": "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00'
             )
         return self._formatted(values, self.format)
 
