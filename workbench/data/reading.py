@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from workbench.spaces.rules import Refused, whole_numbers
 from workbench.value import Bool, Int, shown
 
 Progress = Callable[[int, int], Any]  # bytes that were read, and that there are
+if TYPE_CHECKING:
+    # the keys of rows, which rows these are (None: all), and which are refused
+    Prepare = Callable[[pl.DataFrame], tuple[Any, Bool[np.ndarray, " rows"] | None, Refused]]
 
 # Sources
 
@@ -141,10 +144,6 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 # Batches
-
-
-# the keys of rows, which rows these are (None: all), and which are refused
-Prepare = Callable[[pl.DataFrame], tuple[Any, Bool[np.ndarray, " rows"] | None, Refused]]
 
 
 class CountedRows(NamedTuple):
