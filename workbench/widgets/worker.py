@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -76,7 +77,9 @@ class Worker:
             for fresh in (False, True):  # one that died while it was idle is replaced
                 with self._lock:
                     if fresh or self._pool is None:
-                        self._pool = ProcessPoolExecutor(1, timeout=600)
+                        self._pool = ProcessPoolExecutor(
+                            1, timeout=600, initializer=_end_after, initargs=(os.getpid(),)
+                        )
                     pool = self._pool
                     self._client = client
                     self._since = time.monotonic()
@@ -97,6 +100,17 @@ class Worker:
             finally:
                 with self._lock:
                     self._client = None
+
+
+def _end_after(parent: int) -> None:
+    """End this process when its parent has ended, even if the parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _warm() -> None:
