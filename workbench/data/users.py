@@ -170,7 +170,7 @@ class UserNumbers:
         Read users as text, integers as they are usually spelled. Text that spells a number is then a
         person of its own. By default each column is of the kind that its type states.
     missing : "refuse", "drop" or texts
-        What happens to rows without a user, as in `Domain.missing_user`.
+        Treatment of rows without a user, as in `Domain.missing_user`.
     """
 
     def __init__(

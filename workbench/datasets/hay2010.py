@@ -43,9 +43,9 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 class SnapDegrees(RealFile):
     """Degrees in a graph of the Stanford collection: coauthors, or peers that share files.
 
-    Nodes, edges, and the largest degree: ca-GrQc 5,242, 14,484, 81 (general relativity); ca-HepTh
-    9,877, 25,973, 65 (high energy physics, theory); p2p-Gnutella08 6,301, 20,777, 97 (hosts on 8 August
-    2002). An edge that is listed in both directions counts once. Edges of an author with themselves (12
+    ca-GrQc (general relativity) has 5,242 nodes, 14,484 edges and a largest degree of 81. ca-HepTh (high
+    energy physics, theory) has 9,877, 25,973 and 65. p2p-Gnutella08 (hosts on 8 August 2002) has 6,301,
+    20,777 and 97. An edge that is listed in both directions counts once. Edges of an author with themselves (12
     and 25 of them) do not count, so 1 node of ca-GrQc and 2 nodes of ca-HepTh have no neighbour. The
     list of nodes is published with the graph, and we treat it as public. One unit is one edge, which
     changes two degrees by one each.

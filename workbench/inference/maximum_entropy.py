@@ -309,7 +309,7 @@ class MaximumEntropy:
     alpha: float = likelihood_weight()
     total: float = total_field()
     prior: tuple[Any, ...] | None = prior_field()
-    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="exact up to this")
+    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="largest exact fit")
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
     tolerance: float = parameter(0.1, 0, unit="nats", doc="largest duality gap at the end")

@@ -114,9 +114,8 @@ def _weighed_levels(
         width *= branching
     c = np.maximum(-np.diff(energies, append=0.0), 0)
     widths = float(branching) ** np.arange(len(c))
-    acted = np.triu(
-        np.repeat(widths[:, None], len(c), axis=1)
-    )  # a level acts on all wider nodes
+    # a level acts on all wider nodes
+    acted = np.triu(np.repeat(widths[:, None], len(c), axis=1))
     error, weights = least_error_weights(acted, c, 1 if norm == L1 else 2, [np.zeros(len(c))])
     return error / len(rows), weights
 

@@ -281,7 +281,7 @@ def budget_field(
         if isinstance(x, ZCDP) and not zcdp:
             return f"this mechanism takes no ZCDP, {refused}: need a DP"
         if not isinstance(x, (DP, ZCDP) if dp else ZCDP):
-            gaussian = "this mechanism draws Gaussian noise: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
+            gaussian = "its noise is Gaussian: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
             return "need a DP" if dp else gaussian
         if isinstance(x, DP) and not 0 < x.epsilon < inf:
             return "need a finite epsilon > 0"

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rules import DROPPED, REFUSED, Refused, Rule, are_texts
+from workbench.spaces.rules import DROPPED, REFUSED, Refused, Rule, check_texts
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -59,7 +59,7 @@ def _nobody(stated: Any) -> Any:
     """Return what is stated about rows without a user, if it is allowed."""
     if stated in ("refuse", "drop"):
         return stated
-    if are_texts(stated):
+    if check_texts(stated) is not None:
         raise ValueError(
             f"missing_user = {shown(stated)} is not allowed: need 'refuse', 'drop', or "
             '{"drop": […]} with the texts that mean nobody'

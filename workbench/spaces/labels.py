@@ -18,8 +18,8 @@ from workbench.spaces.rules import (
     OTHERWISE,
     Rule,
     Texts,
-    are_texts,
     canonical,
+    check_texts,
     is_list,
     is_text,
     only,
@@ -66,7 +66,7 @@ class Labels(Rule):
         super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
-            _ = self._texts
+            _ = self._texts  # refuses labels that differ only in composition
 
     @property
     def need(self) -> str:
@@ -119,7 +119,7 @@ class Map(Rule):
         for pair in pairs:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 raise ValueError(f"Map.map must be pairs of value,label; got {shown(pair)}")
-        if need := are_texts([x for pair in pairs for x in pair]):
+        if need := check_texts([x for pair in pairs for x in pair]):
             raise ValueError(f"Map.map: {need}")
         pairs = tuple((str(source), str(label)) for source, label in pairs)
         sources: dict[str, str] = {}
@@ -132,7 +132,7 @@ class Map(Rule):
             raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
         object.__setattr__(self, "map", tuple(sources.items()))
         object.__setattr__(self, "labels", labels)
-        _ = self._texts
+        _ = self._texts  # refuses values that differ only in composition
 
     @property
     def need(self) -> str:

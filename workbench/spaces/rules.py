@@ -61,7 +61,7 @@ class Texts:
     places_of: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        _ = self._canonical
+        _ = self._canonical  # raises its error before any row is read
 
     @cached_property
     def _canonical(self) -> dict[str, int]:
@@ -197,7 +197,7 @@ def is_list(x: Any) -> str | None:
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
-def are_texts(x: Any) -> str | None:
+def check_texts(x: Any) -> str | None:
     """Return a check for `parameter`."""
     good = isinstance(x, list | tuple) and all(type(text) in (str, int) for text in x)
     return None if good else "need a list of texts, or integers"
@@ -228,7 +228,7 @@ class Rule:
     column: str | None = parameter(None, check=is_text)
     other: str = parameter("refuse", choices=_ACTIONS)
     missing: str = parameter("refuse", choices=_ACTIONS)
-    missing_values: tuple[str, ...] = parameter((), check=are_texts)
+    missing_values: tuple[str, ...] = parameter((), check=check_texts)
     other_label: str = parameter("other", check=is_text)
     missing_label: str = parameter("missing", check=is_text)
 

@@ -52,7 +52,8 @@ CHARTS = {
     "held": Panel("Nodes released", {}, "node_level", log=""),
     "boxes": Panel("Error of boxes", {}, "query_size"),
 }
-COUNTS = {*"whole sorted bought items places map".split()}  # of one release, not of their mean
+# of one release, not of their mean
+COUNTS = {"whole", "sorted", "bought", "items", "places", "map"}
 
 
 def range_sizes(m: int) -> tuple[int, ...]:
