@@ -103,11 +103,14 @@ def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
 def place_ranks(start, keys, ranks, out):
     """Write the places with some ranks among those from `start` on that are not in `keys`."""
     i, j = 0, 0
-    while j < ranks.size:
-        out[j] = start + ranks[j] + i
-        is_behind = i < keys.size and keys[i] <= out[j]  # no branch, as in `merge`
+    while j < ranks.size and i < keys.size:
+        place = start + ranks[j] + i
+        out[j] = place
+        is_behind = keys[i] <= place  # no branch, as in `merge`
         i += is_behind
         j += not is_behind
+    for k in range(j, ranks.size):
+        out[k] = start + ranks[k] + i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
