@@ -16,7 +16,7 @@ import pytest
 
 from tests.fuzz.run import limited
 from workbench import Bound, Domain, Interactions, SparseTable
-from workbench.data import sources
+from workbench.data import draft_domain, sources
 
 LONG = "x" * 200_000
 DOMAIN = Domain(("place", "age"), (4, 100), (("Bern", "a,b", "東京", LONG), None))
@@ -77,6 +77,18 @@ def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, file):
     said = str(refused.value)
     assert FILES[file] in said and str(tmp_path / name) in said
     assert len(said) < 900 and "\n" not in said
+
+
+def test_a_header_without_rows_is_an_empty_table_with_a_warning(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("place,age\n")
+    with pytest.warns(UserWarning, match="t.csv has no row below the names of its columns"):
+        assert SparseTable.read(path, DOMAIN, Bound()).total == 0
+
+
+def test_a_draft_needs_names_that_are_text():
+    with pytest.raises(ValueError, match="need text as the name of a column; got 5"):
+        draft_domain(pd.DataFrame({"place": ["Bern"], 5: [1]}))
 
 
 def test_labels_that_are_long_or_of_other_scripts_are_labels(tmp_path):

@@ -9,10 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workbench import DP, PUBLIC, UNBOUNDED, Bound, Domain, Interactions, Release, SparseTable
+from workbench import (
+    DP,
+    PUBLIC,
+    UNBOUNDED,
+    Bound,
+    Domain,
+    Interactions,
+    Records,
+    Release,
+    SparseTable,
+)
 from workbench.data import BELIEVED, ENFORCED, STATED, check_table
 from workbench.mechanisms import HighPassFilter
 from workbench.owner.scale import Rows, release
+from workbench.spaces import Prefixes
 
 DOMAIN = Domain(("from", "to"), (6, 5))
 KEY = bytes(32)
@@ -177,6 +188,9 @@ def test_a_text_that_nobody_declared_is_a_user_and_no_user_is_refused():
     with pytest.raises(ValueError, match='row 1, .*found nothing, need a user; "missing_user"'):
         frame.loc[1, "who"] = None
         SparseTable.from_frame(frame, Domain.from_dict(stated), Bound(), user="who")
+    with pytest.raises(ValueError, match="row 1, .*found nothing, need a user$"):
+        words = frame.assign(string="a")
+        Records.read(words, Prefixes("ab", 2), Bound(), user="who")  # no domain, no file
     for wrong in ("keep", {"drop": "NA"}, {"drop": [None]}):
         with pytest.raises(ValueError, match="missing_user = .* is not allowed"):
             Domain.from_dict(stated | {"missing_user": wrong})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from datetime import date, time
@@ -77,7 +78,11 @@ class Source:
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """Raise a ValueError unless each of these columns occurs once."""
+        """Raise a ValueError unless each of these columns has a text as its name and occurs once."""
+        if numbers := [name for name in columns if not isinstance(name, str)]:
+            raise ValueError(
+                f"{self}: need text as the name of a column; got {shown(numbers[0])}"
+            )
         if missing := [name for name in columns if name not in self.names]:
             raise ValueError(
                 f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
@@ -404,6 +409,8 @@ class CsvFile(FileSource):
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield batches of the rows of each block of the file, without rows whose fields are all empty."""
         if not self._has_rows:
+            if not self.layout.names:
+                warnings.warn(f"{self} has no row below the names of its columns", stacklevel=2)
             return
         notes = self.layout.notes
         read = [*dict.fromkeys([*self.names[:1], *columns])] if notes else columns

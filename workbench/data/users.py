@@ -140,7 +140,8 @@ _NUMBER = (  # that somebody may write for an integer, in any digits
     r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[,٬'’]\p{Nd}{2,3})+|\p{Nd}{1,3}(?:[\s\pZ]\p{Nd}{3})+)(?:[.,٫．，]\p{Nd}*)?"
     r"|[.,٫．，]\p{Nd}+)(?:[eE][+\-−]?\p{Nd}+)?)$"
 )
-_A_USER = 'a user; "missing_user": "drop" in the domain file leaves such rows out'
+_A_USER = "a user"
+_DROPS = '; "missing_user": "drop" in the domain file leaves such rows out'
 _ONE_SPELLING = (
     "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
     "are different people, --user-type text (in Python user_type='text') keeps such spellings apart"
@@ -169,23 +170,26 @@ class UserNumbers:
     user_type : "text", optional
         Read users as text, integers as they are usually spelled. Text that spells a number is then a
         person of its own. By default each column is of the kind that its type states.
-    missing : "refuse", "drop" or texts
-        Treatment of rows without a user, as in `Domain.missing_user`.
+    missing : "refuse", "drop" or texts, optional
+        Treatment of rows without a user, as in `Domain.missing_user`. Default for rows without a domain:
+        such rows are refused.
     """
 
     def __init__(
         self,
         column: str,
         user_type: str | None = None,
-        missing: str | Sequence[str] = "refuse",
+        missing: str | Sequence[str] | None = None,
     ):
         if user_type not in (None, _TEXT):
             raise ValueError(f"user_type = {user_type!r} is not allowed: need None or 'text'")
         self.column = column
         self.kind: str | None = None
         self._as_text = user_type is not None
-        self._drops = missing != "refuse"
-        self._nobody = Texts(dict.fromkeys(() if isinstance(missing, str) else missing, 0))
+        self._need = _A_USER + _DROPS if missing else _A_USER
+        self._drops = missing not in (None, "refuse")
+        texts = () if isinstance(missing, str) else missing or ()
+        self._nobody = Texts(dict.fromkeys(texts, 0))
         self.forget()
 
     def forget(self) -> None:
@@ -214,13 +218,13 @@ class UserNumbers:
         kind = values.dtype
         if kind == pl.Null:
             none = np.ones(len(values), bool)
-            return np.zeros(len(values), np.int64), [(self.column, _A_USER, none)]
+            return np.zeros(len(values), np.int64), [(self.column, self._need, none)]
         as_text = self._as_text and kind.is_numeric()
         self.refuse_other_kind(_TEXT if as_text else _kind(kind))
         if kind == pl.String:
             numbers = self._named(values)
             return numbers, [
-                (self.column, _A_USER, numbers == _NOBODY),
+                (self.column, self._need, numbers == _NOBODY),
                 (self.column, _ONE_SPELLING, numbers == _UNUSUAL),
             ]
         whole = _whole(values)
@@ -228,7 +232,7 @@ class UserNumbers:
         missing |= self._nobody.have(values)
         need = _A_TIME if isinstance(kind, pl.Datetime) else _AN_INTEGER
         refused = [
-            (self.column, _A_USER, missing.to_numpy()),
+            (self.column, self._need, missing.to_numpy()),
             (self.column, need, (whole.is_null() & ~missing).to_numpy()),
         ]
         if as_text:
