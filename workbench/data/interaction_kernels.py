@@ -52,27 +52,20 @@ def first_repeated(starts, items, m):
 
 
 @njit(cache=True, nogil=True)
-def sample(starts, limit, states, users, items, contexts, to_users, to_items, to_contexts):
-    """Keep `limit` random records of each user, or all records if there are fewer."""
-    taken = np.zeros(longest(starts), np.bool_)
-    k = 0
+def sample(starts, limit, states, kept):
+    """Mark `limit` random records of each user, or all records if there are fewer."""
     for u in range(starts.size - 1):
-        s = states[u % states.shape[0]]
-        start, n = starts[u], starts[u + 1] - starts[u]
-        every = n <= limit
-        if not every:
-            mark_some(n, limit, s, taken)
-        for i in range(n):
-            if every or taken[i]:
-                row, taken[i] = start + i, False
-                to_users[k], to_items[k], to_contexts[k] = users[row], items[row], contexts[row]
-                k += 1
+        own = kept[starts[u] : starts[u + 1]]
+        if own.size <= limit:
+            own[:] = True
+        else:
+            mark_some(own.size, limit, states[u % states.shape[0]], own)
 
 
 @njit(cache=True, nogil=True)
-def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, to_contexts):
-    """Keep one random record of each user and item. The t-th record of an item replaces the kept one
-    with probability 1/t.
+def one_per_item(starts, items, m, states, rows):
+    """Choose one random record of each user and item, and write its row to the place of the item's first
+    record. The t-th record of an item replaces the chosen one with probability 1/t. Returns how many there are.
     """
     owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
     k = 0
@@ -82,100 +75,50 @@ def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, 
             item = items[i]
             if owner[item] != u:
                 owner[item], seen[item], place[item] = u, 1, k
-                to_users[k], to_items[k], to_contexts[k] = users[i], item, contexts[i]
+                rows[k] = i
                 k += 1
             else:
                 seen[item] += 1
                 if below(s, seen[item]) == 0:
-                    to_contexts[place[item]] = contexts[i]
+                    rows[place[item]] = i
     return k
 
 
 @njit(cache=True, nogil=True)
-def top_scored(
-    starts,
-    limit,
-    random,
-    ranks,
-    states,
-    users,
-    items,
-    contexts,
-    to_users,
-    to_items,
-    to_contexts,
-):
-    """Keep `random` random records of each user, and the records with the highest ranks among the
+def top_scored(starts, limit, random, ranks, items, states, kept):
+    """Mark `random` random records of each user, and the `limit` records with the highest ranks among the
     others. Ties are broken at random.
 
-    A heap contains the highest ranks, and `cut` is the smallest of these. All records with a rank above
-    `cut` are kept. Of those with rank `cut`, selection sampling keeps as many as the heap contains.
+    All records with a rank above that of the last one, `cut`, are marked. Selection sampling marks as many
+    of those with this rank as are still wanted.
     """
-    taken = np.zeros(longest(starts), np.bool_)
-    heap = np.empty(max(min(limit, taken.size), 1), np.int32)
-    k = 0
+    others = np.empty(longest(starts), ranks.dtype)
     for u in range(starts.size - 1):
         s = states[u % states.shape[0]]
         start, n = starts[u], starts[u + 1] - starts[u]
+        own = kept[start : start + n]
         if n <= limit + random:
-            for i in range(start, start + n):
-                to_users[k], to_items[k], to_contexts[k] = users[i], items[i], contexts[i]
-                k += 1
+            own[:] = True
             continue
-        mark_some(n, random, s, taken)
-        held, equal, wanted = 0, 0, 0
-        cut = np.int32(2**31 - 1)  # above every rank
-        for i in range(n if limit else 0):
-            if taken[i]:
-                continue
-            rank = ranks[items[start + i]]
-            if held < limit:
-                heap[held] = rank
-                held += 1
-                if held == limit:
-                    for j in range(limit // 2 - 1, -1, -1):
-                        _sift(heap, limit, j)
-                    cut = heap[0]
-            elif rank > cut:
-                heap[0] = rank
-                _sift(heap, limit, 0)
-                equal = (
-                    equal + 1 if heap[0] == cut else 0
-                )  # none was lost that equals a new cut
-                cut = heap[0]
-            elif rank == cut:
-                equal += 1
-        for i in range(held):
-            wanted += heap[i] == cut
-        equal += wanted
+        mark_some(n, random, s, own)
+        if not limit:
+            continue
+        size = 0
         for i in range(n):
-            if taken[i]:
-                take, taken[i] = True, False
-            else:
-                rank = ranks[items[start + i]]
-                take = rank > cut
-                if rank == cut:
-                    take = wanted == equal or (wanted > 0 and below(s, equal) < wanted)
-                    wanted -= take
-                    equal -= 1
-            if take:
-                row = start + i
-                to_users[k], to_items[k], to_contexts[k] = users[row], items[row], contexts[row]
-                k += 1
-
-
-@njit(cache=True, nogil=True)
-def _sift(heap, size, i):
-    """Move the entry at i down the heap until no entry below it is smaller."""
-    x = heap[i]
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= x:
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = x
+            if not own[i]:
+                others[size] = ranks[items[start + i]]
+                size += 1
+        cut = np.partition(others[:size], size - limit)[size - limit]
+        wanted, equal = limit, 0
+        for i in range(size):
+            wanted -= others[i] > cut
+            equal += others[i] == cut
+        for i in range(n):
+            rank = ranks[items[start + i]]
+            if own[i] or rank < cut:
+                continue
+            own[i] = rank > cut
+            if rank == cut:
+                own[i] = wanted == equal or (wanted > 0 and below(s, equal) < wanted)
+                wanted -= own[i]
+                equal -= 1

@@ -22,7 +22,6 @@ from workbench.data.reading import Progress
 from workbench.data.sampling import (
     MOST_RECORDS,
     Draws,
-    empty_like,
     first_repeated,
     refuse_other_attributes,
     refuse_outside,
@@ -259,8 +258,11 @@ class Interactions:
 
     def _some(self, rng: Any, records: int, kernel: Any, *arguments: Any) -> Columns:
         """Return at most `records` records of each user, chosen by a kernel."""
-        ids = self.ids_per_user()
-        return some_of_each(self._columns, self._starts, records, rng, ids, kernel, *arguments)
+        if self.records_per_user().max(initial=0) <= records:
+            return self._columns
+        draws = Draws.of(rng, self.ids_per_user())
+        kept = some_of_each(self._starts, draws, kernel, *arguments)
+        return Columns(*(column[kept] for column in self._columns))
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
@@ -353,10 +355,12 @@ class Interactions:
         items = self.domain.shape[0]
         sample = self._columns
         if not self.distinct:
-            out = empty_like(sample, len(self))
+            rows = np.empty(len(self), narrowest_type(len(self) + 1))
             states = Draws.of(rng, self.ids_per_user()).states(slice(None))
-            size = interaction_kernels.one_per_item(self._starts, items, states, *sample, *out)
-            sample = Columns(*(column[:size].copy() for column in out))
+            size = interaction_kernels.one_per_item(
+                self._starts, self.items, items, states, rows
+            )
+            sample = Columns(*(column[rows[:size]] for column in sample))
         distinct = self._sampled(sample, items, distinct=True)
         most = self._most_records
         return distinct if most is None else distinct.bounded(min(most, items), rng)
@@ -409,7 +413,7 @@ class Interactions:
         random = min(random, records)
         ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
         kernel = interaction_kernels.top_scored
-        sample = self._some(rng, records, kernel, records - random, random, ranks)
+        sample = self._some(rng, records, kernel, records - random, random, ranks, self.items)
         return self._sampled(sample, limit, self.distinct)
 
     @property

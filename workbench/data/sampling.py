@@ -18,7 +18,7 @@ from workbench.data import interaction_kernels
 from workbench.data.interaction_rows import Columns
 from workbench.data.users import cut_key, seeds
 from workbench.spaces import Domain
-from workbench.value import Int, UInt64
+from workbench.value import Bool, Int, UInt64
 
 # Sampling
 
@@ -49,50 +49,27 @@ class Draws(NamedTuple):
 
 
 def some_of_each(
-    columns: Columns,
-    starts: np.ndarray,
-    records: int,
-    rng: np.random.Generator | bytes | None,
-    ids: UInt64[np.ndarray, "users 2"],
-    kernel: Callable[..., None],
-    *arguments: Any,
-) -> Columns:
-    """Return at most `records` records of each user, on several threads unless users draw in turn.
+    starts: np.ndarray, draws: Draws, kernel: Callable[..., None], *arguments: Any
+) -> Bool[np.ndarray, " records"]:
+    """Return a mask of the records of each user that a kernel keeps, on several threads unless users draw
+    in turn.
 
     The kept records of a user depend only on the key and on that user, so the number of threads has no
     effect.
     """
-    sizes = np.minimum(np.diff(starts), records)
-    size = int(sizes.sum())
-    if size == len(columns.users):
-        return columns
-    sample = empty_like(columns, size)
-    draws = Draws.of(rng, ids)
-    on_one = draws.stream is not None or len(columns.users) < _RECORDS_FOR_THREADS
+    kept = np.zeros(starts[-1], bool)
+    on_one = draws.stream is not None or len(kept) < _RECORDS_FOR_THREADS
     threads = 1 if on_one else thread_count()
     parts = threads if on_one else 2 * threads
-    wanted = np.arange(parts + 1) * (len(columns.users) / parts)
+    wanted = np.arange(parts + 1) * (len(kept) / parts)
     users = np.searchsorted(starts, wanted)  # as many records for each part
-    ends = np.concatenate([[0], np.cumsum(sizes)])
 
     def sample_users(part: int) -> None:
-        first, last = users[part], users[part + 1]
-        out = slice(ends[first], ends[last])
-        kernel(
-            starts[first : last + 1],
-            *arguments,
-            draws.states(slice(first, last)),
-            *columns,
-            *(column[out] for column in sample),
-        )
+        some = slice(users[part], users[part + 1])
+        kernel(starts[some.start : some.stop + 1], *arguments, draws.states(some), kept)
 
     on_threads(sample_users, np.flatnonzero(np.diff(users)).tolist(), threads)
-    return sample
-
-
-def empty_like(columns: Columns, size: int) -> Columns:
-    """Return empty columns of the same types and the given size."""
-    return Columns(*(np.empty(size, column.dtype) for column in columns))
+    return kept
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
