@@ -25,6 +25,7 @@ from workbench.spaces import (
     search_unsorted,
     searchsorted_keys,
 )
+from workbench.spaces.hierarchies import gallop
 from workbench.spaces.rules import Refused, as_texts
 from workbench.value import Float, Int, not_allowed, read_only, sealed
 
@@ -49,19 +50,8 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
             digit = (words[j] - lows[i]) // width
             after = end
             if digit + np.uint64(1) < radix:
-                bound, step, below = lows[i] + (digit + np.uint64(1)) * width, 1, j + 1
-                after = below
-                while after < end and words[after] < bound:
-                    below = after + 1
-                    after += step
-                    step *= 2
-                after = min(after, end)
-                while below < after:
-                    middle = (below + after) // 2
-                    if words[middle] < bound:
-                        below = middle + 1
-                    else:
-                        after = middle
+                bound = lows[i] + (digit + np.uint64(1)) * width
+                after = gallop(words, words, j + 1, end, bound, bound, False)
             to = last
             if after < end:
                 to = ends[after - 1] if weighted else after

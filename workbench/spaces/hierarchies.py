@@ -56,22 +56,27 @@ def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
 def _search(high, low, wanted_high, wanted_low, after, out):
     at = 0
     for i in range(wanted_high.size):
-        step = 1
-        end = at
-        while end < high.size and _below(
-            high[end], low[end], wanted_high[i], wanted_low[i], after
-        ):
-            at = end + 1
-            end += step
-            step *= 2
-        end = min(end, high.size)
-        while at < end:
-            middle = (at + end) // 2
-            if _below(high[middle], low[middle], wanted_high[i], wanted_low[i], after):
-                at = middle + 1
-            else:
-                end = middle
+        at = gallop(high, low, at, high.size, wanted_high[i], wanted_low[i], after)
         out[i] = at
+
+
+@njit(cache=True, inline="always")
+def gallop(high, low, at, stop, wanted_high, wanted_low, after):
+    """Return the first place from `at` to `stop` whose key is not below the wanted one, or (`after`) above."""
+    step = 1
+    end = at
+    while end < stop and _below(high[end], low[end], wanted_high, wanted_low, after):
+        at = end + 1
+        end += step
+        step *= 2
+    end = min(end, stop)
+    while at < end:
+        middle = (at + end) // 2
+        if _below(high[middle], low[middle], wanted_high, wanted_low, after):
+            at = middle + 1
+        else:
+            end = middle
+    return at
 
 
 @njit(cache=True, inline="always")
