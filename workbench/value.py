@@ -15,6 +15,7 @@ from unicodedata import category
 # Value
 
 _SHOWN = 60  # characters of a long value in an error
+LARGE_LIMIT = 10**6  # a higher limit is named only to someone who exceeds it
 
 
 def parameter(
@@ -182,18 +183,19 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
     good = isinstance(x, kind) and not isinstance(x, bool) and -inf < x < inf
     good = good and (low is None or x > low or (x == low and not strict))
     good = good and (high is None or x <= high)
-    return None if good else _need(rules)
+    is_beyond = high is not None and isinstance(x, kind) and x > high
+    return None if good else _need(rules, is_beyond)
 
 
-def _need(rules: Mapping[str, Any]) -> str:
-    """Return the allowed values, in words."""
+def _need(rules: Mapping[str, Any], is_beyond: bool = False) -> str:
+    """Return the allowed values, in words. A large upper limit is named if it `is_beyond`."""
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
     low, high = rules["low"], rules["high"]
     need = "need an integer" if rules["integer"] else "need a number"
     if low is not None:
         need += f" {'>' if rules['strict'] else '>='} {low}"
-    if high is not None:
+    if high is not None and (is_beyond or high <= LARGE_LIMIT):
         need += f"{' and' if low is not None else ''} <= {high}"
     if rules["unit"]:
         need += f" ({rules['unit']})"

@@ -36,16 +36,6 @@ MADE = {  # lines that make the data, where nobody would guess them
 words = ["hut"] * 600 + ["axe"] * 500 + ["yurt"]  # one row a user, private
 values = UnlistedValues.from_values("word", words, Bound(), users=range(len(words)))"""
 }
-FAMILIES = {  # the modules of each
-    "Summaries of sparse tables": ("summaries", "sparse"),
-    "Histograms and trees": ("histograms", "hierarchical"),
-    "Chosen queries": ("queries",),
-    "Users with many records": ("contributions", "smoothing"),
-    "Synthetic records": ("adaptive", "direct_synthesis", "microdata"),
-    "Values that nobody has listed": ("selection",),
-    "Local reports": ("local",),
-    "For comparison": ("sketches", "dirichlet", "straw_men"),
-}
 PAGES = (*mechanisms.ALL, *(cls for cls in mechanisms.COMPOSED if cls.takes is UnlistedValues))
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 IDEALISED = (
@@ -77,8 +67,9 @@ def proof_sketches() -> dict[str, str]:
 
 def table() -> str:
     """All mechanisms by family, a line each."""
-    families = {module: family for family, modules in FAMILIES.items() for module in modules}
-    parts = {family: ["| mechanism | what it does |", "|---|---|"] for family in FAMILIES}
+    headings = mechanisms.HEADINGS
+    families = {file: name for name, files in headings.items() for file in files.split()}
+    parts = {name: ["| mechanism | what it does |", "|---|---|"] for name in headings}
     for cls in PAGES:
         link = f"[{capitalised(cls.title)}](/mechanisms/{cls.__name__}.md)"
         line = f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |"

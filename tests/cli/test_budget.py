@@ -35,7 +35,7 @@ def test_five_fifths_are_one(run):
 def test_a_counter_that_is_gone_begins_anew_by_an_option(run):
     run([*NEW, "a user", "--epsilon", "1"])
     Path("b.sqlite.count").unlink()
-    assert "(workbench budget show --lost)" in run("budget show b.sqlite", 2)
+    assert "open it with workbench budget show --lost" in run("budget show b.sqlite", 2)
     assert "Left ε = 1" in run("budget show b.sqlite --lost")
     assert "Left ε = 1" in run("budget show b.sqlite")
 

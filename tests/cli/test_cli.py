@@ -106,18 +106,18 @@ BAD = {
     f"release t.csv {FILTER} --domain t.csv": "t.csv, line 1: not JSON",
     f"release t.csv {FILTER} --bound 1": "--bound '1': need L0,LINF",
     f"release t.csv {FILTER} --bound 1,x": "--bound = 'x' is not allowed",
-    f"release t.csv {FILTER} --bound 0,1": "Bound.l0 = 0",
-    f"release t.csv {FILTER} --bound 1,nan": "Bound.linf = nan",
+    f"release t.csv {FILTER} --bound 0,1": "--bound: l0 = 0",
+    f"release t.csv {FILTER} --bound 1,nan": "--bound: linf = nan",
     f"release t.csv {FILTER} --epsilon 0": "epsilon=0",
-    f"release t.csv {FILTER} --epsilon nan": "DP.epsilon = nan",
+    f"release t.csv {FILTER} --epsilon nan": "--epsilon = nan",
     f"release t.csv {FILTER} --epsilon inf": "finite epsilon",
     f"release t.csv {RELEASE} --mechanism GeometricHistogram --delta 1e-6": "spends no delta",
-    f"release t.csv {RELEASE} --mechanism HighPassFilter --theta -1": "HighPassFilter.theta = -1",
-    f"release t.csv {RELEASE} --mechanism HighPassFilter --theta x": "HighPassFilter.theta = 'x'",
+    f"release t.csv {RELEASE} --mechanism HighPassFilter --theta -1": "--theta = -1",
+    f"release t.csv {RELEASE} --mechanism HighPassFilter --theta x": "--theta = 'x'",
     f"release t.csv {FILTER} --tau 3": "HighPassFilter has no option --tau; it has --theta",
     f"release t.csv {RELEASE} --mechanism HighPassFilter": "needs either theta or size",
     f"release t.csv {RELEASE} --mechanism PrioritySampling": "PrioritySampling needs --size",
-    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "PrioritySampling.size = 0",
+    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "--size = 0",
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "at most 4800",
     f"release t.csv {RELEASE} --mechanism Laborious": "no mechanism 'Laborious'; there are: ",
     f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
@@ -237,7 +237,9 @@ def test_help_lists_the_mechanisms_on_one_screen(run):
     narrow = CliRunner().invoke(app, ["release", "--help"], terminal_width=60).stdout
     assert max(map(len, narrow.splitlines())) <= 60
     lines = run("release --help").stdout.splitlines()
-    assert len(lines) <= 47 and max(map(len, lines)) <= 80
+    assert len(lines) <= 50 and max(map(len, lines)) <= 80
+    family = lines[lines.index("Histograms and trees:") :]
+    assert family[1].startswith("  LaplaceHistogram ") and "Chosen queries:" in family
     names = {word for line in lines for word in line.split()}
     assert {"HighPassFilter", "SRA", "PrivTree", "LaplaceQueries"} <= names
     assert "Laborious" not in names and "--with MODULE" in "\n".join(lines)
@@ -266,6 +268,11 @@ TYPED = {
     "with a point: 0.5",
     "show ex.py": "ex.py is not a release: need a .parquet file, or a .csv file",
     "answer out.parquet hour=0-10": "a range is written 0..10",
+    "release HPA t.csv --domain domain.json --user note --epsilon 1 --l 3 --out two.parquet": "--d is "
+    "missing: need the number of records per user",
+    f"release HighPassFilter t.csv {RELEASE} --theta 1e20 --force": "need a number >= 0 and <= 11258",
+    f"release HighPassFilter t.csv {RELEASE} --theta 20": "out.parquet exists: choose another name, or "
+    "--force to",
     "release HighPassFilter t.csv --domain domain.json --count n --user home --epsilon 1 --theta 9 "
     "--bound 1000000000,1000000000 --out two.parquet": "Lower the bound",
 }
@@ -279,6 +286,8 @@ def test_a_refusal_speaks_of_what_was_typed(run, line):
 
 
 NAMED = {
+    "release t.csv --mechanism": "--mechanism needs a name",
+    "release HighPassFilter t.csv --with": "--with needs the name of a module",
     "release": "which mechanism? Name it first",
     "release t.csv --epsilon 1": "which mechanism? Name it first",
     "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",

@@ -151,7 +151,7 @@ def test_microdata_are_synthesised(run):
     run(f"synthesize t.csv --rows paid {words}")
     assert len(Release.load("m.parquet").ledger) == 2
     for wrong, says in {
-        "--rows 0": "MaximumEntropySynthesis.rows = 0",
+        "--rows 0": "--rows = 0",
         "--rows many": "--rows = 'many' is not allowed",
         "--rows 5 --marginals 7": "need 1 to 2",
         "--rows 5 --out m.txt": "need the name m.parquet",
@@ -167,8 +167,8 @@ BAD = {
     f"SRA --user film --domain domain.json --l 5 {REST}": "cannot be the user and what the user has",
     f"SRA --user nobody --domain domain.json --l 5 {REST}": "has no column nobody",
     f"SRA --user user_id --l 5 --domain domain.json --count x {REST}": "SRA has no option --count",
-    f"LPA --user user_id --domain domain.json --bound 5,1 {REST}": "LPA.bound = '5,1' is not allowed",
-    f"LPA --user user_id --domain domain.json {REST}": "LPA.bound = None is not allowed",
+    f"LPA --user user_id --domain domain.json --bound 5,1 {REST}": "--bound = '5,1' is not allowed",
+    f"LPA --user user_id --domain domain.json {REST}": "--bound is missing",
     f"HighPassFilter --theta 3 --item film {TABLE} {REST}": "HighPassFilter has no option --item",
     f"HighPassFilter --theta 3 --strings word --bound 1,1 {REST}": "--strings is for BasicAdaptiveHistogram",
     f"PrivTree --box x=0..10 {TABLE} {REST}": "--domain or a space of points",
@@ -183,7 +183,7 @@ BAD = {
     f"LaplaceQueries --marginals 3 {TABLE} {REST}": "need 1 to 2",
     f"LaplaceQueries --marginals no.txt {TABLE} {REST}": "no.txt: no such file",
     f"LaplaceQueries --marginals t.csv {TABLE} {REST}": "attribute 'user_id' is not in",
-    f"HighPassFilter --theta 1_0 {TABLE} {REST}": "HighPassFilter.theta = '1_0' is not allowed",
+    f"HighPassFilter --theta 1_0 {TABLE} {REST}": "--theta = '1_0' is not allowed",
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
     f"HighPassFilter --tau 3 {TABLE} {REST}": "--tau is for ThresholdSampling",
     f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng'; did you mean PrioritySampl",
@@ -225,6 +225,16 @@ def test_marginals_are_stated_by_order_or_by_name(run):
     by_hand[[1, 2]] = 5, 7
     by_hand[[6 + 1 * 6 + 1, 6 + 0 * 6 + 2]] = 5, 7  # in the order of the attributes as named
     assert sums.tolist() == by_hand.tolist()
+
+
+def test_a_csv_of_marginals_has_a_table_each(run):
+    said = run(
+        f"release LaplaceQueries t.csv {TABLE} --marginals 1 --epsilon 1 --out m.csv"
+    ).stdout
+    assert "m.csv.tables has one table per marginal" in said
+    days = pd.read_csv("m.csv.tables/day.csv")
+    assert list(days.columns) == ["day", "count", "sd", "low", "high"]
+    assert days.day.tolist() == ["mon", "tue"]
 
 
 def test_queries_are_stated_in_a_file(run):

@@ -47,10 +47,10 @@ def test_pure_releases_are_read_at_a_delta_too(run):
     [
         ("", "GaussianHistogram", "--epsilon or --rho: need one of them"),
         ("--rho 1 --epsilon 1", "GaussianHistogram", "--epsilon or --rho: need one of them"),
-        ("--rho 0", "GaussianHistogram", "ZCDP.rho = 0"),
-        ("--rho nan", "GaussianHistogram", "ZCDP.rho = nan"),
-        ("--rho inf", "GaussianHistogram", "ZCDP.rho = inf"),
-        ("--rho -1", "GaussianHistogram", "ZCDP.rho = -1"),
+        ("--rho 0", "GaussianHistogram", "--rho = 0"),
+        ("--rho nan", "GaussianHistogram", "--rho = nan"),
+        ("--rho inf", "GaussianHistogram", "--rho = inf"),
+        ("--rho -1", "GaussianHistogram", "--rho = -1"),
         ("--rho 1 --delta 0", "GaussianHistogram", "a rho implies no epsilon at 0"),
         ("--rho 1 --noise geometric", "Privelet", "need 'gaussian', or leave it out"),
         (

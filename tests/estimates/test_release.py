@@ -15,10 +15,22 @@ import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 
-from workbench import DP, Bound, Domain, Release, SparseTable, mechanisms, noise
+from workbench import (
+    DP,
+    ZCDP,
+    Bound,
+    Domain,
+    Marginals,
+    NamedMarginals,
+    Release,
+    SparseTable,
+    mechanisms,
+    noise,
+)
 from workbench.cli.release import print_release
 from workbench.estimates.release_files import read_record
 from workbench.mechanisms import (
+    AIM,
     GeometricHistogram,
     HighPassFilter,
     LaplaceQueries,
@@ -450,6 +462,77 @@ def test_a_csv_has_labels_and_errors_before_what_it_is_loaded_from(cls, tmp_path
 
 
 NO_COUNTS = {"BitReports", "Leaves", "Projection", "Reports", "Sketch"}
+
+
+def test_marginals_have_a_table_each_beside_the_csv_of_all(tmp_path):
+    sets = (("year",), ("home", "year"))
+    release = LaplaceQueries(DP(1.0), NamedMarginals(sets))(TABLE)
+    path = release.save(tmp_path / "x.csv")
+    folder = tmp_path / "x.csv.tables"
+    assert {p.name for p in folder.iterdir()} == {"year.csv", "home_year.csv"}
+    errors = ["count", "sd", "low", "high"]
+    whole = release.to_frame()
+    begin = 0
+    for names in sets:
+        name = "_".join(names)
+        table = pd.read_csv(folder / f"{name}.csv")
+        assert list(table.columns) == [*names, *errors]
+        rows = whole[begin : begin + len(table)].reset_index(drop=True)
+        assert table[errors].equals(rows[errors])
+        assert release.tables()[name][[*names]].astype(str).equals(rows[[*names]])
+        expected = release.marginal(*names)
+        assert table.values.tolist() == table.assign(**expected).values.tolist()
+        begin += len(table)
+    assert begin == len(whole) and Release.load(path).to_frame().equals(whole)
+    path.unlink()
+    (tmp_path / "x.csv.json").unlink()
+    with pytest.raises(ValueError, match="x.csv.tables exists"):
+        release.save(path)
+    other = LaplaceQueries(DP(1.0), NamedMarginals((("home",), ("year",))))(TABLE)
+    other.save(path, force=True)
+    assert {p.name for p in folder.iterdir()} == {"home.csv", "year.csv"}
+    MECHANISMS[0](TABLE).save(path, force=True)
+    assert {p.name for p in tmp_path.iterdir()} == {"x.csv", "x.csv.json"}
+
+
+def test_other_queries_stay_in_one_table(tmp_path):
+    for queries in (["home=Ä", "year=2001"], [{}, "year=2000..2004"], ["home=Ä year=2000"]):
+        release = LaplaceQueries(DP(1.0), labelled_queries(DOMAIN, queries))(TABLE)
+        assert release.tables() == {}
+        release.save(tmp_path / "x.csv", force=True)
+        assert not (tmp_path / "x.csv.tables").exists()
+    assert MECHANISMS[0](TABLE).tables() == {}
+    queries = [{}, *({"home": x} for x in DOMAIN.labels[0])]
+    with_total = LaplaceQueries(DP(1.0), labelled_queries(DOMAIN, queries))(TABLE).tables()
+    assert {name: len(table) for name, table in with_total.items()} == {"total": 1, "home": 3}
+
+
+def test_marginals_whose_names_are_alike_are_both_kept(tmp_path):
+    long = "x" * 300
+    domain = Domain(("a b", "a-b", "sd", long), (2, 3, 2, 2))
+    table = SparseTable.from_keys(domain, [0, 9], [5, 6], Bound())
+    marginals = NamedMarginals((("a b",), ("a-b",), ("sd",), (long,), (long, "sd")))
+    release = LaplaceQueries(DP(1.0), marginals)(table)
+    release.save(tmp_path / "x.csv")
+    found = {p.stem: pd.read_csv(p) for p in (tmp_path / "x.csv.tables").iterdir()}
+    assert found.keys() == {"a-b", "a-b_1", "sd", "x" * 60, f"sd_{'x' * 57}"}
+    assert list(found["sd"].columns) == ["sd", "count", "sd_", "low", "high"]
+    assert len(found["a-b"]) == 2 and len(found["a-b_1"]) == 3
+
+
+def test_a_model_has_a_table_with_labels_for_each_of_its_marginals(tmp_path):
+    domain = Domain(("home", "sd"), (2, 3), (["Ä", "b"], None))
+    table = SparseTable.from_keys(domain, [0, 5], [500, 600], Bound())
+    mechanism = AIM(ZCDP(0.5), Marginals(2), initial=Marginals(1), rounds=3)
+    release = mechanism(table, np.random.default_rng(0))
+    release.save(tmp_path / "x.csv", simulated=True)
+    tables = release.tables()
+    assert {p.stem for p in (tmp_path / "x.csv.tables").iterdir()} == tables.keys()
+    for axes, margin in zip(release.estimate.sets, release.estimate.margins, strict=True):
+        names = [domain.attributes[k] for k in axes]
+        found = tables["_".join(names)]
+        assert np.allclose(found["count"], release.estimate.total * margin.ravel())
+        assert found[names].equals(domain.project(names).frame(np.arange(margin.size)))
 
 
 def test_a_query_of_many_labels_is_written_as_it_is_typed():

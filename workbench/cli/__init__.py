@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,23 +38,33 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Set aside the modules that `--with` names, for this process and those that it starts."""
-        modules, rest = [], []
-        words = iter(args)
-        for word in words:
-            option, equals, text = word.partition("=")
-            if option == "--with":
-                modules.append(text if equals else next(words, ""))
-            else:
-                rest.append(word)
         with _one_line(ctx):
-            if modules:
-                use_modules(modules)
-            return super().parse_args(ctx, rest)
+            return super().parse_args(ctx, _take_modules(args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         with _one_line(ctx):
             return super().invoke(ctx)
+
+
+def _take_modules(args: list[str]) -> list[str]:
+    """Import the modules that `--with` names, perhaps from the current folder, and return the other words."""
+    modules, rest = [], []
+    words = iter(args)
+    for word in words:
+        option, _, text = word.partition("=")
+        if option == "--with":
+            modules.append(text or next(words, ""))
+        else:
+            rest.append(word)
+    if "" in modules:
+        raise ValueError("--with needs the name of a module")
+    if modules:
+        paths = [use_current_folder(), os.environ.get("PYTHONPATH")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        os.environ[WITH] = ",".join(modules)
+        stated_modules()
+    return rest
 
 
 @contextmanager
@@ -70,10 +81,10 @@ def _one_line(ctx: Any) -> Iterator[None]:
         if not e.format_message() or type(e).__name__ == "NoArgsIsHelpError":
             raise  # which prints the help
         path = (e.ctx or ctx).command_path
-        screen.complain(f"{e.format_message()}\nSee: {path} --help")
+        screen.complain(f"{_as_typed(e.format_message())}\nSee: {path} --help")
         raise typer.Exit(2) from None
     except (ValueError, OSError, MemoryError) as e:
-        screen.complain(str(e) or "there is not enough memory for this")
+        screen.complain(_as_typed(str(e)) or "there is not enough memory for this")
         raise typer.Exit(2) from None
     except Exception as e:  # its traceback would show values of private data
         if os.environ.get(_TRACEBACKS):
@@ -85,19 +96,24 @@ def _one_line(ctx: Any) -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def use_modules(names: list[str]) -> None:
-    """Import these modules, perhaps from the current folder, and look for names in them too."""
-    here = use_current_folder()
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [here, os.environ.get("PYTHONPATH")])
-    )
-    os.environ[WITH] = ",".join(names)
-    stated_modules()
+def _as_typed(text: str) -> str:
+    """Return a message about Python values as one about options.
+
+    >>> _as_typed("SRA.l = None is not allowed: need an integer")
+    '--l is missing: need an integer'
+    """
+    text = re.sub(
+        r"\w+=True \((.+?)\)", r"\1", text
+    )  # lost=True (workbench budget show --lost)
+    text = re.sub(r"^Bound\.", "--bound: ", text)
+    text = re.sub(r"^[A-Z]\w+\.(\w+) = ", lambda m: f"{options.option_of(m[1])} = ", text)
+    return re.sub("^(--[a-z-]+) = None is not allowed:", r"\1 is missing:", text)
 
 
 app = typer.Typer(
     cls=_Commands,
     add_completion=False,
+    rich_markup_mode=None,
     no_args_is_help=True,
     help="Publish data under differential privacy. Use --with MODULE with any command to add "
     "the mechanisms, datasets and figures of your own module.",

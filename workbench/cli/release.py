@@ -60,12 +60,20 @@ def left_out(cls: Any) -> str:
 
 
 def list_mechanisms(formatter: Any) -> None:
-    """Write every mechanism that can be saved, by family, one line each."""
-    saved = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
-    families = [*mechanisms.FAMILIES.values(), saved]  # those of --with come last
-    names = dict.fromkeys(name for family in families for name in family if name in saved)
-    docs = {name: (saved[name].__doc__ or "").splitlines()[0] for name in names}
-    formatter.write_dl([*docs.items()], col_max=26, col_spacing=1)
+    """Write every mechanism that can be saved, one line each, under the heading of its family."""
+    left = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
+    listed = {
+        heading: [name for file in files.split() for name in mechanisms.FAMILIES[file]]
+        for heading, files in mechanisms.HEADINGS.items()
+    }
+    for heading, names in (listed | {"Of other modules": [*left]}).items():
+        found = [(name, left.pop(name)) for name in names if name in left]
+        if found:
+            formatter.write_heading(heading)
+            formatter.indent()
+            rows = [(f"{name:25}", (cls.__doc__ or "").splitlines()[0]) for name, cls in found]
+            formatter.write_dl(rows, col_spacing=1)
+            formatter.dedent()
 
 
 def own_parameters(cls: type) -> list[Parameter]:
@@ -73,14 +81,13 @@ def own_parameters(cls: type) -> list[Parameter]:
     parameters = []
     for name, f in declared_options(cls).items():
         doc = f.metadata["doc"]
-        parse: Any = options.parser(texts.parse_option, f"{cls.__name__}.{f.name}", f)
+        parse: Any = options.parser(texts.parse_option, option_of(name), f)
         note = typer.Option(
             option_of(name),
             metavar="VALUE",
             parser=str if name in _FILES else parse,
-            help=_FILES.get(name) or f"{doc[:1].upper()}{doc[1:]}: {texts.option_need(f)}.",
-            show_default=False if f.default in (MISSING, None) else str(f.default),
-            rich_help_panel=f"Of {cls.__name__}",
+            help=_FILES.get(name) or f"{doc[:1].upper()}{doc[1:]}: {texts.option_help(f)}",
+            rich_help_panel=f"Options of {cls.__name__}",
         )
         kind = Annotated[Any, note]
         parameters.append(
@@ -150,7 +157,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
             values[f.name] = request.workload(option, x) if option in _FILES else x
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
-            about = f"{f.metadata['doc']} ({texts.option_help(f)})"
+            about = f"{f.metadata['doc']} ({texts.option_need(f)})"
             raise ValueError(f"{name} needs {option_of(option)}: {about}")
     mechanism = cls(request.budget_for(cls), **values)
     if not candidates:
@@ -217,10 +224,7 @@ def declared_options(cls: type) -> dict[str, Field[Any]]:
 
 ANY = "MECHANISM"  # the command that has the options of all
 _HELP = {"-h", "--help"}
-_OVERVIEW = (
-    "Release a table of counts, records or interactions under differential privacy. "
-    "For the options of a mechanism, name it, for example:"
-)
+_OVERVIEW = "Release a table of counts, records or interactions under differential privacy."
 
 
 class Mechanisms(TyperGroup):
@@ -238,7 +242,7 @@ class Mechanisms(TyperGroup):
         own = own_parameters(cls)
         run = options.command(release, left_out(cls), own, cls=cls)
         about = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-        app = typer.Typer(add_completion=False)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(cls=screen.Command, help=about, epilog=screen.WITH_MODULE)(run)
         command: Any = typer.main.get_command(app)
         known = [x for p in command.params for x in p.opts]
@@ -259,7 +263,9 @@ class Mechanisms(TyperGroup):
         for word in words:
             option, equals, text = word.partition("=")
             if option == "--mechanism":
-                named.append(text if equals else next(words, ""))
+                named.append(text or next(words, ""))
+                if not named[-1]:
+                    raise ValueError("--mechanism needs a name, for example HighPassFilter")
                 continue
             if not word.startswith("-"):
                 places.append(len(rest))
@@ -283,8 +289,9 @@ class Mechanisms(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write which mechanisms there are, as wide as the screen."""
         formatter.write_usage(ctx.command_path, "MECHANISM TABLE... --out FILE [OPTIONS]")
-        formatter.write_text(f"\n\n{_OVERVIEW}")
-        formatter.write(f"  {ctx.command_path} HighPassFilter --help\n\n")
+        formatter.write_text(_OVERVIEW)
+        formatter.write_text(f"For its options: {ctx.command_path} MECHANISM --help")
+        formatter.write("\n")
         list_mechanisms(formatter)
         formatter.write("\n")
         formatter.write_text(screen.WITH_MODULE)
@@ -297,6 +304,7 @@ def release(request: Request, *, cls: type, **own: Any) -> None:
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
     from workbench.cli import publishing
+    from workbench.estimates.release_files import tables_folder
 
     request.refuse_unfit(cls)
     mechanism = stated_mechanism(cls, request, own)
@@ -304,6 +312,8 @@ def release(request: Request, *, cls: type, **own: Any) -> None:
         request.budget.check(mechanism)
     made = publishing.publish(request, mechanism)
     print_release(made, request.out, delta=request.reading_delta(cls))
+    if (tables := tables_folder(request.out)).exists():
+        screen.say(f"{tables} has one table per marginal")
     screen.say(again(request.budget))
 
 

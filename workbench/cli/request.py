@@ -51,8 +51,8 @@ class Request(StatedSpace):
     table : TABLE...
         CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.
     out
-        The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json. With --publish
-        FOLDER it is FOLDER.parquet by default.
+        The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json and a table per
+        marginal in x.csv.tables. With --publish FOLDER it is FOLDER.parquet by default.
     folder : --publish FOLDER
         Also write a folder and a zip file for the public: table, data sheet, metadata.
     about_file : --about FILE

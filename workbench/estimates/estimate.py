@@ -8,6 +8,8 @@ noise also adds error: the variance of its noise, and a positive mean if only po
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import fields
 from math import ceil, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -117,6 +119,7 @@ class Answers(tuple[Any, ...]):
 
 
 _NAMES = 8  # of attributes that a text lists
+_LONGEST = 60  # characters of a marginal's name, which are at most 240 bytes
 
 
 class Estimate:
@@ -240,6 +243,21 @@ class Estimate:
         """
         raise NotImplementedError
 
+    def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """Return the rows of `frame`, which are those of `to_frame`, as one table per marginal.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Table with a row for each row of `to_frame`.
+
+        Returns
+        -------
+        dict of str to pandas.DataFrame
+            Tables by name, for example `age_sex`. Empty if the rows belong in one table.
+        """
+        return {}
+
     def to_arrow(self) -> pa.Table:
         """Return the released values for a Parquet file.
 
@@ -287,6 +305,18 @@ class Estimate:
         estimate = cls(**fields)
         estimate._check_rows()
         return estimate
+
+
+def by_name(
+    marginals: Iterable[tuple[Iterable[str], pd.DataFrame]],
+) -> dict[str, pd.DataFrame]:
+    """Return marginals by different names that a file can have, for example `age_sex`, or `total`."""
+    tables: dict[str, pd.DataFrame] = {}
+    for attributes, table in marginals:
+        name = "_".join(re.sub(r"\W+", "-", x) for x in attributes)[:_LONGEST] or "total"
+        name = f"{name}_{len(tables)}" if name in tables else name
+        tables[name] = table.reset_index(drop=True)
+    return tables
 
 
 def check_weights(weights: str) -> None:

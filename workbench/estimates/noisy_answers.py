@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Estimate
+from workbench.estimates.estimate import Estimate, by_name
 from workbench.queries import (
     Linear,
     Products,
@@ -152,6 +153,11 @@ class NoisyAnswers(Estimate):
         return stated.to_text(self.workload)
 
     @cached_property
+    def _asked(self) -> list[dict[str, str] | None]:
+        """Labels by attribute that each query counts."""
+        return [_counted_labels(self.domain, text) for text in self._texts]
+
+    @cached_property
     def _merged(self) -> _MergedAnswers:
         places: dict[str, int] = {}
         at = np.array([places.setdefault(text, len(places)) for text in self._texts], int)
@@ -201,7 +207,7 @@ class NoisyAnswers(Estimate):
             for every label. Queries of another form are in the column `query`. The last column is the
             `noisy` answer.
         """
-        asked = [_counted_labels(self.domain, text) for text in self._texts]
+        asked = self._asked
         used = [a for a in self.domain.attributes if any(x and a in x for x in asked)]
         columns: dict[str, Any] = {
             a: ["" if x is None else x.get(a, "*") for x in asked] for a in used
@@ -210,6 +216,28 @@ class NoisyAnswers(Estimate):
             others = zip(asked, self._texts, strict=True)
             columns["query"] = [text if x is None or not used else "" for x, text in others]
         return pd.DataFrame(columns | {"noisy": self.values})
+
+    def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """Return a table per marginal, without the attributes that it sums over, if the queries are the
+        cells of several marginals.
+        """
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for row, labels in enumerate(self._asked):
+            if labels is None:
+                return {}
+            names = tuple(name for name in self.domain.attributes if name in labels)
+            groups.setdefault(names, []).append(row)
+        sizes = dict(zip(self.domain.attributes, self.domain.shape, strict=True))
+        are_whole = all(
+            len(rows) == prod(sizes[name] for name in x) for x, rows in groups.items()
+        )
+        if len(groups) < 2 or not are_whole:
+            return {}
+        used = {name for names in groups for name in names}
+        return by_name(
+            (names, frame.iloc[rows].drop(columns=[*used.difference(names)]))
+            for names, rows in groups.items()
+        )
 
     def deviations(self) -> Float[np.ndarray, " queries"]:
         """Return the standard deviation of the noise per answer."""

@@ -394,10 +394,23 @@ class Release:
             19 times in 20), and `noisy` if it differs from `count`. Unknown errors are NaN. If an attribute
             has the same name as one of these columns, the column's name ends with an underscore. If cells
             were left out, `attrs` contains their number, `absent_cells`, and the largest likely count of
-            each, `absent_at_most`. Synthetic records and sketches have no counts, and are returned without
-            these columns.
+            each, `absent_at_most`. In a release of several marginals, an attribute that a row sums over has
+            the label `*` (see `tables`). Synthetic records and sketches have no counts, and are returned
+            without these columns.
         """
         return self._with_errors(self.estimate.to_frame())
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return a release of marginals as one table per marginal.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            Tables with the columns of `to_frame`, but only their own attributes, by name. For example,
+            `release.tables()["age_sex"]` has `age`, `sex`, `count`, `sd`, `low` and `high`. Empty if the
+            release contains no marginals or only one.
+        """
+        return self.estimate.marginals(self.to_frame())
 
     def _with_errors(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows of labels and noisy counts with the unbiased counts and their error columns."""
@@ -579,7 +592,8 @@ class Release:
         """Write the release and its guarantee to a file that any reader of tables can open.
 
         A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the guarantee is in a
-        second file `x.csv.json`. Files are written completely or not at all.
+        second file `x.csv.json`. The tables of a release of marginals are also written to files of their own,
+        for example `x.csv.tables/age_sex.csv`. Files are written completely or not at all.
 
         Parameters
         ----------
@@ -607,10 +621,13 @@ class Release:
         self._refuse_unfit(simulated)
         record = self._record() | ({"command": command} if command and self.simulated else {})
         table = self.estimate.to_arrow()
+        marginals = {}
         if path.suffix == ".csv":
             rows = getattr(self.estimate, "nodes", self.estimate.to_frame)
-            table = for_readers(self._with_errors(rows()), table)
-        write_release(table, record, path, force)
+            frame = self._with_errors(rows())
+            marginals = self.estimate.marginals(frame)
+            table = for_readers(frame, table)
+        write_release(table, record, path, force, marginals)
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +19,7 @@ import msgspec
 
 from workbench.compiled import csv, pa, parquet, pc, pd
 from workbench.data import STATED, Bound
-from workbench.estimates.files import Draft, file_sha256, sidecar
+from workbench.estimates.files import Draft, file_sha256, sidecar, temporary_folder
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, ZCDP, Receipt
 from workbench.spaces.statements import (
     field_in_words,
@@ -60,6 +60,12 @@ def refuse_place(path: Path, force: bool) -> None:
     refuse_existing(path, force)
     if path.suffix == ".csv":
         refuse_existing(sidecar(path), force)
+        refuse_existing(tables_folder(path), force)
+
+
+def tables_folder(path: Path) -> Path:
+    """Path of the folder with one table per marginal of a CSV file."""
+    return path.with_name(f"{path.name}.tables")
 
 
 def reserve(path: Path, data: Any) -> Draft:
@@ -106,11 +112,20 @@ def _is_same_file(one: Path, other: Path) -> bool:
     return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
-def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
-    """Write the rows and the record of a release in the format that the ending of the file names."""
+def write_release(
+    table: pa.Table,
+    record: dict[str, Any],
+    path: Path,
+    force: bool,
+    marginals: Mapping[str, pd.DataFrame] = {},
+) -> None:
+    """Write the rows and the record of a release in the format that the ending of the file names.
+
+    A CSV file gets a folder with a table per marginal, if there are any.
+    """
     refuse_place(path, force)
     if path.suffix == ".csv":
-        _write_csv(table, record, path, force)
+        _write_csv(table, record, path, force, marginals)
         return
     metadata = dict(table.schema.metadata or {})
     metadata[b"workbench"] = json.dumps(record).encode()
@@ -134,7 +149,13 @@ def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
     return pa.table(columns | {name: table[name] for name in table.column_names})
 
 
-def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
+def _write_csv(
+    table: pa.Table,
+    record: dict[str, Any],
+    path: Path,
+    force: bool,
+    marginals: Mapping[str, pd.DataFrame],
+) -> None:
     """Write the sidecar first, so that no CSV file is without its guarantee."""
     plain = _plain_columns(table)
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
@@ -145,11 +166,28 @@ def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool)
         beside.path.write_text(text + "\n", encoding="utf-8")
         _publish(beside, force)
         try:
+            _write_marginals(marginals, tables_folder(path))
             _publish(draft, force)
         except BaseException:
             if not force:
                 sidecar(path).unlink(missing_ok=True)
+                _write_marginals({}, tables_folder(path))
             raise
+
+
+def _write_marginals(marginals: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """Write a folder of tables, in place of that of an earlier release."""
+    if not marginals and not folder.exists():
+        return
+    with temporary_folder(str(folder.absolute().parent)) as room:
+        if folder.exists():
+            folder.rename(room / "old")
+        if marginals:
+            new = room / "new"
+            new.mkdir()
+            for name, frame in marginals.items():
+                frame.to_csv(new / f"{name}.csv", index=False, lineterminator="\n")
+            new.rename(folder)
 
 
 def _plain_columns(table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.estimates import Microdata
-from workbench.estimates.estimate import Estimate
+from workbench.estimates.estimate import Estimate, by_name
 from workbench.estimates.stored import refuse_unless, refuse_unless_finite
 from workbench.inference.gibbs import Chains
 from workbench.inference.junction_tree import CalibratedTree, JunctionTree, summed
@@ -205,6 +205,21 @@ class Model(Estimate):
             rows = (" × ".join(names), cells, potential.ravel(), self.total * margin.ravel())
             frames.append(pd.DataFrame(dict(zip(columns, rows, strict=True))))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+    def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """Return a table with labels for each set of attributes that has potentials."""
+        counts = frame.drop(columns=["attributes", "cell", "potential"])
+        tables = []
+        begin = 0
+        for axes in self.sets:
+            names = [self.domain.attributes[k] for k in axes]
+            cells = self.domain.project(names)
+            labels = cells.frame(np.arange(cells.size))
+            rows = counts.iloc[begin : begin + cells.size].reset_index(drop=True)
+            rows = rows.rename(columns={name: f"{name}_" for name in labels.columns})
+            tables.append((names, pd.concat([labels, rows], axis=1)))
+            begin += cells.size
+        return by_name(tables)
 
     def _columns(self) -> dict[str, Any]:
         """Return one row per potential, table after table."""

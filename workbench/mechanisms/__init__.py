@@ -22,6 +22,16 @@ _FILES = {
     "summaries": "HighPassFilter ThresholdSampling PrioritySampling StabilityHistogram",
 }
 FAMILIES = {file: names.split() for file, names in _FILES.items()}
+HEADINGS = {
+    "Summaries of sparse tables": "summaries sparse",
+    "Histograms and trees": "histograms hierarchical",
+    "Chosen queries": "queries",
+    "Users with many records": "contributions smoothing",
+    "Synthetic records": "adaptive direct_synthesis microdata",
+    "Values that nobody has listed": "selection",
+    "Local reports": "local",
+    "For comparison": "sketches dirichlet straw_men",
+}  # files of the mechanisms under each heading of a list
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}
 _COMPOSED = [
     "ChosenContributions",

@@ -9,6 +9,8 @@ from dataclasses import MISSING, Field, fields
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from workbench.value import LARGE_LIMIT
+
 if TYPE_CHECKING:
     from workbench.data import Bound
 
@@ -145,8 +147,8 @@ def option_help(f: Field[Any]) -> str:
     """Return the values that an option takes, and its default."""
     need = option_need(f)
     if f.default is MISSING:
-        return f"{need}, required"
-    return need if f.default is None else f"{need} [{f.default}]"
+        return f"{need}. Required."
+    return f"{need}." if f.default is None else f"{need}. By default {choice_text(f.default)}."
 
 
 def option_need(f: Field[Any]) -> str:
@@ -160,7 +162,7 @@ def option_need(f: Field[Any]) -> str:
         need = "integer" if declared["integer"] else "number"
         if declared["low"] is not None:
             need += f" {'>' if declared['strict'] else '≥'} {declared['low']}"
-        if declared["high"] is not None:
+        if declared["high"] is not None and declared["high"] <= LARGE_LIMIT:
             need += f"{' and' if declared['low'] is not None else ''} ≤ {declared['high']}"
     if declared["unit"]:
         need += f" {declared['unit']}"

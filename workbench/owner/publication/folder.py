@@ -162,23 +162,11 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
         `count_for_sums` contains the unbiased count.
     """
     frame = release.to_frame()
-    attributes = list(getattr(release.estimate.domain, "attributes", ()))
     if about.rounded and release.estimate.rows_are_counts:
         frame = _rounded(frame)
     frame = _few_digits(frame)
-    every = [name for name in attributes if name in frame.columns]
-    stars = frame[every].astype(str).eq("*") if every else pd.DataFrame(index=frame.index)
-    if release.estimate.kind == "values" or not stars.to_numpy().any():
-        return {"table.csv": frame}
-    tables = {}
-    for asked, rows in frame.groupby([stars[name] for name in every], sort=False):
-        kept = [
-            name for name, star in zip(every, np.atleast_1d(asked), strict=True) if not star
-        ]
-        words = "_".join(re.sub(r"\W+", "-", name) for name in kept) or "total"
-        dropped = [name for name in every if name not in kept]
-        tables[f"table_{words}.csv"] = rows.drop(columns=dropped)
-    return tables
+    marginals = release.estimate.marginals(frame)
+    return {f"table_{name}.csv": x for name, x in marginals.items()} or {"table.csv": frame}
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
