@@ -231,15 +231,12 @@ class Request(StatedSpace):
         if self.bound is None:
             raise ValueError(_BOUND)
         bound: Bound = self.bound
-        unit = self._protected
-        if unit is None:
-            return bound
-        if not unit.strip():
-            raise ValueError(f"--unit {unit!r} is not allowed: need words, as 'a trip'")
-        bound = bound.of(unit)
-        return (
-            bound.believed(unit) if self.unit is None else bound
-        )  # nobody said that a row is one
+        if self.unit is None:
+            unit = self._protected  # by the budget: nobody said that a row is one
+            return bound if unit is None else bound.believed(unit)
+        if not self.unit.strip():
+            raise ValueError(f"--unit {self.unit!r} is not allowed: need words, as 'a trip'")
+        return bound.of(self.unit)
 
     @property
     def _protected(self) -> str | None:

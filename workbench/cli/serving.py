@@ -35,8 +35,10 @@ def serve(
 ) -> None:
     """Run `python -m <arguments>` in this process, and say and open its `page` once it answers at a port.
 
-    `project` is the folder above the notebooks, whose `experiments` they import.
+    The port is the first free one. `project` is the folder above the notebooks, whose `experiments` they
+    import.
     """
+    port = free_port(port)
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
     for variable, first in (("PYTHONPATH", project), ("JUPYTER_PATH", _TEMPLATES)):
@@ -52,7 +54,7 @@ def serve(
             webbrowser.open(address)
 
     Thread(target=announce, daemon=True).start()
-    sys.argv = [*arguments]
+    sys.argv = [*arguments, f"--port={port}", "--no-browser"]
     try:
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
     except SystemExit as e:
@@ -99,13 +101,10 @@ def lab(
     """
     top = notebooks or project_folder() / "notebooks"
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
-    port = free_port(port)
     arguments = [
         "jupyterlab",
         "--ServerApp.ip=127.0.0.1",
-        "--no-browser",
         "--log-level=WARN",
-        f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
         "--ServerApp.answer_yes=True",  # when Ctrl-C is pressed
         f"--ServerApp.root_dir={top}",
@@ -141,13 +140,10 @@ def explore(
 
 def _serve_voila(name: str, notebook: Path, port: int, project: Path, browser: bool) -> None:
     """Serve one notebook as a page without its code."""
-    port = free_port(port)
     arguments = [
         "voila",
         str(notebook),
         "--Voila.ip=127.0.0.1",
-        f"--port={port}",
-        "--no-browser",
         "--Voila.auto_token=True",
         "--template=workbench",  # which asks no other host
         "--Voila.log_level=WARN",
