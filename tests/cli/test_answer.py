@@ -76,7 +76,7 @@ def test_answers_are_those_of_the_release(run):
         ([""], "'*' counts everything"),
         (["hour=7", "--belief", "empty"], "add --error"),
         (["hour=7", "--error", "--belief", "x"], "need one of ['empty']"),
-        ([], "Missing argument 'QUERY...'"),
+        ([], "Missing argument 'QUERY'"),
     ],
 )
 def test_what_selects_nothing_is_refused(run, words, why):

@@ -34,7 +34,7 @@ def audit(
 
     Parameters
     ----------
-    names : [NAME]…
+    names : NAME
         Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance
         with its own fields and budget, or for a function of a table. By default all built in.
     epsilon : E,E,…

@@ -192,7 +192,7 @@ def check(
     ----------
     domain
         Domain file.
-    table : [TABLE...]
+    table : TABLE
         Table to check against the domain.
     count
         Column of counts. By default each row counts one.

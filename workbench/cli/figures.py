@@ -51,7 +51,7 @@ def reproduce(
 
     Parameters
     ----------
-    figures : [FIGURE]…
+    figures : FIGURE
         Figures to run. All by default.
     profile
         Size of the runs: quick (minutes) or paper (as printed, hours).
@@ -200,7 +200,7 @@ def export(
 
     Parameters
     ----------
-    names : NAME…
+    names : NAME
         Figures or mechanisms, for example cormode2012_fig5 or PrivTree. With one name its
         settings may follow, name=value.
     parameters : --parameter -p NAME=VALUE

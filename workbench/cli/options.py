@@ -70,7 +70,7 @@ def command(
             run(**given)
 
     command.__signature__ = Signature(  # type: ignore[attr-defined]
-        [*more, *(_parameter(p, hints[p.name], *told.get(p.name, ())) for p in own)]
+        [*(_parameter(p, hints[p.name], *told.get(p.name, ())) for p in own), *more]
     )
     command.__name__ = run.__name__
     command.__doc__ = help

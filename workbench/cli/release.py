@@ -363,7 +363,7 @@ def publish(
 
     Parameters
     ----------
-    table : [TABLE...]
+    table : TABLE
         The table of this edition. The page offers a list.
     folder : --publish FOLDER
         The new folder to write, without a page.
@@ -533,7 +533,7 @@ def answer(
     ----------
     file
         Release file.
-    queries : QUERY...
+    queries : QUERY
         For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as
         Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,
     error

@@ -48,7 +48,7 @@ class Request(StatedSpace):
 
     Parameters
     ----------
-    table : TABLE...
+    table : TABLE
         CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.
     out
         The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json and a table per

@@ -141,14 +141,16 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options in their sections, those of a mechanism first."""
-        sections: dict[str, list[Any]] = {}
+        first = f"Options of {ctx.info_name}", "Arguments", "Options"
+        sections: dict[str, list[Any]] = {title: [] for title in first}
         for param in self.get_params(ctx):
             section: Any = getattr(param, "rich_help_panel", None)
             section = section or f"{param.param_type_name.capitalize()}s"
             sections.setdefault(section, []).append(param.get_help_record(ctx))
         for section, records in sections.items():
-            with formatter.section(section):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(section):
+                    formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
