@@ -287,7 +287,7 @@ def test_a_refusal_speaks_of_what_was_typed(run, line):
 
 NAMED = {
     "release t.csv --mechanism": "--mechanism needs a name",
-    "release HighPassFilter t.csv --with": "--with needs the name of a module",
+    "release HighPassFilter t.csv --with": "--with needs a name",
     "release": "which mechanism? Name it first",
     "release t.csv --epsilon 1": "which mechanism? Name it first",
     "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",

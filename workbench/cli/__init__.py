@@ -49,16 +49,7 @@ class _Commands(TyperGroup):
 
 def _take_modules(args: list[str]) -> list[str]:
     """Import the modules that `--with` names, perhaps from the current folder, and return the other words."""
-    modules, rest = [], []
-    words = iter(args)
-    for word in words:
-        option, _, text = word.partition("=")
-        if option == "--with":
-            modules.append(text or next(words, ""))
-        else:
-            rest.append(word)
-    if "" in modules:
-        raise ValueError("--with needs the name of a module")
+    modules, rest = options.take("--with", args)
     if modules:
         paths = [use_current_folder(), os.environ.get("PYTHONPATH")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

@@ -116,6 +116,21 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
     return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, note])
 
 
+def take(option: str, args: list[str]) -> tuple[list[str], list[str]]:
+    """Return the values of an option that may stand anywhere, and the other words."""
+    values, rest = [], []
+    words = iter(args)
+    for word in words:
+        name, _, text = word.partition("=")
+        if name == option:
+            values.append(text or next(words, ""))
+        else:
+            rest.append(word)
+    if "" in values:
+        raise ValueError(f"{option} needs a name")
+    return values, rest
+
+
 UsageError: Any = typer.BadParameter.__base__
 
 

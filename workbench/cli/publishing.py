@@ -155,18 +155,14 @@ def book(request: Request, budget: Budget, mechanism: Any, private: Any) -> Book
 
 def save(request: Request, release: Release, booking: Booking | None = None) -> None:
     """Write the release whole or not at all. A release that costs more than was booked is not written."""
-    if booking is not None:
-        booking.check(release)
     words = [] if request.seed is None else ["workbench", *screen.given()]
-    with nullcontext() if booking is None else booking.saving():
+    with nullcontext() if booking is None else booking.saving(release):
         release.save(
             request.out,
             simulated=request.simulated,
             force=request.force,
             command=shlex.join(words),
         )
-    if booking is not None:
-        booking.confirm()
     if request.folder is not None:
         from workbench.owner.publication import publish
 

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -256,22 +255,14 @@ class Mechanisms(TyperGroup):
         """
         params: Any = self.commands[ANY].params
         flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
-        named: list[str] = []
-        rest: list[str] = []
+        named, rest = options.take("--mechanism", args)
         places = []  # of the words that are no options, nor their values
-        words = iter(args)
-        for word in words:
-            option, equals, text = word.partition("=")
-            if option == "--mechanism":
-                named.append(text or next(words, ""))
-                if not named[-1]:
-                    raise ValueError("--mechanism needs a name, for example HighPassFilter")
-                continue
+        words = enumerate(rest)
+        for place, word in words:
             if not word.startswith("-"):
-                places.append(len(rest))
-            rest.append(word)
-            if word.startswith("-") and not equals and word not in flags:
-                rest += islice(words, 1)
+                places.append(place)
+            elif "=" not in word and word not in flags:
+                next(words, None)
         tables = [rest[place] for place in places]
         known = [x for x in tables[:2] if not Path(x).exists() and find_mechanism(x)]
         several = [*known, *(f"--mechanism {x}" for x in named)]

@@ -157,15 +157,17 @@ class Booking:
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
     @contextmanager
-    def saving(self) -> Iterator[None]:
-        """Add a note to disk errors inside the `with` block: the cost of the release that could not be
-        saved.
+    def saving(self, release: Release) -> Iterator[None]:
+        """Check a release, and record that it exists after the `with` block. Errors of the disk name the
+        cost of the release that could not be saved.
         """
+        self.check(release)
         try:
             yield
         except OSError as e:
             text = stays_spent([self.booked], self.budget.limit)
             raise OSError(f"{e}. {text}") from None
+        self.confirm()
 
     def confirm(self) -> None:
         """Record that the release exists. Until then, the ledger shows it as lost."""
@@ -468,11 +470,9 @@ class Budget:
             release = self._of_unit(mechanism(data), unit)
             if report_cut is not None:
                 release = release.with_users_cut(data, report_cut)
-        booking.check(release)
-        if out is not None:
-            with booking.saving():
+        with booking.saving(release):
+            if out is not None:
                 release.save(out, force=force)
-        booking.confirm()
         return release
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
