@@ -77,7 +77,8 @@ def test_a_folder_has_all_files_and_the_zip_has_the_same(tmp_path):
     with zipfile.ZipFile(tmp_path / "out.zip") as archive:
         for path in folder.iterdir():
             assert archive.read(f"out/{path.name}") == path.read_bytes()
-    page = (folder / "README.html").read_text()
+    page, book = [(folder / name).read_text() for name in ("README.html", "reproduce.ipynb")]
+    assert "&lt;b&gt;2016" in book and "<b>" not in book
     assert "&lt;b&gt;2016" in page and "<b>2016" not in page and "Simulated." in page
     assert "<b>" not in (folder / "README.md").read_text()
     shown = pd.read_csv(folder / "table.csv", encoding="utf-8-sig")
@@ -117,8 +118,19 @@ def test_odds_are_those_of_epsilon():
 @pytest.mark.parametrize(
     ("bound", "one", "most", "others"),
     [
-        (Bound(2, 1), "One count is one patient.", "1 to each of 2 cells", "appointments"),
-        (Bound(4, 4, 4), "One count is one appointment.", "4 in all", "patients"),
+        (
+            Bound(2, 1),
+            "One count is one patient.",
+            "once in a row, and in at most 2 rows",
+            "appointments",
+        ),
+        (Bound(4, 4, 4), "One count is one appointment.", "at most 4 appointments", "patients"),
+        (
+            Bound(2, 3),
+            "One count is one appointment.",
+            "at most 3 to each of 2 cells",
+            "patients",
+        ),
     ],
 )
 def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
@@ -130,7 +142,9 @@ def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
     assert said(sheet, "one count").texts[0].startswith(one) and most in sheet.statement
     assert "sex: from the column gender. F, Z" in said(sheet, "one count").points
     assert f"No row counts {others}." in said(sheet, "not conclude").points
-    left_out = ["that name no patient.", "without a label of sex."]
+    again = "A sum counts one patient again in each row, so it is not a number of patients."
+    assert (again in said(sheet, "add rows").texts) == (others == "appointments")
+    left_out = ["that name no patient.", "whose sex is none of the labels."]
     told = said(sheet, "are missing").texts[-2:]
     assert list(told) == [f"Left out: appointments {which}" for which in left_out]
     assert (sheet.table.low <= sheet.table.high).all() and (sheet.table.high == 0).any()
@@ -138,7 +152,7 @@ def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
 
 def test_a_table_whose_bound_is_stated_leaves_nobody_out():
     texts = said(sheet_of(released(GeometricHistogram(DP(1)))), "missing").texts
-    assert texts[1].startswith("This lowers the numbers of patients")
+    assert "This lowers the numbers of patients" in texts[0]
     stated = SparseTable.from_frame(rows(), SPACE, Bound(l0=2, linf=1, unit="a patient"))
     whole = GeometricHistogram(DP(1))(stated, np.random.default_rng(1))
     texts = said(sheet_of(whole), "missing").texts

@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -322,7 +323,9 @@ def _notebook(sheet: Sheet, has_picture: bool) -> str:
     if has_picture:
         code.append("from workbench.figures import plots\n\nplots.release_picture(release);")
     cells = [
-        new.new_markdown_cell(f"# {sheet.about.title}\n\nOpen the release, ask, and draw it.")
+        new.new_markdown_cell(
+            f"# {escape(sheet.about.title)}\n\nOpen the release, ask, and draw it."
+        )
     ]
     cells += [new.new_code_cell(text) for text in code]
     for i, cell in enumerate(cells):

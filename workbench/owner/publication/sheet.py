@@ -71,6 +71,7 @@ class Sheet:
         self.about = about
         self.tables = tables
         self.table = next(iter(tables.values()))
+        self.absent = self.table.attrs.get("absent_cells", 0)
         cost = release.privacy
         self.price = release.at(_DELTA) if isinstance(cost, ZCDP) else cost
         self.said = dict(release.describe(_DELTA if isinstance(cost, ZCDP) else None))
@@ -82,18 +83,30 @@ class Sheet:
         self.rules = dict(zip(domain.attributes, made, strict=True)) if made else {}
         bound = release.bound
         self.bound = bound if bound and bound.status == ENFORCED else None
-        self.counted, self.others, one, self.once = about.several, about.persons, about.row, ""
-        if self.bound and self.bound.linf == 1:
+        self.counted, self.others, one = about.several, about.persons, about.row
+        self.counts_people = self.bound is not None and self.bound.linf == 1
+        if self.counts_people:
             self.counted, self.others, one = about.persons, about.several, about.person
-            self.once = (
-                f" One {one} counts once in a row, in at most {counted(self.bound.l0, 'row')}."
-            )
-        self.one_count = about.one_count or f"One count is one {one}.{self.once}"
+        self.one_count = about.one_count or f"One count is one {one}."
 
     @property
     def are_counts(self) -> bool:
         """Whether the rows of the table are counts, and not reports, a sketch or synthetic records."""
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
+
+    @property
+    def limit(self) -> str:
+        """The most that one person adds, in the publisher's words. It is empty if nobody was truncated."""
+        about, bound = self.about, self.bound
+        if bound is None:
+            return ""
+        if self.counts_people:
+            most = f"counts once in a row, and in at most {counted(bound.l0, 'row')}"
+        elif bound.l1 <= min(bound.l0, bound.linf):
+            most = f"adds at most {counted(bound.l1, about.row, about.several)}"
+        else:
+            most = f"adds at most {bound.limit_in_words}"
+        return f"Each {about.person} {most}"
 
     @property
     def is_selection(self) -> bool:
@@ -103,8 +116,7 @@ class Sheet:
     @property
     def is_filtered(self) -> bool:
         """Whether rows are there because their noisy counts are large, so that their noise is larger too."""
-        absent = self.table.attrs.get("absent_cells", 0)
-        return bool(absent) and not self.is_selection and "Sampled" not in self.said
+        return bool(self.absent) and not self.is_selection and "Sampled" not in self.said
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -130,9 +142,9 @@ class Sheet:
         if self.is_selection:
             counts = f"lists values that enough {self.counted} have, chosen"
         sentences = [
-            f"{about.title.rstrip('.')} {counts} with random noise, so that a reader who "
-            f"believes with {_percent(before)} certainty {what} reaches at most "
-            f"{_percent(_after(before, epsilon))} certainty from it, whatever else the reader knows.",
+            f"The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
+            f"{_percent(before)} sure {what} becomes at most {_percent(_after(before, epsilon))} sure by "
+            "reading it, whatever else the reader knows.",
             "Noise changes small counts by more, in proportion, than large ones.",
             f"{about.publisher} answers questions ({about.contact}).",
         ]
@@ -143,14 +155,11 @@ class Sheet:
             )
         elif isfinite(self.sd):
             sentences[1] = (
-                f"Noise changes a single count by at most {ceil(2 * self.sd):,} in about 19 of 20 cases, so "
-                "large counts are more exact in proportion than small ones."
+                f"Noise changes a single count by at most {format_number(2 * self.sd)} in about 19 of 20 "
+                "cases, so large counts are more exact in proportion than small ones."
             )
-        if self.bound:
-            sentences[2] = (
-                f"Each {about.person} adds at most {self.bound.limit_in_words}, and what exceeds this was left "
-                "out at random."
-            )
+        if self.limit:
+            sentences[2] = f"{self.limit}, because the rest was left out at random."
         return " ".join(sentences)
 
     @property
@@ -195,9 +204,11 @@ class Sheet:
         about = self.about
         sizes = [f"{name} has {len(x):,} rows (cells)." for name, x in self.tables.items()]
         texts = [self.one_count, *sizes]
-        if not self.are_counts and self.is_selection:
+        if self.are_counts:
+            texts[0] += f" A row shows how many {self.counted} have its labels, with noise."
+        elif self.is_selection:
             texts.append("They are values. No row is a count.")
-        elif not self.are_counts:
+        else:
             rows = self.release.estimate.contents
             if self.release.estimate.rows_are_counts:
                 rows = "synthetic records, drawn from noisy counts"
@@ -251,39 +262,44 @@ class Sheet:
         """Return beliefs about one person, each with its probability before the release and the loss
         that limits the change.
         """
-        fact = "that one of two facts about somebody in the data is true"
+        fact = f"that one of two possible facts about {self.about.unit} in the data is true"
         if self.release.relation in (REPLACE, LOCAL):
             return [(fact, 0.5, self.price.epsilon)]
-        there = f"that one {self.about.person} is in the data"
+        there = f"that one particular {self.about.person} is in the data"
         every = [(there, before, self.price.epsilon) for before in (0.1, 0.5, 0.9)]
         return [*every, (fact, 0.5, 2 * self.price.epsilon)]  # one is removed and another added
 
     def _missing(self) -> Answer:
         about = self.about
-        texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
         bound = self.release.bound
-        if self.bound:
-            texts.append(
-                f"This lowers the numbers of {self.counted}. By how much exactly is private. Groups whose "
-                f"{about.persons} have many rows lose more than others."
+        texts = [self.said.get(name, "") for name in ("Protected", "Truncated")]
+        if self.limit:
+            texts[0] = (
+                f"{self.limit}. The rest was left out at random, so the counts and the columns sd, low and "
+                f"high describe only what was kept. This lowers the numbers of {self.counted}, most in groups "
+                f"whose {about.persons} have many {about.several}. By how much exactly is private."
             )
-        elif bound and bound.status == STATED and "Truncated" not in self.said:
-            texts.append(f"No {about.several} were left out to limit one {about.person}.")
+        elif bound and bound.status == STATED and not texts[1]:
+            texts[1] = f"No {about.several} were left out to limit one {about.person}."
         domain = self.domain
         if domain and self.bound and domain.missing_user != "refuse":
             texts.append(f"Left out: {about.several} that name no {about.person}.")
         leaves = [(name, x) for name, rule in self.rules.items() if rule for x in rule.leaves]
         drops = dict.fromkeys(name for name, x in leaves if "drop" in (x.other, x.missing))
         if drops:
-            texts.append(f"Left out: {about.several} without a label of {' or '.join(drops)}.")
+            named = " or ".join(drops)
+            texts.append(f"Left out: {about.several} whose {named} is none of the labels.")
         if "Sampled" in self.said:
             texts.append(f"Rows of the table were sampled: {self.said['Sampled']}.")
         believed = [f"The publisher believes, without looking: {x}" for x in about.beliefs]
         who = " and ".join(dict.fromkeys((about.persons, about.several)))
-        return Answer(f"Which {who} are missing?", tuple(texts), tuple(believed))
+        return Answer(f"Which {who} are missing?", tuple(filter(None, texts)), tuple(believed))
 
     def _of_counts(self) -> list[Answer]:
         """Return the questions and answers for a table of counts."""
+        twice = [
+            f"A sum counts one {self.about.person} again in each row, so it is not a number of {self.counted}."
+        ] * self.counts_people
         conclude = [
             "A small count does not show that anybody was there.",
             "The largest of many small rows is probably large because of its noise.",
@@ -291,11 +307,12 @@ class Sheet:
         ]
         if self.counted != self.others:
             conclude.append(f"No row counts {self.others}.")
-        conclude += [self.said[name] for name in ("Caution", "By chance") if name in self.said]
+        names = ("Caution", "By chance") if self.absent else ("Caution",)
+        conclude += [self.said[name] for name in names if name in self.said]
         return [
             self._noise(),
             Answer("Is 12 different from 9?", (self._different(),)),
-            Answer("May I add rows?", (self._sums() + self.once,)),
+            Answer("May I add rows?", (self._sums(), *twice)),
             Answer("What does a missing row or a zero mean?", (self._empty(),)),
             Answer("What must I not conclude?", (), tuple(conclude)),
         ]
@@ -314,20 +331,23 @@ class Sheet:
                 f"combinations, and for fewer of those that are shown. {_LARGE}"
             )
             return Answer(question, (text,))
+        limits = "limits"
+        if "count_for_sums" in self.table.columns:
+            limits = "limits around count_for_sums, or 0 where a limit is negative"
         text = (
             f"The noise of each row has a standard deviation of {format_number(self.sd)}. It stays within ± "
-            f"{format_number(2 * self.sd)} in about 19 of 20 rows. Columns low and high are these limits."
+            f"{format_number(2 * self.sd)} in about 19 of 20 rows. Columns low and high are these {limits}."
         )
         if not self._adds_up():
             return Answer(question, (text,))
         sums = (
-            "Noise is drawn for each row by itself. In a sum it grows with the square root of the number "
-            "of rows:"
+            "Noise is drawn for each row by itself, so in a sum it grows with the square root of the number "
+            "of rows."
         )
         counts = [k for k in _SUMS if k < len(self.table)] + [len(self.table)]
         errors = [self.sd * sqrt(k) for k in counts]
         rows = tuple(
-            (f"{k:,}", format_number(error), f"± {ceil(2 * error):,}")
+            (f"{k:,}", format_number(error), f"± {format_number(2 * error)}")
             for k, error in zip(counts, errors, strict=True)
         )
         head = ("rows in the sum", "standard deviation", "about 19 times in 20 within")
@@ -372,16 +392,15 @@ class Sheet:
             return (
                 "A value without a row was not chosen. This does not show whether it occurred."
             )
-        absent = self.table.attrs.get("absent_cells", 0)
-        if not absent:
+        if not self.absent:
             return (
-                "Every combination that was asked for has a row, whether or not anything occurred. A count "
-                "of 0 does not show that nothing occurred, because the noise may have hidden it."
+                "No row is missing. Every row is there whether or not anything occurred. A count of 0 does not "
+                "show that nothing occurred, because the noise may have hidden it."
             )
         most = self.table.attrs["absent_at_most"]
         limit = f" Each holds at most {ceil(most):,}, almost surely." if isfinite(most) else ""
         return (
-            f"{absent:,} combinations have no row. They were left out because their noisy count was small "
+            f"{self.absent:,} combinations have no row. They were left out because their noisy count was small "
             f"or because rows were sampled. A missing row is not a zero.{limit}"
         )
 
