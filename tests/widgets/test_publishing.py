@@ -132,6 +132,14 @@ def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
     filled(page)
     pd.DataFrame({"patient": [1], "gender": ["F"]}).to_csv(tmp_path / "visits.csv", index=False)
     assert "no column sex" in send(page, "publish", folder="visits-2025", **WORDS)
+    page.step = 2
+    assert "This table has no column sex" in send(page, **columns(), on2="1", rule2="kept")
+    assert "sex" in page.state.columns  # no step drops it in silence
+    pd.DataFrame({"pid": [1], "sex": ["F"]}).to_csv(tmp_path / "visits.csv", index=False)
+    page.step = 1
+    html = send(page)
+    assert '<option value="patient" selected>patient (this table lacks it)' in html
+    assert "no column gender, patient" in send(page, "step 5", **STEP2)
     assert not page.state.is_running and len(Budget(tmp_path / "b.sqlite").ledger) == 0
 
 
@@ -215,7 +223,8 @@ def test_two_tabs_and_a_second_press_publish_once(page, tmp_path):
     settled(later)
     send(later, "next")
     html = send(later, folder="third", **WORDS)
-    assert "ε = 0 of 2 remains" in html and "The last spend was" in html
+    assert "ε = 0 of 2 remains" in html and "The last spend was at 20" in html
+    assert 'data-do="publish"\ndisabled' in html
 
 
 def test_one_process_publishes_from_a_folder(page, tmp_path):

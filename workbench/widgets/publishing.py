@@ -206,6 +206,11 @@ class State:
             return True
 
     @property
+    def is_paid(self) -> bool:
+        """Whether the release of the folder was paid for and saved."""
+        return self.folder is not None and Path(f"{self.folder}.parquet").exists()
+
+    @property
     def is_published(self) -> bool:
         """Whether the folder of the publication exists. It is written completely or not at all."""
         return self.folder is not None and (self.folder / "README.html").exists()
@@ -228,11 +233,12 @@ class State:
         self.set_recipe(page=self.page | kept)
 
     def tables(self) -> list[str]:
-        """Paths of the tables in the folder, and of those named at the start."""
-        found = [
-            p.name for p in self.home.iterdir() if p.name.endswith(_TABLES) and p.is_file()
-        ]
-        return [*self.named, *sorted(found)]
+        """Paths of the tables in the folder, and of those named at the start. Its ledger and its releases
+        are no tables.
+        """
+        ours = {self.recipe.budget, *(f"{p.stem}.parquet" for p in self.home.glob("*.zip"))}
+        found = [p.name for p in self.home.iterdir() if p.name.endswith(_TABLES)]
+        return [*self.named, *sorted({*found} - ours)]
 
     def draft(self) -> dict[str, Any]:
         """Draft attributes for the chosen table, from the names and declared types of its columns. No value
@@ -242,6 +248,17 @@ class State:
         if not table:
             return {}
         return draft_domain(self.home / table, self.options.get("table") or None)
+
+    def attributes(self) -> dict[str, Any]:
+        """Draft attributes, and those that only the domain file has."""
+        drafted = self.draft()
+        others = self.columns.keys() - drafted.keys() - {"missing_user"}
+        return drafted | {name: self.columns[name] for name in sorted(others)}
+
+    def lacks(self, columns: Sequence[str]) -> list[str]:
+        """Return those of some columns that the chosen table does not have."""
+        known = {_column(x) or name for name, x in self.draft().items()}
+        return [column for column in columns if column and column not in known]
 
 
 # Steps: each takes the fields of its form
@@ -278,7 +295,7 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
     """Step 3: choose a rule for each counted column."""
     columns = {name: x for name, x in state.columns.items() if name == "missing_user"}
     meanings = {}
-    for i, (name, drafted) in enumerate(state.draft().items()):
+    for i, (name, drafted) in enumerate(state.attributes().items()):
         if fields.get(f"on{i}") and name != state.user:
             old = state.columns.get(name)
             if meaning := fields.get(f"says{i}", "").strip().rstrip("."):
@@ -289,11 +306,16 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
                 continue
             rule = rule_of(kind, fields.get(f"text{i}", ""))
             action = "label" if fields.get(f"other{i}") else "drop"
-            column = drafted.get("column") if isinstance(drafted, dict) else None
+            column = _column(old) or _column(drafted)
             columns[name] = rule | {"other": action, "missing": action}
             columns[name] |= {"column": column} if column else {}
     state.columns = columns
     state.set(columns=meanings)
+
+
+def _column(rule: Any) -> str | None:
+    """Return the column that a rule names, if it is not the attribute itself."""
+    return rule.get("column") if isinstance(rule, dict) else None
 
 
 def rule_of(kind: str, text: str) -> dict[str, Any]:
@@ -488,22 +510,22 @@ def warm() -> None:
     _advice(Beliefs(Domain(("x",), (100,)), records=1000, cells=50), 1.0)
 
 
-def ledger(state: State) -> str:
-    """Return the rest of the ledger's budget, and the date since which it is used up, if it is."""
+def ledger(state: State) -> tuple[str, str]:
+    """Return the rest of the ledger's budget, and a reason why it cannot pay for this release."""
     name = state.recipe.budget
     if not name:
-        return "No ledger: nothing limits the sum of what you publish about these people."
+        return "No ledger: nothing limits the sum of what you publish about these people.", ""
     path = state.beside(name)
     if not path.exists():
-        return f"{name} does not exist yet. Create it with the ε of all editions together."
+        return "", f"{name} does not exist yet. Create it with the ε of all editions together."
     budget = Budget(path)
     left, spent = budget.remaining, budget.ledger
-    text = (
-        f"{name}: ε = {stated(left)} of {stated(getattr(budget.limit, 'epsilon', 0.0))} remains"
-    )
-    if state.epsilon > left and len(spent):
-        return f"{text}, which is less than this release costs. The last spend was {spent.time.iloc[-1]}."
-    return f"{text}, before this release of ε = {state.epsilon:g}."
+    text = f"{name}: ε = {stated(left)} of {stated(getattr(budget.limit, 'epsilon', 0.0))} remains."
+    if state.epsilon <= left:
+        return text, ""
+    why = f"This release needs ε = {state.epsilon:g}, and {name} has only {stated(left)}."
+    since = [f" The last spend was at {x[:16].replace('T', ' ')} UTC." for x in spent.time[-1:]]
+    return text, why + "".join(since)
 
 
 def missing(state: State) -> list[str]:
@@ -516,23 +538,15 @@ def missing(state: State) -> list[str]:
         "Name the folder": state.folder,
     }
     todo = [text for text, choice in chosen.items() if not choice]
-    for step in (lambda: read_about(state.about), lambda: _refuse_unknown(state)):
-        try:
-            step()
-        except (ValueError, OSError) as e:
-            todo.append(str(e).removeprefix("about: "))
+    try:
+        read_about(state.about)
+        if gone := state.lacks([*state.domain.columns, state.user]):
+            todo.append(f"The table has no column {', '.join(gone)} (steps 2 and 3)")
+        if not state.is_paid and (why := ledger(state)[1]):
+            todo.append(why)
+    except (ValueError, OSError) as e:
+        todo.append(str(e).removeprefix("about: "))
     return todo
-
-
-def _refuse_unknown(state: State) -> None:
-    """Refuse rules of columns that this year's table does not have."""
-    domain, names = state.domain, state.draft()
-    known = {
-        (x.get("column") if isinstance(x, dict) else None) or name for name, x in names.items()
-    }
-    unknown = [c for c in (*domain.columns, state.user) if c and c not in known]
-    if unknown:
-        raise ValueError(f"The table has no column {', '.join(unknown)} (steps 2 and 3)")
 
 
 # Publishing

@@ -155,9 +155,7 @@ class PublishingPage(anywidget.AnyWidget):
                 return dict(columns=self._columns())
             case 2:
                 return dict(
-                    cards=[
-                        self._card(i, *each) for i, each in enumerate(state.draft().items())
-                    ],
+                    cards=[self._card(i, name) for i, name in enumerate(state.attributes())],
                     rules=steps.RULES,
                     looked=self.looked,
                 )
@@ -169,8 +167,10 @@ class PublishingPage(anywidget.AnyWidget):
                     curve=found and curve(found, state.limit),
                 )
             case 4:
-                ready = wait([steps.simulation(state)], timeout=0.2).done
+                advice = steps.simulation(state)
+                ready = wait([advice], timeout=0.2).done
                 return dict(
+                    mean=ready and advice.result().truths["cell"],
                     share=steps.progress[0],
                     chances=chances(state.epsilon),
                     ledger=steps.ledger(state),
@@ -180,11 +180,10 @@ class PublishingPage(anywidget.AnyWidget):
                     no_ledger=bool(state.recipe.budget)
                     and not state.beside(state.recipe.budget).exists(),
                 )
-        paid = state.folder is not None and Path(f"{state.folder}.parquet").exists()
         log = steps.log_file(state)
         running, done = state.is_running, state.is_published
         return dict(
-            running=running, done=done, paid=paid, ledger=steps.ledger(state), mark=steps.MARK,
+            running=running, done=done, paid=state.is_paid, ledger=steps.ledger(state), mark=steps.MARK,
             log=log.read_text() if log.exists() and not (running or done) else "",
             missing=steps.missing(state), chances=chances(state.epsilon),
             files=sorted(p.name for p in state.folder.iterdir()) if done and state.folder else [],
@@ -199,19 +198,20 @@ class PublishingPage(anywidget.AnyWidget):
             "labels": "text",
         }
         return [
-            (name, next((kinds[k] for k in kinds if k in x), "not declared"))
+            (name, next((kinds[k] for k in kinds if k in x), ""))
             for name, x in self.state.draft().items()  # a blank is a text without these words
         ]
 
-    def _card(self, i: int, name: str, drafted: Any) -> dict[str, Any]:
+    def _card(self, i: int, name: str) -> dict[str, Any]:
         """Return one column of step 3: its rule, its labels and a typed example."""
         rule = self.state.columns.get(name)
         kind, text = ("labels", "") if rule is None else steps.words_of(rule)
         tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""
+        gone: list[str] = []
         if rule is not None:
             try:
                 domain = Domain.from_dict({name: rule}, self.state.source.parent)
-                size = domain.shape[0]
+                size, gone = domain.shape[0], self.state.lacks(domain.columns)
                 labels = domain.decode(name, np.arange(min(size, steps.SHOWN))).tolist()
                 seen = preview(self.state, name, tried) if tried else ""
             except (ValueError, OSError) as e:
@@ -219,11 +219,12 @@ class PublishingPage(anywidget.AnyWidget):
         other = isinstance(rule, dict) and rule.get("other") == "label"
         return dict(i=i, name=name, on=rule is not None, kind=kind, text=text, other=other,
                     example=steps.RULES.get(kind, ("", ""))[1],
-                    tried=tried, labels=labels, size=size, seen=seen,
+                    tried=tried, labels=labels, size=size, seen=seen, gone=gone,
                     is_user=name == self.state.user)  # fmt: skip
 
 
-_WIDE, _HIGH = 600, 260
+_WIDE, _HIGH = 600, 300
+_TOP, _BASE = 15, _HIGH - 60  # of the axes
 
 
 def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
@@ -238,7 +239,7 @@ def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
 
     def y(error: float) -> float:
         share = (max(log(max(error, 1e-9)), low) - low) / (high - low)
-        return round(15 + (_HIGH - 55) * (1 - share), 1)
+        return round(_TOP + (_BASE - _TOP) * (1 - share), 1)
 
     near = [each.bound for each in errors if each.error <= 1.2 * least]
     lines = {
@@ -246,9 +247,11 @@ def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
         for kind in ("truncation", "noise", "error")
     }
     best = next(e for e in errors if e.bound == found.bound)
-    powers = [10.0**k for k in range(-2, 12) if low <= log(10.0**k) <= high]
+    round_ones = [m * 10.0**k for k in range(-2, 12) for m in (1, 2, 5)]
+    marks = [x for x in round_ones if low <= log(x) <= high]
     return dict(
         lines=lines, zone=(x(near[0]) - 4, x(near[-1]) + 4), best=(x(best.bound), y(best.error)),
         chosen=x(limit), ticks=[(x(b.bound), b.bound) for b in errors[:: 1 + len(errors) // 6]],
-        grid=[(y(p), number(p)) for p in powers], wide=_WIDE, high=_HIGH,
+        grid=[(y(x), number(x)) for x in marks[:: 1 + len(marks) // 6]],
+        wide=_WIDE, high=_HIGH, top=_TOP, base=_BASE,
     )  # fmt: skip
