@@ -14,7 +14,7 @@ import pytest
 from workbench.owner import Budget
 from workbench.owner.publication import alone_in
 from workbench.widgets import publishing
-from workbench.widgets.publishing_page import PublishingPage, chances
+from workbench.widgets.publishing_page import PublishingPage
 
 STEP2 = dict(user="patient", person="patient", people="", row="<i>visit</i>", rows="visits")
 STEP4 = {"count": "rows", "users": "50", "per_user": "2", "spread": "2", "limit": "3"}
@@ -126,6 +126,8 @@ def test_a_file_that_is_no_table_is_refused(page, tmp_path):
     (tmp_path / "visits.csv").rename(tmp_path / "visits-2026.csv")  # last year's is gone
     html = PublishingPage(page.state.source, tmp_path).html
     assert "no such file" in html and 'value="visits-2026.csv"' in html
+    named = PublishingPage(page.state.source, tmp_path, [str(tmp_path / "visits-2026.csv")])
+    assert named.html.count('value="visits-2026.csv"') == 1
 
 
 def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
@@ -195,10 +197,6 @@ def test_progress_is_shown_until_mechanisms_are_compared(page, monkeypatch):
     slow.set_result(advice)
     page.handle({})
     assert 'name="mechanism"' in page.html and "<progress" not in page.html
-
-
-def test_odds_of_one():
-    assert chances(1.0) == ("73 %", "88 %")
 
 
 @pytest.mark.slow

@@ -91,7 +91,8 @@ class State:
 
     def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
         self.source, self.home = Path(source), Path(home)
-        self.named = tuple(tables)
+        named = map(Path, tables)
+        self.named = [p.name if p.parent == self.home else str(p) for p in named]
         self.about = About(title="", publisher="", contact="", licence="")
         self.columns: dict[str, Any] = {}
         self.process: subprocess.Popen[bytes] | None = None
@@ -238,7 +239,7 @@ class State:
         """
         ours = {self.recipe.budget, *(f"{p.stem}.parquet" for p in self.home.glob("*.zip"))}
         found = [p.name for p in self.home.iterdir() if p.name.endswith(_TABLES)]
-        return [*self.named, *sorted({*found} - ours)]
+        return [*dict.fromkeys([*self.named, *sorted({*found} - ours)])]
 
     def draft(self) -> dict[str, Any]:
         """Draft attributes for the chosen table, from the names and declared types of its columns. No value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from math import exp, log
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from workbench.compiled import pd
 from workbench.data import PUBLIC, SparseTable
 from workbench.owner.advice import BoundAdvice
 from workbench.owner.publication.folder import template
+from workbench.owner.publication.sheet import certainty
 from workbench.spaces import Domain
 from workbench.value import format_number, number
 from workbench.widgets import publishing as steps
@@ -44,17 +45,6 @@ def simulated(state: State) -> list[tuple[str, float, float]]:
         (f"cell {i + 1}", float(a), float(b))
         for i, (a, b) in enumerate(zip(table.counts[order], noisy, strict=True))
     ]
-
-
-def chances(epsilon: float) -> tuple[str, str]:
-    """Return upper limits on an attacker's certainty that starts at 50 %: that a person is in the table,
-    and which of two values the person has.
-
-    >>> chances(1.0)
-    ('73 %', '88 %')
-    """
-    after = [1 / (1 + exp(-x)) for x in (epsilon, 2 * epsilon)]
-    return tuple(f"{100 * x:.0f} %" if x < 0.995 else "over 99 %" for x in after)  # type: ignore[return-value]
 
 
 _PAGE = Path(__file__).with_name("publishing")  # .js, .css and .html
@@ -140,6 +130,7 @@ class PublishingPage(anywidget.AnyWidget):
             error=error,
             number=number,
             rounded=format_number,
+            certainty=certainty,
         )
         page = template(_PAGE.with_suffix(".html"))
         style = _PAGE.with_suffix(".css").read_text()
@@ -172,7 +163,6 @@ class PublishingPage(anywidget.AnyWidget):
                 return dict(
                     mean=ready and advice.result().truths["cell"],
                     share=steps.progress[0],
-                    chances=chances(state.epsilon),
                     ledger=steps.ledger(state),
                     total=self.tried.get("total", 3),
                     rows=steps.mechanisms(state) if ready else None,
@@ -185,7 +175,7 @@ class PublishingPage(anywidget.AnyWidget):
         return dict(
             running=running, done=done, paid=state.is_paid, ledger=steps.ledger(state), mark=steps.MARK,
             log=log.read_text() if log.exists() and not (running or done) else "",
-            missing=steps.missing(state), chances=chances(state.epsilon),
+            missing=steps.missing(state),
             files=sorted(p.name for p in state.folder.iterdir()) if done and state.folder else [],
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, inf, isfinite, prod, sqrt
+from math import inf, isfinite, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,12 @@ import numpy as np
 from workbench.compiled import pd
 from workbench.estimates.release import Release
 from workbench.mechanisms import GeometricHistogram
+from workbench.noise.law import geometric_variance
 from workbench.owner.advice.beliefs import labels_of_people, lognormal
 from workbench.owner.advice.choice import refuse_bounds
 from workbench.privacy import DP
 from workbench.spaces import Domain
-from workbench.value import Float, Int, format_number
+from workbench.value import Float, format_number
 
 # records of a person
 _GRID = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
@@ -172,9 +173,11 @@ def advise_bounds(
     order = min(order, len(domain.shape))
     rng = np.random.default_rng(0)  # of beliefs: nothing private is drawn
     people = int(max(1, min(users, _PEOPLE, _RECORDS / per_user)))
-    numbers = _records_of_people(people, per_user, spread, per_user_most or _RECORDS, rng)
+    drawn = np.rint(lognormal(per_user, spread, people, rng))
+    numbers = np.clip(drawn, 1, per_user_most or _RECORDS).astype(np.int64)
     owner = np.repeat(np.arange(people), numbers)
-    rank = _ranks_at_random(owner, numbers, rng)
+    # The records of a person are drawn alike, so the first ones are a random choice.
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
     shares = [_shares(earlier, domain, name, popularity) for name in domain.attributes]
     codes = [
         labels_of_people(n, share, people, owner, rng)
@@ -186,7 +189,7 @@ def advise_bounds(
     for bound in sorted({int(b) for b in bounds or usual[: len(_GRID)]}):
         lost = rank >= bound
         squares, variance = _squared_errors(domain, codes, lost, order)
-        noise = variance * _variance(epsilon / bound)
+        noise = variance * geometric_variance(epsilon / bound)
         errors.append(BoundError(bound, float(lost.mean()), scale * sqrt(squares), sqrt(noise)))
     best = recommended(errors)
     notes = _notes(errors, best, order)
@@ -227,28 +230,6 @@ def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ..
     )
 
 
-def _records_of_people(
-    people: int, mean: float, spread: float, most: int, rng: np.random.Generator
-) -> Int[np.ndarray, " people"]:
-    """Return the number of records of each person. Numbers are lognormal and at least 1."""
-    if spread == 0:
-        return np.full(people, max(1, round(mean)))
-    return np.clip(np.rint(lognormal(mean, spread, people, rng)), 1, most).astype(np.int64)
-
-
-def _ranks_at_random(
-    owner: Int[np.ndarray, " records"],
-    numbers: Int[np.ndarray, " people"],
-    rng: np.random.Generator,
-) -> Int[np.ndarray, " records"]:
-    """Return the place of each record in a random order of its owner's records, from 0."""
-    order = np.lexsort((rng.random(len(owner)), owner))
-    starts = np.repeat(np.cumsum(numbers) - numbers, numbers)
-    ranks = np.empty(len(owner), np.int64)
-    ranks[order] = np.arange(len(owner)) - starts
-    return ranks
-
-
 def _squared_errors(
     domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
 ) -> tuple[float, float]:
@@ -271,9 +252,3 @@ def _squared_errors(
         cells += size
         added += domain.size
     return squares / cells, added / cells
-
-
-def _variance(epsilon: float) -> float:
-    """Return the variance of two-sided geometric noise."""
-    ratio = exp(-epsilon)
-    return 2 * ratio / (1 - ratio) ** 2

@@ -143,7 +143,7 @@ class Sheet:
             counts = f"lists values that enough {self.counted} have, chosen"
         sentences = [
             f"The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
-            f"{_percent(before)} sure {what} becomes at most {_percent(_after(before, epsilon))} sure by "
+            f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by "
             "reading it, whatever else the reader knows.",
             "Noise changes small counts by more, in proportion, than large ones.",
             f"{about.publisher} answers questions ({about.contact}).",
@@ -251,7 +251,7 @@ class Sheet:
             texts.append(
                 f"The limits below hold except with a probability of {number(self.price.delta)}."
             )
-        table = tuple((what, _percent(p), _percent(_after(p, e))) for what, p, e in self._odds)
+        table = tuple((what, _percent(p), certainty(e, p)) for what, p, e in self._odds)
         head = ("a reader believes", "before", "after, at most")
         return Answer(
             "Who is protected, and how strongly?", tuple(filter(None, texts)), (), head, table
@@ -405,9 +405,13 @@ class Sheet:
         )
 
 
-def _after(before: float, epsilon: float) -> float:
-    """Return the largest probability after the release, given the probability before it."""
-    return 1 / (1 + (1 - before) / before * exp(-epsilon))
+def certainty(epsilon: float, before: float = 0.5) -> str:
+    """Return the largest probability that a reader may reach from a release, given the one before it.
+
+    >>> certainty(1.0), certainty(2.0), certainty(1.0, before=0.1)
+    ('73 %', '88 %', '23 %')
+    """
+    return _percent(1 / (1 + (1 - before) / before * exp(-epsilon)))
 
 
 def _percent(share: float) -> str:
