@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, isclose, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,11 @@ _LARGE = (
     "Rows are shown because their noisy counts are large, so their noise is larger than usual, and rows with "
     "the smallest counts may be noise alone."
 )
+_NEVER = (
+    "A small count does not show that anybody was there.",
+    "The largest of many small rows is probably large because of its noise.",
+    "A percentage of two small counts means little.",
+)
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,10 @@ class Answer:
     """
 
     question: str
-    texts: tuple[str, ...] = ()
-    points: tuple[str, ...] = ()
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    texts: Sequence[str] = ()
+    points: Sequence[str] = ()
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
 
 
 class Sheet:
@@ -74,9 +79,11 @@ class Sheet:
         self.absent = self.table.attrs.get("absent_cells", 0)
         cost = release.privacy
         self.price = release.at(_DELTA) if isinstance(cost, ZCDP) else cost
+        self.strength = f"ε = {stated_at_most(self.price.epsilon)}"
         self.said = dict(release.describe(_DELTA if isinstance(cost, ZCDP) else None))
         noise = np.asarray(release.deviations(), float)
         self.sd = float(noise.flat[0]) if noise.size and np.ptp(noise) == 0 else float("nan")
+        self.noise, self.within = format_number(self.sd), format_number(2 * self.sd)
         domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
         self.domain: Any = domain if isinstance(domain, Domain) else None
         made = (self.domain and self.domain.preparation) or ()
@@ -129,7 +136,7 @@ class Sheet:
             ("Published", f"{about.date}, edition {about.edition}"),
             ("Source", about.source),
             ("Period", about.period),
-            ("Protection", f"ε = {stated_at_most(self.price.epsilon)} for each {about.person}"),
+            ("Protection", f"{self.strength} for each {about.person}"),
         ]
         return [(name, text) for name, text in facts if text]
 
@@ -141,52 +148,44 @@ class Sheet:
         counts = f"counts {self.counted}"
         if self.is_selection:
             counts = f"lists values that enough {self.counted} have, chosen"
-        sentences = [
-            f"The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
-            f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by "
-            "reading it, whatever else the reader knows.",
-            "Noise changes small counts by more, in proportion, than large ones.",
-            f"{about.publisher} answers questions ({about.contact}).",
-        ]
+        noise = "Noise changes small counts by more, in proportion, than large ones."
         if isfinite(self.sd) and self.is_filtered:
-            sentences[1] = (
-                f"Noise has a standard deviation of {format_number(self.sd)}, and only combinations with large "
-                "noisy counts are shown, so the smallest counts may be noise alone."
+            noise = (
+                f"Noise has a standard deviation of {self.noise}, and only combinations with large noisy "
+                "counts are shown, so the smallest counts may be noise alone."
             )
         elif isfinite(self.sd):
-            sentences[1] = (
-                f"Noise changes a single count by at most {format_number(2 * self.sd)} in about 19 of 20 "
-                "cases, so large counts are more exact in proportion than small ones."
+            noise = (
+                f"Noise changes a single count by at most {self.within} in about 19 of 20 cases, so large "
+                "counts are more exact in proportion than small ones."
             )
+        last = f"{about.publisher} answers questions ({about.contact})."
         if self.limit:
-            sentences[2] = f"{self.limit}, because the rest was left out at random."
-        return " ".join(sentences)
+            last = f"{self.limit}, because the rest was left out at random."
+        return (
+            f"The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
+            f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it, "
+            f"whatever else the reader knows. {noise} {last}"
+        )
 
     @property
     def answers(self) -> list[Answer]:
         """All questions with their answers."""
         about = self.about
-        use = (
-            f"The licence is {about.licence}. Nothing that you compute from the table weakens the "
-            f"protection of any {about.person}."
-        )
+        use = f"Nothing that you compute from the table weakens the protection of any {about.person}."
         citation = (
             f"{about.publisher} ({about.date[:4]}). {about.title.rstrip('.')}. Edition {about.edition}. "
-            f"Counts with differential privacy, ε = {stated_at_most(self.price.epsilon)} per "
-            f"{about.person}. {about.licence}."
+            f"Counts with differential privacy, {self.strength} per {about.person}. {about.licence}."
         )
-        contact = (
-            f"Write to {about.contact}. The publisher can explain the table, but it cannot give you exact "
-            "counts."
-        )
+        contact = "The publisher can explain the table, but it cannot give you exact counts."
         return [
             self._one_count(),
             self._protected(),
             self._missing(),
             *(self._of_counts() if self.are_counts else ()),
-            Answer("What may I do with it?", (use,)),
-            Answer("How do I cite it?", (citation,)),
-            Answer("Whom do I ask?", (contact,)),
+            Answer("What may I do with it?", [f"The licence is {about.licence}. {use}"]),
+            Answer("How do I cite it?", [citation]),
+            Answer("Whom do I ask?", [f"Write to {about.contact}. {contact}"]),
         ]
 
     @property
@@ -226,36 +225,32 @@ class Sheet:
             if rule and rule.other == "label":
                 more += f" (“{rule.other_label}” is any other value)"
             points.append(f"{name}: {meaning}{', '.join(labels)}{more}")
-        return Answer("What is one count?", tuple(texts), tuple(points))
+        return Answer("What is one count?", texts, points)
 
     def _protected(self) -> Answer:
-        about = self.about
+        about, price = self.about, self.price
         texts = [
             "The strength of the protection is called ε (epsilon). A smaller ε protects more.",
             self.said["Guarantee"],
-            self.said.get("At δ", ""),
-            f"Two {about.persons} together have ε = "
-            f"{stated_at_most(2 * self.price.epsilon)}. The table shows facts about whole groups, and such "
-            "facts are not hidden.",
+            f"Two {about.persons} together have ε = {stated_at_most(2 * price.epsilon)}. The table shows facts "
+            "about whole groups, and such facts are not hidden.",
         ]
         if about.earlier:
-            named = ", ".join(
-                f"“{x.title}” with ε = {number(x.epsilon)}" for x in about.earlier
-            )
-            total = self.price.epsilon + sum(x.epsilon for x in about.earlier)
+            named = [f"“{x.title}” with ε = {number(x.epsilon)}" for x in about.earlier]
+            total = price.epsilon + sum(x.epsilon for x in about.earlier)
             texts.append(
-                f"The same people are in {named}. For one {about.person} who is in all of them, ε is "
-                f"{stated_at_most(total)} in total."
+                f"The same people are in {', '.join(named)}. For one {about.person} who is in all of them, ε "
+                f"is {stated_at_most(total)} in total."
             )
-        if self.price.delta:
+        if "At δ" in self.said:
+            texts.insert(2, self.said["At δ"])
+        if price.delta:
             texts.append(
-                f"The limits below hold except with a probability of {number(self.price.delta)}."
+                f"The limits below hold except with a probability of {number(price.delta)}."
             )
-        table = tuple((what, _percent(p), certainty(e, p)) for what, p, e in self._odds)
+        rows = [(what, _percent(p), certainty(e, p)) for what, p, e in self._odds]
         head = ("a reader believes", "before", "after, at most")
-        return Answer(
-            "Who is protected, and how strongly?", tuple(filter(None, texts)), (), head, table
-        )
+        return Answer("Who is protected, and how strongly?", texts, (), head, rows)
 
     @property
     def _odds(self) -> list[tuple[str, float, float]]:
@@ -293,65 +288,62 @@ class Sheet:
             texts.append(f"Rows of the table were sampled: {self.said['Sampled']}.")
         believed = [f"The publisher believes, without looking: {x}" for x in about.beliefs]
         who = " and ".join(dict.fromkeys((about.persons, about.several)))
-        return Answer(f"Which {who} are missing?", tuple(filter(None, texts)), tuple(believed))
+        return Answer(f"Which {who} are missing?", [*filter(None, texts)], believed)
 
     def _of_counts(self) -> list[Answer]:
         """Return the questions and answers for a table of counts."""
-        twice = [
-            f"A sum counts one {self.about.person} again in each row, so it is not a number of {self.counted}."
-        ] * self.counts_people
-        conclude = [
-            "A small count does not show that anybody was there.",
-            "The largest of many small rows is probably large because of its noise.",
-            "A percentage of two small counts means little.",
-        ]
+        sums, conclude = [self._sums()], []
+        if self.counts_people:
+            sums.append(
+                f"A sum counts one {self.about.person} again in each row, so it is not a number of "
+                f"{self.counted}."
+            )
         if self.counted != self.others:
             conclude.append(f"No row counts {self.others}.")
         names = ("Caution", "By chance") if self.absent else ("Caution",)
         conclude += [self.said[name] for name in names if name in self.said]
         return [
             self._noise(),
-            Answer("Is 12 different from 9?", (self._different(),)),
-            Answer("May I add rows?", (self._sums(), *twice)),
-            Answer("What does a missing row or a zero mean?", (self._empty(),)),
-            Answer("What must I not conclude?", (), tuple(conclude)),
+            Answer("Is 12 different from 9?", [self._different()]),
+            Answer("May I add rows?", sums),
+            Answer("What does a missing row or a zero mean?", [self._empty()]),
+            Answer("What must I not conclude?", (), [*_NEVER, *conclude]),
         ]
 
     def _noise(self) -> Answer:
-        question = "How large is the noise?"
+        rows: list[Sequence[str]] = []
         if not isfinite(self.sd):
             texts = ["Column sd has the standard deviation of each row's noise, where known."]
             if "Unknown" in self.said:
                 texts.append(f"Here: {self.said['Unknown']}.")
-            return Answer(question, (*texts, *([_LARGE] if self.is_filtered else [])))
-        if self.is_filtered:
-            text = (
-                f"The noise of each combination has a standard deviation of {format_number(self.sd)}. Columns "
-                f"low and high are ± {format_number(2 * self.sd)}. These limits hold for about 19 of 20 "
-                f"combinations, and for fewer of those that are shown. {_LARGE}"
-            )
-            return Answer(question, (text,))
-        limits = "limits"
-        if "count_for_sums" in self.table.columns:
-            limits = "limits around count_for_sums, or 0 where a limit is negative"
-        text = (
-            f"The noise of each row has a standard deviation of {format_number(self.sd)}. It stays within ± "
-            f"{format_number(2 * self.sd)} in about 19 of 20 rows. Columns low and high are these {limits}."
-        )
-        if not self._adds_up():
-            return Answer(question, (text,))
-        sums = (
-            "Noise is drawn for each row by itself, so in a sum it grows with the square root of the number "
-            "of rows."
-        )
-        counts = [k for k in _SUMS if k < len(self.table)] + [len(self.table)]
-        errors = [self.sd * sqrt(k) for k in counts]
-        rows = tuple(
-            (f"{k:,}", format_number(error), f"± {format_number(2 * error)}")
-            for k, error in zip(counts, errors, strict=True)
-        )
+            if self.is_filtered:
+                texts.append(_LARGE)
+        elif self.is_filtered:
+            texts = [
+                f"The noise of each combination has a standard deviation of {self.noise}. Columns low and high "
+                f"are ± {self.within}. These limits hold for about 19 of 20 combinations, and for fewer of "
+                f"those that are shown. {_LARGE}"
+            ]
+        else:
+            limits = "limits"
+            if "count_for_sums" in self.table.columns:
+                limits = "limits around count_for_sums, or 0 where a limit is negative"
+            texts = [
+                f"The noise of each row has a standard deviation of {self.noise}. It stays within ± "
+                f"{self.within} in about 19 of 20 rows. Columns low and high are these {limits}."
+            ]
+            if self._adds_up():
+                texts.append(
+                    "Noise is drawn for each row by itself, so in a sum it grows with the square root of the "
+                    "number of rows."
+                )
+                for k in [k for k in _SUMS if k < len(self.table)] + [len(self.table)]:
+                    error = self.sd * sqrt(k)
+                    rows.append(
+                        (f"{k:,}", format_number(error), f"± {format_number(2 * error)}")
+                    )
         head = ("rows in the sum", "standard deviation", "about 19 times in 20 within")
-        return Answer(question, (text, sums), (), head, rows)
+        return Answer("How large is the noise?", texts, (), head, rows)
 
     def _adds_up(self) -> bool:
         """Return whether the noise of the sum of all rows, by the release, is that of rows with
