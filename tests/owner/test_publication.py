@@ -156,7 +156,7 @@ def test_a_table_whose_bound_is_stated_leaves_nobody_out():
     stated = SparseTable.from_frame(rows(), SPACE, Bound(l0=2, linf=1, unit="a patient"))
     whole = GeometricHistogram(DP(1))(stated, np.random.default_rng(1))
     texts = said(sheet_of(whole), "missing").texts
-    assert texts[1:] == ("No appointments were left out to limit one patient.",)
+    assert texts[1:] == ["No appointments were left out to limit one patient."]
 
 
 def test_limits_of_a_filtered_table_are_said_to_hold_for_fewer_rows():
@@ -195,6 +195,12 @@ def test_noise_of_sums_is_that_of_the_release():
     whole = release.answer({}, error=True)
     shared = sheet_of(released(Privelet(DP(1))))
     assert np.isfinite(shared.sd) and not said(shared, "How large").rows
+    for sheet, factor in (
+        (sheet_of(release), 8**0.5),
+        (shared, 4),
+    ):  # sd(a − b) <= sd(a) + sd(b)
+        least = int(np.ceil(factor * sheet.sd))
+        assert f"at least {least} apart" in said(sheet, "different").texts[0]
     assert shown[-1][0] == "16" and float(shown[-1][1]) == pytest.approx(
         float(whole[1][0]), 0.01
     )
@@ -214,6 +220,9 @@ def test_sampled_and_filtered_tables_say_what_is_missing():
         sheet = sheet_of(released(mechanism))
         absent, text = sheet.table.attrs["absent_cells"], said(sheet, "missing row").texts[0]
         assert absent and f"{absent} combinations have no row" in text and "not a zero" in text
+        is_sampled = isinstance(mechanism, PrioritySampling)
+        assert ("because rows were sampled" in text) == is_sampled
+        assert ("too low" in said(sheet, "add rows").texts[0]) == is_sampled
 
 
 def test_a_marginal_has_a_file_of_its_own(tmp_path):
@@ -221,6 +230,7 @@ def test_a_marginal_has_a_file_of_its_own(tmp_path):
     tables = published_tables(release, read_about(ABOUT))
     assert {*tables} == {"table_district.csv", "table_sex.csv"}
     assert len(tables["table_sex.csv"]) == 2 and "district" not in tables["table_sex.csv"]
+    assert "add rows of one file only" in said(sheet_of(release), "add rows").texts[1]
 
 
 def test_counts_are_left_as_they_are_where_the_owner_asks_for_it():

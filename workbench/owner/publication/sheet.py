@@ -293,6 +293,10 @@ class Sheet:
     def _of_counts(self) -> list[Answer]:
         """Return the questions and answers for a table of counts."""
         sums, conclude = [self._sums()], []
+        if len(self.tables) > 1:
+            sums.append(
+                f"Each file counts the same {self.counted}, so add rows of one file only."
+            )
         if self.counts_people:
             sums.append(
                 f"A sum counts one {self.about.person} again in each row, so it is not a number of "
@@ -359,7 +363,10 @@ class Sheet:
     def _different(self) -> str:
         if not isfinite(self.sd):
             return "Compare two rows only if their intervals from low to high do not overlap."
-        apart = ceil(2 * sqrt(2) * self.sd)
+        alone = self._adds_up() or self.absent or len(self.tables) > 1
+        apart = ceil(
+            (2 * sqrt(2) if alone else 4) * self.sd
+        )  # the most, where rows share noise
         return (
             f"{'No' if apart > 3 else 'Yes'}. Two rows differ with confidence only if their counts are at "
             f"least {apart:,} apart. If they are closer, noise alone may have made the difference."
@@ -374,6 +381,11 @@ class Sheet:
             return f"Only as a rough guide. A sum lacks the missing rows. {_LARGE}"
         if "count_for_sums" not in self.table.columns:
             return "Yes. The column count is right for sums."
+        if "Sampled" in self.said:
+            return (
+                "Yes, with the column count_for_sums, which makes up for rows that were not drawn. The column "
+                "count does not, so its sums are too low."
+            )
         return (
             "Yes, with the column count_for_sums. It may be negative, and in sums negative and positive "
             "noise cancel. The column count shows negative values as 0, so its sums are too high."
@@ -389,11 +401,12 @@ class Sheet:
                 "No row is missing. Every row is there whether or not anything occurred. A count of 0 does not "
                 "show that nothing occurred, because the noise may have hidden it."
             )
+        why = "rows were sampled" if "Sampled" in self.said else "their noisy count was small"
         most = self.table.attrs["absent_at_most"]
         limit = f" Each holds at most {ceil(most):,}, almost surely." if isfinite(most) else ""
         return (
-            f"{self.absent:,} combinations have no row. They were left out because their noisy count was small "
-            f"or because rows were sampled. A missing row is not a zero.{limit}"
+            f"{self.absent:,} combinations have no row. They were left out because {why}. A missing row is "
+            f"not a zero.{limit}"
         )
 
 
