@@ -41,13 +41,8 @@ from workbench.trials.claims import (
 )
 from workbench.value import format_number, value
 
-TITLES = {
-    "queries": "past queries",
-    "scale": "scale of the noise",
-    "attributes": "attributes",
-    "tuples": "people",
-}
-POINT = [*TITLES, "prior"]
+VARIED = ["queries", "scale", "attributes", "tuples"]
+POINT = [*VARIED, "prior"]
 
 
 def ratios(rows, ours: str, other: str) -> Intervals:
@@ -170,9 +165,9 @@ class Fig4(OverAlpha, Figure):
         varied = rows.drop_duplicates(["case", "panel"])
         return [
             Panel(
-                f"{case}, {kind} ranges: {TITLES[panel]}",
+                f"{case}, {kind} ranges",
                 {"case": case, "panel": panel, "kind": kind},
-                "point",
+                panel,
                 bars=True,
             )
             for case in cases
@@ -183,5 +178,4 @@ class Fig4(OverAlpha, Figure):
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Kernel PCA at the α that cross-validation chose; of so few points none are joined."""
         drawn = rows[~rows.series.str.contains("at the least true error")]
-        points = [f"{row[row.panel]:,.0f}" for _, row in drawn.iterrows()]
-        return drawn.assign(point=points)
+        return drawn.assign(**{x: drawn[x].map("{:,.0f}".format) for x in VARIED})

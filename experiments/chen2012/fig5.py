@@ -62,10 +62,10 @@ CARRIED = "kernel PCA, carried on"
 SLOW = 1000  # queries; above, kernel PCA is slow
 REPEAT_SLOW = 2
 OVER = {
-    "queries": "number of queries",
-    "universe": "universe: more attributes",
-    "tuples": "database",
-    "merged": "universe: more codes",
+    "queries": "IPUMS twin",
+    "universe": "IPUMS twin, first attributes, m = {:,}",
+    "tuples": "IPUMS twin, m = {:,}",
+    "merged": "IPUMS twin, merged codes, m = {:,}",
 }
 
 
@@ -269,7 +269,8 @@ class Fig5(Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Time over each of the four."""
-        return [Panel(label, {"panel": panel}, along(panel)) for panel, label in OVER.items()]
+        titles = {panel: title.format(self.usual_queries) for panel, title in OVER.items()}
+        return [Panel(title, {"panel": panel}, along(panel)) for panel, title in titles.items()]
 
 
 if __name__ == "__main__":

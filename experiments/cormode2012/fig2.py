@@ -463,9 +463,11 @@ class Fig2(Counts, Figure):
             panel(f"filters, {at}", "a", ABSOLUTE, "released", at="theta"),
             panel(f"samples, {at}", "b", ABSOLUTE, "released", at="target"),
             panel(f"filter-priority, {cells}", "c", ABSOLUTE, "theta", log="y"),
-            panel("filters", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
-            panel("samples", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
-            panel("filter-priority", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
+            panel(f"filters, {at}", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
+            panel(f"samples, {at}", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
+            panel(
+                f"filter-priority, {cells}", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]
+            ),
             panel(f"filters, {at}", "a", OVER, "theta", log=""),
             metric_panel(
                 "full table: negatives kept or not (§2.1)",

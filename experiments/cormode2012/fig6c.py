@@ -70,7 +70,7 @@ class Fig6c(Fig6b):
             where = {"panel": name, "metric": CUT}
             grid += [
                 Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"),
-                Panel(f"{name}: cut", where, "share", log="x", printed=printed),
+                Panel(f"{name}: error cut", where, "share", log="x", printed=printed),
             ]
         return grid
 

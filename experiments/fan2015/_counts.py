@@ -75,7 +75,13 @@ FEW = 21  # coefficients of DFT
 # in the last reading with a tenth of 2 ε, as all its shares are doubled
 READINGS = ("total", "each", "each, and popularity")
 DRAWN = READINGS[:2]
-IN_TITLES = dict(zip(READINGS, ("ε in total", "ε each", "ε each, popularity too"), strict=True))
+IN_TITLES = dict(
+    zip(
+        READINGS,
+        ("ε = {:g} in total", "ε = {:g} each", "ε = {:g} each, popularity too"),
+        strict=True,
+    )
+)
 POPULARITY = 0.1  # of ε
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),
@@ -283,7 +289,7 @@ class Counts(FiveMethods):
             for title, where, how in shown:
                 for reading in DRAWN:
                     here = {"of": self.of, "reading": reading, "beside": beside, **where}
-                    name = f"{title}, {IN_TITLES[reading]}"
+                    name = f"{title}, {IN_TITLES[reading].format(self.epsilon)}"
                     grid.append(Panel(name, here, "panel", bars=True, **how))
         return grid
 

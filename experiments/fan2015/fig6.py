@@ -395,7 +395,7 @@ class Fig6(FanFigure, Figure):
             printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
             where = {"panel": name, "of": of, "reading": reading}
             where["metric"] = "MeanSquaredCountError"
-            title = f"{name}: {of}, {IN_TITLES[reading]}"
+            title = f"{name}: {of}, {IN_TITLES[reading].format(self.epsilon)}"
             grid.append(Panel(title, where, "l", log="y", theory=law, printed=printed))
         return grid
 

@@ -191,7 +191,7 @@ class Fig9(FiveMethods):
         """The paper's datasets with ε of the whole release, then all others."""
         return [
             Panel(
-                f"{name}, {IN_TITLES[reading]}",
+                f"{name}, {IN_TITLES[reading].format(self.epsilon)}",
                 {"panel": name, "reading": reading},
                 "top",
                 log="x",

@@ -59,8 +59,6 @@ class Modern(FanFigure, Figure):
     page = "no figure of the paper: beside Fan & Jin, WWW 2015"
     quick = {"netflix_users": 2000, "seeds": 3}
     rough = {"netflix_users": 2000, "seeds": 1}
-    columns = 3
-    height = 2.0
     shown = ("epsilon",)
 
     data: tuple[str, ...] = datasets(without=("Foursquare New York", "Foursquare Tokyo"))

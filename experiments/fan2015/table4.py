@@ -11,8 +11,6 @@ Open    Foursquare's collection is not published; of the others, files that are 
 
 from __future__ import annotations
 
-from typing import Any
-
 from experiments.fan2015.data import FanFigure, datasets, rows_of, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
@@ -24,7 +22,6 @@ from workbench.value import value
 
 COUNTS = ("users", "items", "records", "max", "min")
 STATISTICS = (*COUNTS, "mean")
-TEXT: dict[str, Any] = dict(textcoords="offset points", fontsize=6.5)
 TABLE = {  # users, items, records, max, min; mean
     "Gowalla": (12_579, 15_200, 739_600, 14_380, 1, 58.8),
     "Foursquare": (45_289, 17_967, 1_276_988, 1_303, 1, 60.2),
@@ -112,16 +109,8 @@ class Table4(FanFigure, Figure):
         fig, axes = plots.panels(1, 2, sharey=True)
         for ax, metric, label in zip(axes, ("mean", "max"), ("mean", "most"), strict=True):
             ours = rows[rows.metric == metric]
-            printed = self.printed(rows, metric)
-            plots.marks(ours, "panel", ax, printed=printed, label=f"{label} records of a user")
-            for place, x in enumerate(ours.value):
-                ax.annotate(
-                    f"{x:,.1f}".removesuffix(".0"), (x, place), (0, 6), ha="center", **TEXT
-                )
-            for point in printed:  # where they lie apart
-                place = [*ours.panel].index(point.at)
-                if not point.low <= ours.value.iloc[place] <= point.high:
-                    ax.annotate(point.says, (point.value, place), (0, 6), ha="center", **TEXT)
+            name = f"{label} records of a user"
+            plots.marks(ours, "panel", ax, printed=self.printed(rows, metric), label=name)
         return plots.legend(fig)
 
     def printed(self, rows: pd.DataFrame, metric: str) -> list[Printed]:

@@ -133,7 +133,7 @@ class Table5(FanFigure, Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Precision over K, ten marked, under each reading of ε; then the released counts of the true ten."""
         top, counts = {"metric": PRECISION}, {"metric": "Count"}
-        titles = IN_TITLES.items()
+        titles = [(x, of.format(self.epsilon)) for x, of in IN_TITLES.items()]
         return [
             *(Panel(of, top | {"reading": x}, "top", log="x", mark=TEN) for x, of in titles),
             *(

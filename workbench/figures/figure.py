@@ -558,7 +558,7 @@ class Figure:
         """Return the rows to draw, and all panels."""
         try:
             drawn = self.to_draw(rows)
-            panels = self.panels(drawn)
+            panels = [self._in_full(panel) for panel in self.panels(drawn)]
             for panel in panels:
                 drawn[[*panel.where]]
         except (AttributeError, KeyError) as e:  # of a column
@@ -566,6 +566,13 @@ class Figure:
                 f"{self.id}: the rows lack a column ({e}). If another version made them, run the figure again"
             ) from e
         return drawn, panels
+
+    def _in_full(self, panel: Panel) -> Panel:
+        """Return a panel whose title states the figure's ε, unless its axis or its title shows others."""
+        epsilon = getattr(self, "epsilon", None)
+        if epsilon is None or self.no_data or panel.x == "epsilon" or "ε =" in panel.title:
+            return panel
+        return replace(panel, title=f"{panel.title}, ε = {epsilon:g}".removeprefix(", "))
 
     def _chosen(self, every: Sequence[Panel], letters: str) -> str:
         """Return the letters of the panels to draw. Default: those of the picture."""

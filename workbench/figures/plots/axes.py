@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
 # Layout
@@ -50,14 +51,44 @@ def lay_out(fig: Figure) -> None:
     if page().width is not None:
         fig.set_figheight(min(fig.get_figheight(), page().height))
     engine.execute(fig)
+    if [*_break_titles(fig), *_add_ticks(fig)]:
+        engine.execute(fig)
     _spread_ends(fig)
     _thin_ticks(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
 
 
+def _break_titles(fig: Figure) -> Iterator[Text]:
+    """Break titles that would reach the next panel into more lines."""
+    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
+    for ax in panels:
+        title = ax._left_title
+        row = ax.get_subplotspec().rowspan.start
+        beside = [x for x in panels if x.get_subplotspec().rowspan.start == row]
+        beyond = [x.bbox.x0 - _LETTER_ROOM * fig.dpi for x in beside if x.bbox.x0 > ax.bbox.x0]
+        wide = min([*beyond, fig.bbox.width - 2]) - ax.bbox.x0
+        if title.get_text() and title.get_window_extent().width > wide:
+            title.set_text(_in_width(title, wide))
+            yield title
+
+
+def _add_ticks(fig: Figure) -> Iterator[Axis]:
+    """Give logarithmic axes with fewer than two numbers more of them."""
+    for ax in fig.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            locator = axis.get_major_locator()
+            if not isinstance(locator, mpl.ticker.LogLocator):
+                continue
+            low, high = sorted(axis.get_view_interval())
+            if sum(low <= place <= high for place in locator()) < 2:
+                axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 3, 5, 7), numticks=9))
+                yield axis
+
+
 # Axes
 
+_LETTER_ROOM = 0.22  # inches that the letter of a panel takes beside its title
 _LEGEND_LINES = 2  # below a figure, for which there is room
 _END_LETTERS = 20  # of a line of such a label
 _END_LINE = 0.125  # inches of one
@@ -104,13 +135,13 @@ def panels(
     """
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
-    count = rows * columns
+    count = min(rows * columns, len(titles) or rows * columns)
     if sharey and page().narrow:  # names beside panels leave room for one
         rows, columns = count, 1
     if keep:
         width = page().width or width
     else:
-        rows, columns, width, height = page().arrange(rows, columns, width, height)
+        rows, columns, width, height = page().arrange(count, columns, width, height)
     size = (width, height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
     for ax in axes.flat:
@@ -128,18 +159,17 @@ def panels(
 @with_style
 def entitle(fig: Figure, headline: str) -> None:
     """Write a sentence above a figure, in as many lines as it needs."""
-    letters = int((fig.get_figwidth() - 0.2) / (_LETTER * 1.25))
-    lines = _in_lines(headline, letters).split("\n")
-    fig.set_figheight(fig.get_figheight() + 0.19 * len(lines))
-    fig.suptitle("\n".join(lines), x=0.012, ha="left")
+    title = fig.suptitle(headline, x=0.012, ha="left")
+    title.set_text(_in_width(title, 0.97 * fig.bbox.width))
+    lines = title.get_text().count("\n") + 1
+    fig.set_figheight(fig.get_figheight() + 0.19 * lines)
 
 
 def add_letter(ax: Axes, letter: str) -> None:
     """Write the letter of a panel next to its title."""
-    where = dict(xycoords="axes fraction", textcoords="offset points", annotation_clip=False)
-    size = ax.title.get_size()
-    above = 6 + 1.2 * size * ax.get_title(loc="left").count("\n")  # beside its first line
-    ax.annotate(letter, (0, 1), (-11, above), weight="bold", size=size, **where)
+    where = dict(xycoords=ax._left_title, textcoords="offset points", annotation_clip=False)
+    look = dict(weight="bold", size=ax._left_title.get_size(), va="top")
+    ax.annotate(letter, (0, 1), (-11, 0), **look, **where)
 
 
 def share_y(axes: Sequence[Axes]) -> None:
@@ -346,6 +376,17 @@ def _names(ax: Axes) -> list[str]:
     return [label.get_text() for label in ax.get_xticklabels()] if named else []
 
 
+def _in_width(text: Text, wide: float) -> str:
+    """Return the words of a text in as few lines of this width as they need, all about as long."""
+    words = text.get_text().replace("\n", " ")
+    text.set_text(words)
+    letters = max(1, int(len(words) * wide / max(text.get_window_extent().width, wide)))
+    lines = _in_lines(words, letters)
+    while letters > 1 and _in_lines(words, letters - 1).count("\n") == lines.count("\n"):
+        letters -= 1
+    return _in_lines(words, letters)
+
+
 def _in_lines(text: str, letters: int) -> str:
     """Break a title or a name into lines. Existing line breaks are kept, and a value stays on one line
     with its name.
@@ -379,7 +420,7 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
         locator = mpl.ticker.LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,))
         if page().width and which == "x":
             width = ax.get_position().width * ax.get_figure().get_figwidth()
-            locator.set_params(numticks=max(2, int(width / 0.45)))
+            locator.set_params(numticks=max(2, int(width / 0.33)))
         axis.set_major_locator(locator)
         axis.set_minor_formatter(mpl.ticker.NullFormatter())
         axis.set_major_formatter(
@@ -391,7 +432,7 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
         axis.set_major_formatter(mpl.ticker.FuncFormatter(_plain_tick))
     if page().width and (not log or _within_a_decade(axis)):
         width, height = ax.get_position().size * ax.get_figure().get_size_inches()
-        room = int(width / 0.6) if which == "x" else int(height / 0.25)
+        room = int(width / 0.42) if which == "x" else int(height / 0.2)
         axis.set_major_locator(mpl.ticker.MaxNLocator(max(2, room), steps=[1, 2, 5, 10]))
     if which == "y" and what in FROM_0_TO_1 and not log:  # for all panels alike
         ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)

@@ -26,6 +26,7 @@ from workbench.figures.plots.style import (
     SeriesStyle,
     in_words,
     metric_name,
+    page,
     series_styles,
     with_style,
 )
@@ -40,17 +41,19 @@ if TYPE_CHECKING:
 
 # Areas
 
+_OFF_MAP = 0.01  # share of places at each side
+
 
 @with_style
 def cells(
     rows: pd.DataFrame,
     ax: Axes,
-    limits: tuple[float, float] | None = None,
+    limits: tuple[float, float] | None,
     *,
     outlines: bool = False,
     equal: bool = False,
-) -> Axes:
-    """Draw boxes that are darker for larger values, with a scale below.
+) -> None:
+    """Draw boxes that are darker for larger values.
 
     Parameters
     ----------
@@ -60,40 +63,40 @@ def cells(
     ax : Axes
         Where to draw.
     limits : (float, float), optional
-        Ends of the scale. Default: those from `color_limits`.
+        Ends of the scale of shades. Default: those from `color_limits`.
     outlines : bool
         Whether to outline the boxes.
     equal : bool
         Whether both axes have the same unit, as in a map.
     """
-    metric = metric_name(rows)
-    limits = limits or color_limits(rows)
-    positions = color_position(rows.value.to_numpy(float), limits)
+    positions = color_position(rows.value.to_numpy(float), limits or color_limits(rows))
     x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
     boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
     colors = mpl.colormaps[COLORMAP](np.nan_to_num(positions))
     colors[np.isnan(positions)] = 1
     edges = "#bbbbbb" if outlines else "face"
-    polygons = mpl.collections.PolyCollection(
-        boxes, facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True
-    )
-    ax.add_collection(polygons)
+    look = dict(facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True)
+    ax.add_collection(mpl.collections.PolyCollection(boxes, **look))
     names = rows.labels.iloc[0].split("|") if "labels" in rows else ("", "")
     ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
+
+
+def name_shades(
+    axes: Sequence[Axes],
+    limits: tuple[float, float],
+    what: str,
+    location: str = "bottom",
+    **how: Any,
+) -> None:
+    """Draw the scale of shades of some axes below them, or at their right, with its name."""
     shades = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
-    _name_shades(ax, shades, AXIS_LABELS.get(metric, metric), shrink=0.8, aspect=30)
-    return ax
-
-
-def _name_shades(axes: Any, shades: Any, label: str, **how: Any) -> None:
-    """Draw a scale of shades below the axes, with its name."""
-    fig = axes[0].get_figure() if isinstance(axes, Sequence) else axes.get_figure()
-    bar = fig.colorbar(shades, ax=axes, location="bottom", **how)
-    bar.set_label(label)
-    bar.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
+    bar = axes[0].get_figure().colorbar(shades, ax=axes, location=location, **how)
+    bar.set_label(AXIS_LABELS.get(what, what))
+    axis = bar.ax.xaxis if location == "bottom" else bar.ax.yaxis
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+    axis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
@@ -131,7 +134,8 @@ def maps(
     """Return a heat map for each value of the column `panel`. All maps have the same scales of colour
     and distance.
 
-    The projection is equirectangular, and true to scale at the middle latitude.
+    The projection is equirectangular, and true to scale at the middle latitude. The outermost places at
+    each side, 1 % of all, are off the maps.
 
     Parameters
     ----------
@@ -159,7 +163,7 @@ def maps(
     if rows.empty:
         raise ValueError("there are no rows to draw")
     places = (rows if land is None else land)[["latitude", "longitude"]]
-    low, high = places.min(), places.max()
+    low, high = places.quantile(_OFF_MAP), places.quantile(1 - _OFF_MAP)
     middle = (low + high) / 2
     left, bottom = project(*low, *middle)
     right, top = project(*high, *middle)
@@ -170,13 +174,15 @@ def maps(
         x, y = project(group.latitude, group.longitude, *middle)
         grids[name] = np.histogram2d(y, x, [y_edges, x_edges], weights=group.value)[0]
     positive = np.concatenate([grid[grid > 0] for grid in grids.values()])
-    norm = mpl.colors.LogNorm(positive.min(), positive.max())
-    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=2.4, keep=True)
-    for grid, ax in zip(grids.values(), axes, strict=False):
+    limits = (positive.min(), positive.max())
+    norm = mpl.colors.LogNorm(*limits)
+    columns = min(columns, 2) if page().narrow else columns
+    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=1.9, keep=True)
+    for grid, ax in zip(grids.values(), axes, strict=True):
         if land is not None:
             x, y = project(land.latitude, land.longitude, *middle)
             ax.plot(x, y, ",", color="0.8", rasterized=True, zorder=0)
-        picture = ax.pcolormesh(
+        ax.pcolormesh(
             x_edges,
             y_edges,
             np.where(grid > 0, grid, np.nan),
@@ -194,12 +200,10 @@ def maps(
         ax.set(aspect="equal", xticks=[], yticks=[])
         ax.grid(False)
         ax.spines[:].set_visible(False)
-    for ax in axes[len(grids) :]:
-        ax.remove()
     words = dict(frameon=False, sep=2, fontproperties=dict(size=6.5))
     where = (axes[0].transData, bar, f"{number(bar)} km", "lower right")
     axes[0].add_artist(AnchoredSizeBar(*where, size_vertical=cell / 8, label_top=True, **words))
-    _name_shades(axes[: len(grids)], picture, label, shrink=0.5, aspect=40, pad=0.02)
+    name_shades(axes, limits, label, shrink=0.5, aspect=40, pad=0.02)
     return fig
 
 
@@ -373,23 +377,23 @@ def grid(
     lines = -(-len(wanted) // columns)
     titles = [in_words(panel.title) for panel in wanted]
     fig, axes = panels(lines, columns, titles, height=height)
-    first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
-    # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
-    limits = None if first_boxes is None else color_limits(first_boxes)
+    boxes = [own for panel in wanted if panel.cells and len(own := panel_rows(rows, panel))]
+    limits = color_limits(boxes[0]) if boxes else None  # of the truth, for all panels
     lined = [panel_rows(rows, panel)[panel.series] for panel in wanted if not panel.cells]
     styles = series_styles(name for names in lined for name in names.astype(str).unique())
-    for panel, ax in zip(wanted, axes, strict=False):
+    for panel, ax in zip(wanted, axes, strict=True):
         dashes = theory_dashes(panel, wanted)
         _draw(panel, panel_rows(rows, panel), ax, limits, dashes, styles)
-    for ax in axes[len(wanted) :]:
-        ax.remove()
+    if limits:
+        shaded = [ax for panel, ax in zip(wanted, axes, strict=True) if panel.cells]
+        name_shades(shaded, limits, metric_name(boxes[0]), "right", aspect=30)
     letters = letters or ascii_letters * (len(wanted) > 1)
-    for i, (panel, ax) in enumerate(zip(wanted, axes, strict=False)):
+    for i, (panel, ax) in enumerate(zip(wanted, axes, strict=True)):
         ax.panel = (letters[i : i + 1], panel.where)
         if letters:
             add_letter(ax, letters[i])
     if sharey:
-        share_y(axes[: len(wanted)])
+        share_y(axes)
     return legend(fig, styles)
 
 

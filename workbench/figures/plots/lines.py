@@ -14,6 +14,7 @@ from workbench.figures.plots.style import (
     FRACTIONS,
     MAX_MARKERS,
     MEAN_SEEDS,
+    PERCENT_COLUMNS,
     SERIES_STYLES,
     SeriesStyle,
     in_words,
@@ -167,7 +168,7 @@ def grouped_bars(
         turned = dict(rotation=angle, ha="right", va="center", rotation_mode="anchor")
     ax.set_xticks(range(len(places)), labels, **turned)
     name_axis(ax, "y", what, log)
-    ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), xlim=(-0.6, len(places) - 0.4))
+    ax.set(xlabel=AXIS_LABELS.get(x, "" if named else x), xlim=(-0.6, len(places) - 0.4))
     ax.grid(False, axis="x")
     return ax
 
@@ -181,19 +182,28 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one mark per row on a logarithmic axis, with the first row on top. Brackets show the paper's
-    numbers.
+    """Draw one mark per row on a logarithmic axis, with its number, and the first row on top. Brackets
+    show the paper's numbers.
     """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
-    ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
+    ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=5, label="ours")
     ax.set_yticks([*places.values()], [*map(in_words, places)])
     ax.set_ylim(len(places) - 0.4, -0.6)
     ax.grid(False, axis="y")
+    how = dict(textcoords="offset points", size=6.5, ha="center", annotation_clip=False)
+    metric = metric_name(rows)
+    for place, x in enumerate(rows["value"]):
+        text = f"{100 * x:.2g} %" if metric in PERCENT_COLUMNS else number(x, 4)
+        ax.annotate(text, (x, place), (0, 5), **how)
     for point in printed:
         if point.at in places:
-            bracket(ax, point, places[point.at], "x")
-    name_axis(ax, "x", metric_name(rows), True, label)
+            place = places[point.at]
+            bracket(ax, point, place, "x")
+            if point.value and not point.low <= rows["value"].iloc[place] <= point.high:
+                ax.annotate(point.says, (point.value, place), (0, 5), **how)
+    ax.margins(x=0.12)
+    name_axis(ax, "x", metric, True, label)
     return ax
 
 

@@ -11,8 +11,14 @@ import numpy as np
 from workbench.compiled import mpl, pd
 from workbench.estimates import Leaves
 from workbench.figures.plots.axes import legend, name_axis, panels
-from workbench.figures.plots.grids import cells, color_limits
-from workbench.figures.plots.style import COLUMN_WIDTH, PAGE_WIDTH, SERIES_STYLES, with_style
+from workbench.figures.plots.grids import cells, color_limits, name_shades
+from workbench.figures.plots.style import (
+    COLUMN_WIDTH,
+    PAGE_WIDTH,
+    SERIES_STYLES,
+    metric_name,
+    with_style,
+)
 from workbench.queries import CodeSets, Selections
 from workbench.spaces import Domain, Quadtree
 from workbench.value import cell, format_number
@@ -161,8 +167,10 @@ def _boxes(
     """Draw boxes: coloured by their values if these exceed the noise, and grey otherwise."""
     fig, (ax,) = panels(1, 1, height=height)
     if stands_out.any():
-        cells(frame[stands_out], ax)
-        ticks = np.geomspace(*color_limits(frame[stands_out]), 3)
+        limits = color_limits(frame[stands_out])
+        cells(frame[stands_out], ax, limits)
+        name_shades([ax], limits, metric_name(frame), shrink=0.8, aspect=30)
+        ticks = np.geomspace(*limits, 3)
         fig.axes[-1].set_xticks(ticks, [format_number(x) for x in ticks])
         fig.axes[-1].set_xticks([], minor=True)
     for x0, y0, x1, y1 in frame.loc[is_noise, ["x0", "y0", "x1", "y1"]].to_numpy():

@@ -11,6 +11,7 @@ from functools import cache, wraps
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from unicodedata import normalize
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Page:
         return self.width is not None and self.width < PAGE_WIDTH / 1.5
 
     def arrange(
-        self, lines: int, columns: int, width: float, height: float
+        self, count: int, columns: int, width: float, height: float
     ) -> tuple[int, int, float, float]:
         """Return the numbers of lines and columns of panels, the width of the figure, and the height of
         a panel.
@@ -96,8 +97,7 @@ class Page:
         page.
         """
         if self.width is None:
-            return lines, columns, width, height
-        count = lines * columns
+            return -(-count // columns), columns, width, height
         side_by_side = max(1, min(columns, int(self.width / _NARROW)))
         most = min(count, int(self.width / _NARROW)) if self.height < Page.height else 0
         while side_by_side < most and -(-count // side_by_side) * LOW > self.height:
@@ -226,6 +226,7 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "SquaredError": "squared error (counts²)",
     "exact worst": "squared error (counts²)",
     "Count": "count",
+    "Error": "error (counts)",
     "ErrorShare": "error, consistent over noisy",
     "position": "position in the sequence",
     "records": "records, N",
@@ -271,7 +272,9 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "queries": "past queries, m",
     "query": "queries, by their true answers",
     "universe": "universe (cells)",
-    "tuples": "tuples",
+    "tuples": "people",
+    "scale": "scale of the noise (tuples)",
+    "attributes": "attributes",
     "ProcessorTime": "processor time (s)",
     "Price": "further ε",
     "error": "error asked for (tuples)",
@@ -341,6 +344,7 @@ SUMMARIES = {  # series in words: colour, marker
     "Misra–Gries": ("#44AA99", ">"),
     "Gaussian sparse histogram": ("#88CCEE", "8"),
     "correlated Gaussian sparse histogram": ("#DDCC77", "."),
+    "numpy": ("#777777", "x"),
 }
 
 TREES = {  # beside some of the above, of which none has the same look
@@ -364,6 +368,7 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
     "HB": ("#882255", "X"),
     "Privelet": ("#009E73", "P"),
     "equi-depth": ("#AA4499", "h"),
+    "prevalence": ("#EE3377", ">"),
 }
 
 SYNTHESES = {  # of records in a hierarchy
@@ -400,6 +405,7 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
     "everyone alike": ("#999999", "X"),
     "kernel PCA": ("#009E73", "P"),
     "AIM": ("#CC79A7", "D"),
+    "buying the answers": ("#000000", "o"),
 }
 
 SERIES_STYLES = SUMMARIES | TREES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
@@ -415,6 +421,7 @@ _IN_WORDS = {  # for letters that differ in an accent alone
     "H̄ by leaves": "consistent tree, by leaves",
     "H̄ not zeroed": "consistent tree, not zeroed",
     "non-negative H̄": "non-negative tree",
+    "numpy": "geometric by numpy",
 }
 
 # of later years than the paper beside, or what no author can have meant
@@ -462,7 +469,8 @@ def in_words(name: str) -> str:
     ('consistent, ε = 1', 'Foursquare stand-in')
     """
     kind, comma, rest = name.partition(", ")
-    return f"{_IN_WORDS.get(kind, kind)}{comma}{rest}".replace(" twin", " stand-in")
+    words = f"{_IN_WORDS.get(kind, kind)}{comma}{rest}"
+    return words.replace("twin of", "stand-in for").replace(" twin", " stand-in")
 
 
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
@@ -510,10 +518,14 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
 
 
 def _number(part: str) -> float | None:
-    """Return the number of "θ = 1,000", or None for other words."""
+    """Return the number of "θ = 1,000" or "w = 10⁵", or None for other words."""
     _, equal, text = part.partition(" = ")
+    text = text.replace(",", "")
+    front, _, raised = text.rpartition("10")
+    if raised and not raised.isascii():
+        text = f"{front.rstrip('·') or 1}e{normalize('NFKC', raised)}"
     try:
-        return float(text.replace(",", "")) if equal else None
+        return float(text) if equal else None
     except ValueError:
         return None
 
