@@ -180,8 +180,8 @@ class AppA(Figure):
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
     setting: str = choice("total k", SETTINGS, "use of ε, and b", kind=UNPRINTED)
-    every: int = whole(256, "people of a surname for one that is left", 1, kind=UNPRINTED)
-    people: int = whole(100_000, "records of a twin", 1000, 10**7, kind=EFFORT)
+    every: int = whole(256, "people of a surname per record that is kept", 1, kind=UNPRINTED)
+    people: int = whole(100_000, "records of a stand-in", 1000, 10**7, kind=EFFORT)
     seeds: int = seeds(10)
 
     def datasets(self) -> dict[str, tuple[Any, int]]:

@@ -263,9 +263,11 @@ class Fig10(Strings, Figure):
     sized_by = ("searches",)
 
     epsilon: float = epsilon(1.0)
-    frequent: int = whole(FREQUENT, "appearances of listed strings, at least", unit="times")
-    listed: int = whole(32, "strings of the list", kind=UNPRINTED)
-    searches: int = whole(90_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
+    frequent: int = whole(
+        FREQUENT, "least number of appearances of listed strings", unit="times"
+    )
+    listed: int = whole(32, "number of listed strings", kind=UNPRINTED)
+    searches: int = whole(90_000_000, "searches of the stand-in", 1000, 10**8, kind=EFFORT)
     seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:

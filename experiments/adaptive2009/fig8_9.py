@@ -367,9 +367,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
 
     epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
     frequent: tuple[int, ...] = whole(
-        TIMES, "frequent strings, times ε", unit="times", kind=UNPRINTED
+        TIMES, "appearances of frequent strings, times ε", unit="times", kind=UNPRINTED
     )
-    searches: int = whole(1_500_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
+    searches: int = whole(1_500_000, "searches of the stand-in", 1000, 10**8, kind=EFFORT)
     seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -200,14 +200,14 @@ class Commutes:
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
     settings: tuple[str, ...] = settings_field()
     data: tuple[str, ...] = choice(
-        (REAL,), (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
+        (REAL,), (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT
     )
-    people: int = whole(4_000_000, "people of the twin", 1000, 10**8, kind=EFFORT)
+    people: int = whole(4_000_000, "people of the stand-in", 1000, 10**8, kind=EFFORT)
     depth: int = whole(
         10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels", kind=UNPRINTED
     )
     twin_depth: int = whole(
-        13, "depth of basic and direct in the twin", 1, 16, unit="levels", kind=UNPRINTED
+        13, "depth of basic and direct in the stand-in", 1, 16, unit="levels", kind=UNPRINTED
     )
     seeds: int = seeds(20)
 
@@ -311,7 +311,7 @@ class Strings:
     """The parameters of both figures, but for ε, searches and seeds."""
 
     data: tuple[str, ...] = choice(
-        (NAMES, LOG), (NAMES, LOG), "corpora; the twin where files are missing", kind=EFFORT
+        (NAMES, LOG), (NAMES, LOG), "corpora (a stand-in if files are missing)", kind=EFFORT
     )
     people: float = number(
         1.0, "share of the people of the list of surnames", 0, 1, kind=EFFORT, strict=True

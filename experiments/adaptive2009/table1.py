@@ -202,10 +202,10 @@ class Table1(Commutes, Figure):
 
     miles: float = number(5.0, "radius of the origin", 0, 1000, unit="miles", strict=True)
     side: float = number(
-        1.0, "squares of Rhode Island", 0, unit="km", kind=UNPRINTED, strict=True
+        1.0, "side of the squares in Rhode Island", 0, unit="km", kind=UNPRINTED, strict=True
     )
     twin_side: float = number(
-        5.0, "squares of the twin", 0, unit="km", kind=UNPRINTED, strict=True
+        5.0, "side of the squares in the stand-in", 0, unit="km", kind=UNPRINTED, strict=True
     )
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -138,7 +138,7 @@ class Thm3(Figure):
     epsilon: float = number(0.1, "ε where discount and depth vary", 1e-3, 100, kind=UNPRINTED)
     fanout: int = whole(
         16,
-        "children where depth varies, or b is thrice ln k/ε",
+        "children k where the depth varies or b = 3 ln k/ε",
         2,
         1000,
         kind=UNPRINTED,

@@ -238,7 +238,7 @@ class Fig2(OverAlpha, Figure):
         kind=EFFORT,
     )
     folds: int = whole(5, "parts of cross-validation in the union", 2, kind=UNPRINTED)
-    seeds: int = seeds(6, "histories, each of queries and noise of its own")
+    seeds: int = seeds(6, "histories, each with its own queries and noise")
 
     @property
     def tried(self) -> Approaches:

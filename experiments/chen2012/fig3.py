@@ -236,8 +236,8 @@ class Fig3(OverAlpha, Figure):
     points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)
     past: int = whole(5000, "m, the past queries", kind=EFFORT)
     queries: int = queries(2500, "new queries")
-    seeds: int = seeds(10, "histories, each of queries and noise of its own")
-    folds: int = whole(5, "parts of the past answers, each held out once", 2)
+    seeds: int = seeds(10, "histories, each with its own queries and noise")
+    folds: int = whole(5, "folds of cross-validation on past answers", 2)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The paper's noise, on all data and by both readings; and what computed noise shows."""

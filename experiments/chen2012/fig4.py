@@ -113,7 +113,7 @@ class Fig4(OverAlpha, Figure):
     attributes: tuple[int, ...] = whole((3, 6, 9), "attributes", 2, 9, kind=EFFORT)
     tuples: tuple[int, ...] = whole((50_000, 150_000, 500_000), "people", kind=EFFORT)
     usual_past: int = whole(5000, "m where something else varies", kind=EFFORT)
-    people: int = whole(500_000, "people of the twin where something else varies")
+    people: int = whole(500_000, "people of the stand-in where something else varies")
     weights: tuple[float, ...] = number(
         (0.03, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
@@ -123,9 +123,9 @@ class Fig4(OverAlpha, Figure):
     )
     chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
     steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
-    folds: int = whole(5, "parts of the past answers, each held out once", 2)
+    folds: int = whole(5, "folds of cross-validation on past answers", 2)
     queries: int = queries(500, "new queries")
-    seeds: int = seeds(5, "histories, each of queries and noise of its own")
+    seeds: int = seeds(5, "histories, each with its own queries and noise")
 
     def sweeps(self) -> dict[str, Sweep]:
         """A panel a dataset and parameter; the point that they share is one trial."""

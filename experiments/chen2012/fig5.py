@@ -63,7 +63,7 @@ SLOW = 1000  # queries; above, kernel PCA is slow
 REPEAT_SLOW = 2
 OVER = {
     "queries": "IPUMS twin",
-    "universe": "IPUMS twin, first attributes, m = {:,}",
+    "universe": "IPUMS twin, largest attributes, m = {:,}",
     "tuples": "IPUMS twin, m = {:,}",
     "merged": "IPUMS twin, merged codes, m = {:,}",
 }
@@ -162,10 +162,12 @@ class Fig5(Figure):
         (250, 500, 1000, 2500, 5000), "m, the past queries", kind=EFFORT
     )
     attributes: tuple[int, ...] = whole(
-        (2, 3, 4, 6, 9), "the largest attributes", 2, 9, kind=EFFORT
+        (2, 3, 4, 6, 9), "numbers of attributes, those with the most codes", 2, 9, kind=EFFORT
     )
     tuples: tuple[int, ...] = whole((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
-    merged: tuple[int, ...] = whole((8, 4, 2, 1), "codes made one", kind=EFFORT)
+    merged: tuple[int, ...] = whole(
+        (8, 4, 2, 1), "neighbouring codes that are merged into one", kind=EFFORT
+    )
     usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
     many: int = whole(29_570, "m at which kernel PCA's time is carried on", kind=EFFORT)
     people: int = whole(500_000, "people where something else varies")
@@ -175,7 +177,7 @@ class Fig5(Figure):
     entropy_alpha: float = number(1e-3, "α of maximum entropy", strict=True, kind=UNPRINTED)
     chains: int = whole(2048, "chains of maximum entropy", 64, 2**22, kind=UNPRINTED)
     steps: int = whole(200, "steps of maximum entropy", kind=EFFORT)
-    repeat: int = whole(9, "times, of which the best counts", kind=EFFORT)
+    repeat: int = whole(9, "times to repeat, of which the fastest counts", kind=EFFORT)
 
     def datasets_run(self) -> list[IPUMSTwin]:
         """Of the usual number of people."""

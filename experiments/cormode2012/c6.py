@@ -121,29 +121,32 @@ class C6(Counts, Figure):
     main = 2
 
     epsilon: float = epsilon(0.1)
-    size: int = whole(100_000, "s of samples in (h)", unit="cells")
+    size: int = whole(100_000, "size s of the samples in (b)", unit="cells")
     widths: tuple[int, ...] = whole(
-        WIDTHS, "w·d, or w, of sketches", unit="buckets", kind=UNPRINTED
+        WIDTHS, "w·d or w of the sketches", unit="buckets", kind=UNPRINTED
     )
-    depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
+    depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "rows d of a sketch", kind=UNPRINTED)
     sketches: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
-        "w of the sketches in (g)",
+        "widths w of the sketches in (a)",
         unit="buckets",
         kind=UNPRINTED,
     )
     samples: tuple[int, ...] = whole(
-        (10_000, 20_000, 50_000, 100_000), "s in (g)", unit="cells", kind=UNPRINTED
+        (10_000, 20_000, 50_000, 100_000),
+        "sizes s of the samples in (a)",
+        unit="cells",
+        kind=UNPRINTED,
     )
     thetas: tuple[int, ...] = whole(
-        (20, 30, 40, 50, 60, 80, 100), "θ of the filters in (g)", unit="counts", kind=UNPRINTED
+        (20, 30, 40, 50, 60, 80, 100), "θ of the filters in (a)", unit="counts", kind=UNPRINTED
     )
-    theta: int = whole(50, "θ of the filter in (h)", unit="counts", kind=UNPRINTED)
+    theta: int = whole(50, "θ of the filter in (b)", unit="counts", kind=UNPRINTED)
     both_theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
     ranges: tuple[int, ...] = whole(
         (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells", kind=UNPRINTED
     )
-    queries: int = queries(2000, "queries of each size; ten times as many of single cells")
+    queries: int = queries(2000, "queries of each size (ten times as many of single cells)")
     seeds: int = seeds(40)
 
     def by_rows(self, what: str, size: int) -> list[CountSketch]:

@@ -70,7 +70,7 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
     """The parameter `data` of a figure; OnTheMap itself comes before its twin."""
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
-    doc = "tables; those whose files are not at hand are left out"
+    doc = "tables (left out if their files are missing)"
     return fields.datasets(names, choices, doc)
 
 

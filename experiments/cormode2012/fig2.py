@@ -382,11 +382,13 @@ class Fig2(Counts, Figure):
     size: int = whole(100_000, "s of filter-priority", unit="cells")
     length: int = whole(5000, "R, the length of a range", unit="cells")
     lengths: tuple[int, ...] = whole(
-        LENGTHS, "all R in (c), and of other ranges", unit="cells", kind=UNPRINTED
+        LENGTHS, "lengths R of the ranges in (c)", unit="cells", kind=UNPRINTED
     )
     wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
     low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
-    small: tuple[int, ...] = whole(SMALL, "ranges of 2.1", unit="cells", kind=UNPRINTED)
+    small: tuple[int, ...] = whole(
+        SMALL, "sizes of ranges in section 2.1", unit="cells", kind=UNPRINTED
+    )
     queries: int = queries(1000)
     seeds: int = seeds(40)
 

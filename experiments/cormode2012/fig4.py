@@ -141,7 +141,7 @@ class Fig4(Figure):
     mean: float = number(100.0, "μ of the counts", unit="counts")
     std: float = number(20.0, "σ of the counts", unit="counts")
     theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
-    repeat: int = whole(31, "releases timed; half as many beyond 10⁶ cells", 2, kind=EFFORT)
+    repeat: int = whole(31, "timed releases (half as many beyond 10⁶ cells)", 2, kind=EFFORT)
 
     def mechanisms(self, n: int) -> list:
         """What is timed on n non-empty cells, beside numpy's usual recipe."""

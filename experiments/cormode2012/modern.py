@@ -163,19 +163,21 @@ class Modern(Figure):
     shown = ("epsilon", "rho", "theta", "size", "width", "records", "size_factor")
 
     epsilons: tuple[float, ...] = number(
-        (0.03, 0.1, 0.3, 1.0, 3.0), "ε in the upper half", 1e-6, 1000, kind=UNPRINTED
+        (0.03, 0.1, 0.3, 1.0, 3.0), "ε at one size", 1e-6, 1000, kind=UNPRINTED
     )
-    epsilon: float = number(0.1, "ε in the lower half", 1e-6, 1000, kind=UNPRINTED)
-    delta: float = number(1e-6, "δ where there is one", 0, 0.1, strict=True, kind=UNPRINTED)
+    epsilon: float = number(0.1, "ε where the size varies", 1e-6, 1000, kind=UNPRINTED)
+    delta: float = number(
+        1e-6, "δ of the mechanisms that need one", 0, 0.1, strict=True, kind=UNPRINTED
+    )
     m: int = whole(100_000, "size of the domain", 1000, 10**8, unit="cells", kind=UNPRINTED)
     mean: float = number(100.0, "μ of the counts", unit="counts", kind=UNPRINTED)
     std: float = number(20.0, "σ of the counts", unit="counts", kind=UNPRINTED)
     density: float = number(
         0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True, kind=UNPRINTED
     )
-    size: int = whole(1000, "s in the upper half", unit="cells", kind=UNPRINTED)
+    size: int = whole(1000, "size s where ε varies", unit="cells", kind=UNPRINTED)
     sizes: tuple[int, ...] = whole(
-        (300, 1000, 3000, 10_000), "s in the lower half", unit="cells", kind=UNPRINTED
+        (300, 1000, 3000, 10_000), "sizes s at one ε", unit="cells", kind=UNPRINTED
     )
     largest: int = whole(200, "the greatest count that ALP allows for", kind=UNPRINTED)
     short: int = whole(100, "length of short ranges", unit="cells", kind=UNPRINTED)

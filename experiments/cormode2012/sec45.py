@@ -271,17 +271,20 @@ class Sec45(CommutingTables, Figure):
         kind=UNPRINTED,
     )
     size: int = whole(
-        3_000_000, "s on the twin; elsewhere the same share", unit="cells", kind=UNPRINTED
+        3_000_000,
+        "size s on the stand-in (elsewhere the same share of cells)",
+        unit="cells",
+        kind=UNPRINTED,
     )
     theta: int = whole(2, "θ of filter-priority", unit="counts", kind=UNPRINTED)
     records: int = whole(
         2**28,
-        "synthetic records drawn at most; larger tables go without",
+        "largest number of synthetic records (larger tables have none)",
         high=2**28,
         kind=EFFORT,
     )
     places: int = whole(
-        5000, "work places at most; tables of more are not made one by one", kind=EFFORT
+        5000, "largest number of workplaces that are synthesised one by one", kind=EFFORT
     )
     queries: int = queries(1000)
     seeds: int = seeds(20)

@@ -165,7 +165,7 @@ class ThenAndNow(Figure):
     delta: float = number(1e-6, "δ under replacement", 0, 0.1, strict=True, kind=UNPRINTED)
     size: int = whole(20_000, "pairs, or nodes, of a summary", unit="cells", kind=UNPRINTED)
     data: str = choice(
-        REAL, (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
+        REAL, (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT
     )
     seeds: int = seeds(20)
 

@@ -200,10 +200,12 @@ class FiveMethods(FanFigure, Figure):
     epsilon: float = epsilon(1.0)
     l: int = whole(10, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
-    d: int | None = whole(None, "records of a user for popularity; none: the least of one")
-    most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
-    k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
-    width: int | None = whole(None, "GS' group size; none: chosen privately", kind=UNPRINTED)
+    d: int | None = whole(
+        None, "records of each user for popularity (none: the fewest of a user)"
+    )
+    most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
+    k: int | None = whole(None, "DFT's coefficients (none: chosen privately)", kind=UNPRINTED)
+    width: int | None = whole(None, "GS' group size (none: chosen privately)", kind=UNPRINTED)
     popularities: tuple[float, ...] = popularities()
     netflix_users: int = users_of_netflix()
     beside_seeds: int = whole(5, "releases of other methods", kind=EFFORT)

@@ -135,18 +135,18 @@ def datasets(without: Collection[str] = ()) -> Any:
     """The parameter `data` of a figure, which some datasets may not fit."""
     usual = tuple(name for name in DATASETS if name not in without)
     twins = tuple(of + TWIN for of in _TWINS if of not in without)
-    doc = "datasets; those that are not at hand are left out, the paper's four have twins"
+    doc = "datasets (stand-ins for the paper's four if files are missing)"
     return fields.datasets(usual, usual + twins, doc)
 
 
 def users_of_netflix() -> Any:
     """The parameter `netflix_users` of a figure."""
-    return whole(_TWINS["Netflix"].users, "users of Netflix' twin", 1000, kind=EFFORT)
+    return whole(_TWINS["Netflix"].users, "users of Netflix' stand-in", 1000, kind=EFFORT)
 
 
 def popularities() -> Any:
     """The parameter `popularities` of a figure."""
-    doc = "times the twins' exponent of popularity"
+    doc = "factors on the stand-ins' exponent of popularity"
     return number((0.5, 1.0, 2.0), doc, 0, 4, kind=UNPRINTED)
 
 

@@ -108,9 +108,11 @@ class Fig11(FanFigure, Figure):
     shown = ("l", "d")  # each dataset has its own
 
     data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
-    epsilon: float = epsilon(1.0, "ε, a tenth of which HPA learns popularity with")
+    epsilon: float = epsilon(1.0, "ε, of which HPA spends a tenth on popularity")
     l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
-    d: int | None = whole(None, "records of a user for popularity; none: the least of one")
+    d: int | None = whole(
+        None, "records of each user for popularity (none: the fewest of a user)"
+    )
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20, "samples")
 

@@ -300,12 +300,14 @@ class Fig6(FanFigure, Figure):
         DENSE, "records of each user that are kept, and M", unit="records", kind=EFFORT
     )
     netflix_l: tuple[int, ...] = whole(THIN, "l on Netflix", unit="records", kind=EFFORT)
-    d: int | None = whole(None, "records of a user for popularity; none: the least of one")
-    most: int | None = whole(None, "M, the last l; none: the most of a user")
+    d: int | None = whole(
+        None, "records of each user for popularity (none: the fewest of a user)"
+    )
+    most: int | None = whole(None, "M, the last l (none: the most of a user)")
     exponent: str = choice(
         AS_PRINTED,
         (AS_PRINTED, INVENTED),
-        "popularity of places in Foursquare's twin: as figure 5 prints, or all `popularities`",
+        "popularity of places in Foursquare's stand-in: as figure 5 prints, or all `popularities`",
         kind=EFFORT,
     )
     popularities: tuple[float, ...] = popularities()

@@ -72,7 +72,7 @@ class Modern(FanFigure, Figure):
     )
     l: int = whole(10, "records of each user in the paper", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
-    netflix_users: int = whole(20_000, "users of Netflix' twin", 1000, kind=EFFORT)
+    netflix_users: int = whole(20_000, "users of Netflix' stand-in", 1000, kind=EFFORT)
     seeds: int = seeds(20)
 
     def mechanisms(self, case: Case) -> list[tuple[float, str, Any]]:

@@ -88,14 +88,16 @@ class Table5(FanFigure, Figure):
     page = "Fan & Jin, WWW 2015, section 6.4, Table 5"
     quick = {"seeds": 3}
 
-    data: str = choice("MovieLens", ("MovieLens", "MovieLens twin"), "ratings, or their twin")
+    data: str = choice(
+        "MovieLens", ("MovieLens", "MovieLens twin"), "ratings, or their stand-in"
+    )
     group: str = choice("M under 25", GROUPS, "group whose films count")
     epsilon: float = epsilon(1.0)
     l: int = whole(30, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
     d: int = whole(20, "records of each user for the popularity", unit="records")
-    most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
-    k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
-    width: int | None = whole(None, "GS' group size; none: chosen privately", kind=UNPRINTED)
+    most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
+    k: int | None = whole(None, "DFT's coefficients (none: chosen privately)", kind=UNPRINTED)
+    width: int | None = whole(None, "GS' group size (none: chosen privately)", kind=UNPRINTED)
     tops: tuple[int, ...] = whole(
         (1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films", kind=UNPRINTED
     )

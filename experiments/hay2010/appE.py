@@ -279,7 +279,7 @@ def check_domains(rows, level: float) -> Finding:
         here = own[own.series == series]
         by_seed = here.pivot(index="seed", columns="cells", values="value")
         ratio = (by_seed.iloc[:, -1] / by_seed.iloc[:, 0]).rename("value").reset_index()
-        return ratio.assign(records="N")
+        return ratio.assign(records="numbers of records N")
 
     theirs, ours = map(growth, (RIVAL, NOISY_TREE))
     finding = check_lower(claims.ratios(theirs, ours, "records"), level)
@@ -303,14 +303,19 @@ class AppE(Figure):
     sharey = True
 
     epsilon: float = epsilon(1.0, "privacy parameter α")
-    delta: float = number(DELTA, "chance that a range may miss the accuracy", 1e-9, 0.999)
+    delta: float = number(DELTA, "probability that a range may miss the accuracy", 1e-9, 0.999)
     cells: int = whole(1024, "n of the first two panels", 2, 2**16, unit="cells")
     domains: tuple[int, ...] = whole(
-        (256, 1024, 4096, 16384), "n, powers of two", 2, 2**16, unit="cells", kind=UNPRINTED
+        (256, 1024, 4096, 16384),
+        "domain sizes n, powers of two",
+        2,
+        2**16,
+        unit="cells",
+        kind=UNPRINTED,
     )
     records: tuple[int, ...] = whole(tuple(10**i for i in range(4, 9)), "N", 1, 10**15)
     buckets: tuple[int, ...] = whole(
-        (4, 8, 16, 32, 64, 128), "b, of which the best is taken at each N", kind=UNPRINTED
+        (4, 8, 16, 32, 64, 128), "numbers of buckets b to choose the best from", kind=UNPRINTED
     )
     seeds: int = seeds(160)
 

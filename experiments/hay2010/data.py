@@ -69,7 +69,7 @@ NAMES = (*_REAL, *(name + TWIN for name in _TWINS))
 
 def datasets(*names: str) -> Any:
     """The parameter `data` of a figure of several datasets."""
-    doc = "datasets: where one is not at hand its twin, if it has one"
+    doc = "datasets (a stand-in if files are missing)"
     return fields.datasets(names, NAMES, doc)
 
 

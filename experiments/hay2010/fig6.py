@@ -370,7 +370,7 @@ class Fig6(Figure):
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
     branching: int = whole(2, "children of a node of the trees", 2, 1024)
     sizes: tuple[int, ...] | None = whole(
-        None, "sizes of ranges; none: 2ⁱ up to a quarter", unit="cells", many=True
+        None, "sizes of ranges (none: powers of 2 up to a quarter)", unit="cells", many=True
     )
     heights: tuple[int, ...] = whole(
         (4, 8, 12, 16), "levels of the trees whose worst range is sought", 2, 18, kind=UNPRINTED

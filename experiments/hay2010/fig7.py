@@ -126,9 +126,7 @@ class Fig7(Figure):
     page = "Hay et al., PVLDB 2010, Appendix C, Figure 7"
     quick = {"samples": 10, "seeds": 5}
 
-    data: str = choice(
-        "NetTrace", NAMES, "the counts, or their twin where they are not at hand"
-    )
+    data: str = choice("NetTrace", NAMES, "counts (a stand-in if their file is missing)")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
     first: int = whole(20, "first position shown", kind=UNPRINTED)
     last: int = whole(1000, "last position shown", kind=UNPRINTED)

@@ -78,6 +78,11 @@ def test_no_words_lie_over_others(id, width):
         titles = []
         for ax in fig.axes:
             texts = shown(ax)
+            for kind in "xy":
+                scaled = getattr(ax, f"get_{kind}scale")() == "log"
+                assert not scaled or len(texts[kind]) > 1, (
+                    f"{name} {kind}: an axis without numbers"
+                )
             titles += texts["titles"]
             for kind in ("x", "y", "ends"):
                 for (a, box), (b, other) in combinations(texts[kind], 2):
@@ -109,8 +114,11 @@ def test_a_picture_has_at_most_six_panels(id):
     figure = find_figure(id).at("quick")
     assert figure.main <= MOST
     if type(figure).plot is Figure.plot:
-        for ax_title in (p.title for p in figure.panels(figure.to_draw(rows_of(id)))):
-            assert not ax_title.startswith("("), "letters are added"
+        for panel in figure._layout(rows_of(id))[1]:
+            assert not panel.title.startswith("("), "letters are added"
+            shows = hasattr(figure, "epsilon") and not figure.no_data and panel.x != "epsilon"
+            assert not shows or "ε = " in panel.title, "the condition of a panel"
+            assert "twin" not in plots.in_words(panel.title)
 
 
 def test_panels_are_chosen_by_their_letters():
