@@ -23,11 +23,12 @@ from workbench import (
     SparseTable,
     mechanisms,
 )
-from workbench.data import UNBOUNDED
+from workbench.data import UNBOUNDED, database, sources
 from workbench.mechanisms.laws import differences_in_replay
 from workbench.spaces import Bins, Labels, Quadtree, TimePart
 
 COLUMNS = ["user", "shop", "hour", "spent", "x", "y"]
+SCHEMA = {name: pl.Float64 if name in "xy" else pl.String for name in COLUMNS}
 SHOPS = [f"shop {i}" for i in range(12)]
 BOUND = Bound(3, 2, 5)
 LABEL = {"other": "label", "missing": "label"}
@@ -36,7 +37,7 @@ SPENT = Bins(range(0, 60, 5), column="spent", **LABEL)
 HOUR = TimePart("hour", "%H:%M", column="hour", missing="drop", other="drop")
 
 
-def rows(seed, users):
+def rows(seed, users, low=0.1, high=0.9):
     """What some users bought; some fields hold nothing, or what no label stands for."""
     rng = np.random.default_rng(seed)
     for user, count in users.items():
@@ -44,11 +45,11 @@ def rows(seed, users):
             shop = rng.choice([*SHOPS, "", " shop 1 ", "SHOP 2"])
             hour = rng.choice(["07:30", "12:00", "23:59", "24:00", ""])
             spent = rng.choice([*map(str, rng.integers(0, 70, 9)), "4.999", "", "inf"])
-            yield [user, shop, hour, spent, *rng.random(2).round(3).tolist()]
+            yield [user, shop, hour, spent, *rng.uniform(low, high, 2).round(3).tolist()]
 
 
 OTHERS = [*rows(1, {f"user {i}": 1 + i % 9 for i in range(400)})]
-UNIT = [*rows(2, {"zoë": 60})]
+UNIT = [*rows(2, {"zoë": 60}, 0.0, 0.999)]  # beyond all others
 AMONG_OTHERS = [row for pair in zip(OTHERS, UNIT, strict=False) for row in pair]
 WITH_UNIT = UNIT + OTHERS, OTHERS + UNIT, AMONG_OTHERS + OTHERS[len(UNIT) :]
 
@@ -60,7 +61,8 @@ def write(folder, name, kind, lines):
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([COLUMNS, *lines])
         return path
-    frame = pl.DataFrame(lines, schema=COLUMNS, orient="row")
+    lines = [[x or None for x in row[:4]] + row[4:] for row in lines]
+    frame = pl.DataFrame(lines, schema=SCHEMA, orient="row")
     if kind == "parquet":
         frame.write_parquet(path)
         return path
@@ -111,13 +113,30 @@ CASES += [
 ]
 
 
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """The rows of a user come in several batches."""
+    for module in (sources, database):
+        monkeypatch.setattr(module, "BATCH", 300)
+    monkeypatch.setattr(sources, "_BLOCK", 5000)
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_one_user_more_in_a_file_moves_what_noise_hides(name, kind, tmp_path):
     with_unit = WITH_UNIT[list(RELEASES).index(name) % 3]
-    paths = [
-        write(tmp_path, who, kind, lines)
-        for who, lines in (("without", OTHERS), ("with", with_unit))
-    ]
-    release = partial(released, *RELEASES[name])
-    assert differences_in_replay(release, *paths) == []
-    assert differences_in_replay(release, *paths[::-1]) == []
+    assert differences(name, kind, tmp_path, OTHERS, with_unit) == []
+    assert differences(name, kind, tmp_path, with_unit, OTHERS) == []
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_one_user_more_among_few_or_none_moves_what_noise_hides(name, tmp_path):
+    for others in (OTHERS[:200], OTHERS[:80], OTHERS[:40], []):
+        assert differences(name, "csv", tmp_path, others, others[:6] + UNIT + others[6:]) == []
+
+
+def differences(name, kind, folder, *files):
+    paths = [write(folder, str(i), kind, lines) for i, lines in enumerate(files)]
+    found = differences_in_replay(partial(released, *RELEASES[name]), *paths)
+    for path in paths:
+        path.unlink()
+    return found

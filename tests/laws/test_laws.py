@@ -229,8 +229,8 @@ def test_no_mechanism_file_is_forgotten():
     files = {p.stem for p in Path(mechanisms.__file__).parent.glob("[!_]*.py")}
     classes = mechanisms.ALL + mechanisms.COMPOSED
     families = {cls.__module__.rpartition(".")[2] for cls in classes}
-    assert families.isdisjoint({"protocol", "laws", "options"})
-    assert files == families | {"protocol", "laws", "options"}
+    assert families.isdisjoint({"protocol", "laws", "neighbours", "options"})
+    assert files == families | {"protocol", "laws", "neighbours", "options"}
 
 
 @every

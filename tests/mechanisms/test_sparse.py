@@ -21,6 +21,7 @@ from workbench.mechanisms import (
     MisraGries,
 )
 from workbench.mechanisms.laws import differences_in_replay
+from workbench.mechanisms.neighbours import Pair
 from workbench.noise import (
     correlated_noise,
     empty_cells,
@@ -30,7 +31,6 @@ from workbench.noise import (
 from workbench.noise.blanket import blanket_threshold, draw_blanket
 from workbench.noise.misra_gries import draw_misra_gries, misra_gries_delta, sketch
 from workbench.owner.audit.enumeration import output_laws
-from workbench.owner.audit.pairs import Pair
 from workbench.owner.audit.ways import Enumeration
 from workbench.randomness import word_source
 

@@ -36,7 +36,7 @@ from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import bound_of_event, clopper_pearson, strongest_evidence
 from workbench.owner.audit.measure import sample
 from workbench.owner.audit.outputs import observe
-from workbench.owner.audit.pairs import is_product, tiles
+from workbench.owner.audit.tiles import is_product, tiles
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Dyadic, Products
 

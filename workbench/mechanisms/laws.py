@@ -15,9 +15,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from workbench.data import PUBLIC, UNBOUNDED, Bound, Interactions, Public, Records, SparseTable
+from workbench.data import PUBLIC, Bound, Interactions, Public, Records, SparseTable
 from workbench.estimates import Leaves, Summary
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import large_pair, pairs_for
 from workbench.mechanisms.protocol import Mechanism, amount
 from workbench.noise.replay import NoSensitivity, Replay
 from workbench.noise.source import Source
@@ -28,7 +29,6 @@ from workbench.value import number
 
 # Subject
 
-_LARGE = Domain(("place", "hour"), (48, 48))
 DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
 CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
@@ -88,42 +88,6 @@ class Subject:
             items, contexts = table.domain.codes(places).T
             return Interactions.from_codes(table.domain, users, items, contexts, bound)
         return table
-
-    def large_pair(self) -> tuple[Any, Any]:
-        """Return a table with a few thousand cells or users, and a neighbour with one more unit of the
-        largest allowed size.
-        """
-        rng = seeded(4)
-        if self.cls.takes is Interactions:
-            users = np.repeat(np.arange(2000), rng.integers(1, 7, 2000))
-            rows = np.stack([users, *(rng.integers(0, 48, (2, len(users))) ** 2 // 48)])
-            unit = np.stack(
-                [np.full(90, 999), rng.integers(0, 30, 90), rng.integers(0, 48, 90)]
-            )
-            kept = rows[:, rows[0] != 999]
-            one, other = (
-                Interactions.from_codes(_LARGE, users, items, contexts, UNBOUNDED)
-                for users, items, contexts in (np.hstack([kept, unit]), kept)
-            )
-            return one, other
-        keys = np.sort(rng.choice(_LARGE.size, 900, replace=False))
-        empty = int(np.setdiff1d(np.arange(_LARGE.size), keys)[700])
-        counts = rng.geometric(0.1, len(keys))
-        more, bound = {int(keys[9]): 2, empty: 1}, Bound(2, 2, 3)
-        less: dict[int, int] = {}
-        if self.relation != ADD_REMOVE:
-            more, less, bound = {empty: 1}, {int(keys[9]): 1}, Bound()
-        sides: list[Any] = []
-        for moved in (more, less):
-            unit = np.array([*moved.items()], np.int64).reshape(-1, 2).T
-            cells, whole = np.hstack([(keys, counts), unit])
-            table = SparseTable.from_keys(_LARGE, cells, whole, bound)
-            if self.cls.takes is Records:
-                digits = table.keys.astype(np.uint64)
-                sides.append(Records(Quadtree(2, 6), digits, table.counts, bound))
-            else:
-                sides.append(table)
-        return sides[0], sides[1]
 
     def truth(self, table: SparseTable) -> Any:
         """Return the true values that the mechanism's answers approximate."""
@@ -475,13 +439,23 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     if refused:
         where = "for one neighbour only, " if len(refused) == 1 else ""
         return [f"it raises {where}{refused[0]}"]
-    names = "a different estimate", "another ledger", "another bound", "other metadata"
     found = [
         f"under the same noise it releases {name}"
-        for name, x, y in zip(names, first, second, strict=True)
+        for name, x, y in zip(_NAMES, first, second, strict=True)
         if x != y
     ]
     return [*replay.differences(), *found]
+
+
+_NAMES = (
+    "a different estimate",
+    "values of other types",
+    "other metadata",
+    "another ledger",
+    "another bound",
+    "another mechanism",
+    "another number of truncated users",
+)
 
 
 def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
@@ -495,21 +469,29 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
         raise
     except Exception as e:  # somebody else's mechanism may raise anything
         return f"{type(e).__name__}: {e}"
-    estimate = release.estimate
-    columns = estimate.to_arrow().to_pydict()
-    return repr(columns), tuple(release.ledger), release.bound, repr(estimate.metadata())
+    columns = release.estimate.to_arrow()
+    metadata = release.estimate.metadata()
+    shown = (columns.to_pydict(), (type(release.estimate), columns.schema), metadata)
+    return (
+        *map(repr, shown),
+        tuple(release.ledger),
+        release.bound,
+        str(release.mechanism),
+        release.users_cut,
+    )
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
     """Check that with equal noise neighbours give equal releases, and that each draw pays for what it reads.
 
-    A run is recorded on a table with a few thousand cells or users, and replayed on a neighbour of this
-    table.
+    A run is recorded on a table and replayed on a neighbour of this table. One table has a few thousand cells
+    or users. The others are small, for example empty, full, or with a count at a threshold.
     """
-    one, other = subject.large_pair()
-    example = stated_total(subject.cls.example(subject.budget()), one)
-    for pair in ((one, other), (other, one)):
-        differences = differences_in_replay(example, *pair)
+    example = subject.cls.example(subject.budget())
+    large = large_pair(example)
+    pairs = [(pair.one, pair.other) for pair in (large, *pairs_for(example))]
+    for one, other in [*pairs, pairs[0][::-1]]:
+        differences = differences_in_replay(stated_total(example, one), one, other)
         demand(not differences, "; ".join(differences[:3]))
 
 

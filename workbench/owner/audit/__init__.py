@@ -8,8 +8,8 @@ searches all outputs for an event whose probabilities under the two inputs diffe
 `run_audits`       many audits, in one process or several
 """
 
+from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.measure import Audit, audit
-from workbench.owner.audit.pairs import Pair, pairs_for
 from workbench.owner.audit.plan import Job, default_jobs, run_audits
 
 __all__ = [

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.data import Interactions, Records
+from workbench.mechanisms.neighbours import Pair, public_threshold
 from workbench.owner.audit.cuts import MOST_RUNS, Cuts, NotEnumerable, cuts_between
 from workbench.owner.audit.outputs import Output, observe
-from workbench.owner.audit.pairs import Pair, is_ours, public_threshold
+from workbench.owner.audit.tiles import is_ours
 from workbench.owner.audit.ways import Enumeration
 from workbench.value import Float
 

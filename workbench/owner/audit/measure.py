@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.cuts import NotEnumerable
 from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import strongest_evidence
 from workbench.owner.audit.outputs import NoAnswer, Output, limited, observe
-from workbench.owner.audit.pairs import Pair, is_product, pairs_for, tiles
+from workbench.owner.audit.tiles import is_product, tiles
 from workbench.privacy import DP, ZCDP
 
 # Measure

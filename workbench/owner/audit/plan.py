@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from workbench import mechanisms
 from workbench.compiled import limited_threads
+from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
-from workbench.owner.audit.pairs import Pair, is_ours, pairs_for
+from workbench.owner.audit.tiles import is_ours
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Marginals, NamedMarginals
 

@@ -1,27 +1,18 @@
-"""Neighbouring inputs for audits, and large inputs that contain many copies of one pair.
+"""Neighbouring inputs: pairs that differ by one unit, for the laws and for audits.
 
-Pairs. All pairs are synthetic. Each kind of input has a separate list of pairs. Their sizes depend on the
+All pairs are synthetic. Each kind of input has a separate list of small pairs. Their sizes depend on the
 mechanism's public fields. For example, one pair has a count at the mechanism's threshold.
-
-Tiles. A tile is one copy of a pair in a large input. A release of many tiles is equivalent to many runs if
-the release is a product. This means that every cell has independent noise, and that its release depends
-only on this cell and on public numbers. The release is not a product if a transform or a tree combines
-cells, if a threshold or a sample depends on all cells, or if reports are mixed. Parts of a release other
-than cells are common to all tiles, so only separate runs can audit them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from workbench.data import Bound, Interactions, Records, SparseTable, UnlistedValues
-from workbench.owner.audit.outputs import Output
+from workbench.data import UNBOUNDED, Bound, Interactions, Records, SparseTable, UnlistedValues
 from workbench.privacy import ADD_REMOVE
 from workbench.spaces import Domain, Quadtree
 
@@ -29,6 +20,7 @@ from workbench.spaces import Domain, Quadtree
 
 CELLS = Domain(("home", "work"), (4, 4))
 EDGES = Domain(("item", "context"), (4, 2))
+_MANY = Domain(("place", "hour"), (48, 48))
 FEW = Domain(("home", "work"), (2, 2))  # of reports, each of which is told whole
 _LARGE = 1000  # a count that no filter of an example reaches
 _LONGEST = 10_000  # records of one user
@@ -102,15 +94,60 @@ def pairs_for(mechanism: Any) -> list[Pair]:
             "generate neighbours. State a pair"
         )
     listed = _counts(mechanism, cells)
-    if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
+    if _replaces(mechanism):
         space = FEW
         listed = _replaced_tuples(getattr(mechanism, "total", None) or 2)
+    return [
+        Pair(name, *(_of_counts(takes, space, x, bound) for x in (one, other)))
+        for name, one, other, bound in listed
+    ]
 
-    def data(counts: dict[int, int], bound: Bound) -> Any:
-        keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
-        return takes.from_keys(space, keys, values, bound)
 
-    return [Pair(name, data(x, bound), data(y, bound)) for name, x, y, bound in listed]
+def large_pair(mechanism: Any) -> Pair:
+    """Return a table with a few thousand cells or users, and a neighbour with one unit less.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Mechanism. Its input class and its neighbouring relation determine the pair. The unit has the largest
+        allowed size.
+
+    Returns
+    -------
+    Pair
+    """
+    rng = np.random.default_rng(4)
+    if mechanism.takes is Interactions:
+        users = np.repeat(np.arange(2000), rng.integers(1, 7, 2000))
+        rows = np.stack([users, *(rng.integers(0, 48, (2, len(users))) ** 2 // 48)], axis=1)
+        unit = np.stack([np.full(90, 999), rng.integers(0, 30, 90), rng.integers(0, 48, 90)])
+        kept = rows[users != 999]
+        sides = np.vstack([kept, unit.T]), kept
+        return Pair("a user among many", *(_interactions(x, _MANY) for x in sides))
+    keys = np.sort(rng.choice(_MANY.size, 900, replace=False))
+    occupied, empty = int(keys[9]), int(np.setdiff1d(np.arange(_MANY.size), keys)[700])
+    counts = dict(zip(keys.tolist(), rng.geometric(0.1, len(keys)).tolist(), strict=True))
+    more = counts | {occupied: counts[occupied] + 2, empty: 1}
+    bound = _WIDE
+    if _replaces(mechanism):
+        more, bound = counts | {empty: 1}, Bound()
+        counts[occupied] += 1
+    space = Quadtree(2, 6) if mechanism.takes is Records else _MANY
+    takes = mechanism.takes
+    return Pair(
+        "a unit among many", *(_of_counts(takes, space, x, bound) for x in (more, counts))
+    )
+
+
+def _replaces(mechanism: Any) -> bool:
+    """Return whether neighbours have the same number of units."""
+    return getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE
+
+
+def _of_counts(takes: Any, space: Any, counts: dict[int, int], bound: Bound) -> Any:
+    """Return an input with these counts by cell."""
+    keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
+    return takes.from_keys(space, keys, values, bound)
 
 
 def public_threshold(mechanism: Any) -> int | None:
@@ -164,12 +201,10 @@ def _records_of_a_user(mechanism: Any) -> int:
     return min(min(numbers, default=2), _LONGEST)
 
 
-def _interactions(rows: _Rows) -> Interactions:
+def _interactions(rows: Any, domain: Domain = EDGES) -> Interactions:
     """Return interactions without a bound on the records of a user."""
-    from workbench.data import UNBOUNDED
-
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
-    return Interactions.from_codes(EDGES, users, items, contexts, UNBOUNDED)
+    return Interactions.from_codes(domain, users, items, contexts, UNBOUNDED)
 
 
 def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
@@ -196,101 +231,3 @@ def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
         ("full domain", full + unit(most), full),
         ("empty data", unit(most), []),
     ]
-
-
-# Tiles
-
-COPIES = 1000
-_PRODUCTS = (
-    "GeometricHistogram HighPassFilter HPA Laborious LaplaceHistogram LPA SRA StabilityHistogram "
-    "ThresholdSampling"
-).split()
-_JOINING = ("transform", "consistent", "size", "total")  # fields that must be off
-
-
-def is_product(mechanism: Any) -> bool:
-    """Return whether a release of tiles is equivalent to independent releases of each tile.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Mechanism of the workbench. For others the result is always False.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from workbench import DP, Dyadic
-    >>> from workbench.mechanisms import HighPassFilter
-    >>> is_product(HighPassFilter(DP(1.0), 4))
-    True
-    >>> is_product(HighPassFilter(DP(1.0), 4, transform=Dyadic()))
-    False
-    """
-    cls = type(mechanism)
-    inner = getattr(mechanism, "mechanism", mechanism)
-    joins = any(getattr(inner, name, None) for name in _JOINING)
-    return is_ours(cls) and cls.__name__ in _PRODUCTS and not joins
-
-
-def is_ours(cls: type) -> bool:
-    """Return whether a mechanism is part of the workbench, so that its laws are tested here. For others,
-    audits also search for draws that bypass `rng`.
-    """
-    return cls.__module__.startswith("workbench.")
-
-
-def tiles(
-    mechanism: Any, pair: Pair, rng: np.random.Generator | None = None
-) -> list[Callable[[], list[Output]]]:
-    """Return one function per input that releases tiles of it, and returns the output of each tile.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        for which `is_product` is true.
-    pair : Pair of tables or interactions.
-    rng : The same as for a release.
-
-    Returns
-    -------
-    list of callables
-    """
-    tiled = [_tiled(data) for data in (pair.one, pair.other)]
-    return [partial(_release_tiles, mechanism, data, rng) for data in tiled]
-
-
-def _tiled(data: SparseTable | Interactions) -> Any:
-    """Return an input with many copies of the data. Copy i is shifted by i times the size of the domain."""
-    tiles = np.arange(COPIES)[:, None]
-    if isinstance(data, SparseTable):
-        domain = Domain(("tile", "cell"), (COPIES, data.domain.size))
-        keys = (tiles * data.domain.size + data.keys).ravel()
-        return SparseTable.from_keys(domain, keys, np.tile(data.counts, COPIES), data.bound)
-    items, contexts = data.domain.shape
-    domain = Domain(data.domain.attributes, (COPIES * items, contexts))
-    people = int(data.users.max(initial=0)) + 1
-    columns = (
-        (tiles * people + data.users).ravel(),
-        (tiles * items + data.items).ravel(),
-        np.tile(data.contexts, COPIES),
-    )
-    return Interactions.from_codes(domain, *columns, data.bound)
-
-
-def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
-    """Return the output for each tile from one release of all tiles."""
-    estimate = mechanism(data, rng).estimate
-    parts = {"cell": estimate}
-    if hasattr(estimate, "edges"):
-        parts = {"item": estimate.items, "edge": estimate.edges}
-    numbers: list[dict[str, float]] = [{} for _ in range(COPIES)]
-    for name, part in parts.items():
-        cells = part.domain.size // COPIES
-        keys = getattr(part, "keys", np.arange(part.domain.size))
-        values = part.values.astype(float).ravel()
-        for key, noisy in zip(keys.tolist(), values.tolist(), strict=True):
-            numbers[key // cells][f"{name} {key % cells}"] = noisy
-    return [Output(shown, (), hash(tuple(shown.items()))) for shown in numbers]
