@@ -149,7 +149,7 @@ def test_only_the_door_writes_receipts():
 def test_nobody_uses_global_randomness_pickle_or_eval():
     for _, path, nodes in modules():
         allowed = ("np.random.default_rng", "np.random.SeedSequence")
-        if path == LAWS:  # which see whether a mechanism has moved it
+        if path in LAWS:  # which see whether a mechanism has moved it
             allowed += ("np.random.get_state",)
         for node in nodes:
             if isinstance(node, ast.Call):

@@ -175,9 +175,9 @@ def test_delta_is_allowed_for():
 def test_bad_input_says_what_is_needed():
     table = pair()
     for bad, says in {
-        5: "is not a callable object",
-        (lambda table, seed: 0): "missing a required argument: 'seed'",
-        (lambda: 0): "too many positional arguments",
+        5: "'int' object is not callable",
+        (lambda table, seed: 0): "missing 1 required positional argument: 'seed'",
+        (lambda: 0): "takes 0 positional arguments",
         (lambda table: 1 / 0): "for both neighbours",
     }.items():
         with pytest.raises(ValueError, match=says):

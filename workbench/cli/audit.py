@@ -42,7 +42,7 @@ def audit(
     runs
         Releases to draw from each neighbour. By default as many as time allows.
     seconds
-        Time limit of one audit, in seconds.
+        Time limit of one release, in seconds. An audit takes at most a minute of processor time.
     thorough
         Test all pairs and all choices of fields. Takes hours.
     workers
@@ -56,7 +56,7 @@ def audit(
     audited = [_named(name) for name in names or ()]
 
     from workbench.owner.audit import default_jobs, run_audits
-    from workbench.owner.audit.measure import add_row, budget_unused, read_rows
+    from workbench.owner.audit.measure import add_row, read_rows
     from workbench.owner.audit.plan import MOST_SECONDS, RUNS
 
     jobs = default_jobs(audited or None, epsilon, thorough)
@@ -88,11 +88,6 @@ def audit(
         if out is not None:
             add_row(result, out)
     refused = [a for a in audits if a.exact is None and a.bound is None]
-    unused = budget_unused(audits)
-    if unused:
-        screen.say("\nBudget that is paid, and that no pair audited here uses:")
-        for name, part in unused.items():
-            screen.say(f"  {name}: {part:.0%} of ε")
     leaks = [result for result in audits if result.leaks]
     for result in leaks:
         screen.complain(str(result))

@@ -27,7 +27,6 @@ from workbench.value import Float
 
 _FINEST = 2
 _ORDERS = (2, 3, 4)  # of Rényi divergences, beside that of order 1
-_SECRET = ("rowsample", "proportional")  # what hides in words that nobody may know
 
 
 Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
@@ -98,11 +97,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         If the mechanism draws from a distribution that cannot be enumerated, or has too many outcomes.
     """
     stated: Any = mechanism
-    fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]
     if not hasattr(mechanism, "budget"):
         raise NotEnumerable("it takes no `rng`, and only draws from an `rng` can be")
-    if set(fields) & set(_SECRET):
-        raise NotEnumerable("it relies on a random choice of users or records")
     if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
         raise NotEnumerable("its outcome depends on priorities, which are real numbers")
     alike = _alike(pair.one) and _alike(pair.other)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import io
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from math import inf
@@ -30,6 +29,7 @@ RUNS = 20_000
 FALSE_ALARMS = 1e-6
 LEAST_RUNS = 80
 _TILES = 60_000  # of either input: at ε = 0.3 they show four fifths of it
+_CHECKS = 20  # as fast as the runs of a loss that is not computed
 _DELTA_OF_RHO = 1e-6  # at which the ε of a ρ is judged
 _ROUNDED = 1 + 1e-9  # sums of receipts may differ from the budget by rounding
 _METHODS = ("both", "runs", "exact")
@@ -106,23 +106,13 @@ class Audit:
         return (computed and self.spent_delta > self.delta + 1e-15) or above_rho
 
     @property
-    def computed_part(self) -> float | None:
-        """Computed loss divided by the stated one. Both are in ρ if the guarantee is in ρ, and otherwise in
-        ε.
-        """
-        if self.exact is None or not self.epsilon:
-            return None
-        return self.exact / self.epsilon if self.rho is None else self.exact_rho / self.rho
-
-    @property
     def reached(self) -> float:
         """Larger of the measured bound and the exact loss, divided by the stated ε, or the computed ρ
         divided by the stated ρ.
         """
-        part = self.computed_part or 0.0
-        if self.rho is not None and part:
-            return part
-        return max(part, (self.bound or 0.0) / self.epsilon) if self.epsilon else 0.0
+        if self.rho is not None and self.exact_rho:
+            return self.exact_rho / self.rho
+        return max(self.exact or 0.0, self.bound or 0.0) / self.epsilon if self.epsilon else 0.0
 
     @property
     def measured(self) -> str:
@@ -164,7 +154,6 @@ def audit(
     runs: int = RUNS,
     seconds: float = 10.0,
     most_seconds: float = inf,
-    check_seconds: float = inf,
     method: str = "both",
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
@@ -189,9 +178,7 @@ def audit(
         long.
     most_seconds : float
         Limit on the total processor time. The limit on elapsed time is ten times as long. No further calls
-        are made after either.
-    check_seconds : float
-        The same limit if the loss was computed by enumeration.
+        are made after either. A twentieth of it applies if the loss was computed by enumeration.
     method : "both", "runs" or "exact"
         Method: repeated runs, exact enumeration if it is possible, or both.
     false_alarms : float
@@ -207,8 +194,8 @@ def audit(
     Raises
     ------
     ValueError
-        If there is no ε, or if the callable needs further arguments, raises the same error for both
-        neighbours, or does not return in time.
+        If there is no ε, or if the callable raises the same error for both neighbours, or does not return
+        in time.
 
     Examples
     --------
@@ -224,7 +211,6 @@ def audit(
     if runs < LEAST_RUNS:
         raise ValueError(f"runs = {runs} is not allowed: need at least {LEAST_RUNS}")
     name = name_of(mechanism)
-    _refuse_more_arguments(mechanism, name)
     if pair is None:
         pair = pairs_for(mechanism)[0]
     if not isinstance(pair, Pair):
@@ -238,21 +224,24 @@ def audit(
             laws = output_laws(mechanism, pair)
         except NotEnumerable as e:
             note = f"not enumerated: {e}"
-    samples = []
+    samples = {}
     if method != "exact":
-        most_seconds = min(most_seconds, inf if laws is None else check_seconds)
+        check_seconds = most_seconds / _CHECKS
         given = {} if rng is None else {"rng": rng}
-        release = partial(mechanism, **given)
+
+        def release(data: Any) -> Any:
+            return mechanism(data, **given)
+
         calls = [partial(_call, name, release, pair, which, seconds) for which in (0, 1)]
-        samples.append(("", sample(calls, runs, most_seconds)))
-        _refuse_useless(name, *samples[0][1])
+        samples[""] = sample(calls, runs, most_seconds if laws is None else check_seconds)
+        _refuse_useless(name, *samples[""])
         if is_product(mechanism):
-            limits = (min(runs, _TILES), min(most_seconds, check_seconds))
-            samples.append((", in tiles", sample(tiles(mechanism, pair, rng), *limits)))
+            drawn = sample(tiles(mechanism, pair, rng), min(runs, _TILES), check_seconds)
+            samples[", in tiles"] = drawn
     audits = []
     for judged in promises:
         measured: dict[str, Any] = {}
-        for where, outputs in samples:
+        for where, outputs in samples.items():
             rate = false_alarms / len(promises) / len(samples)
             evidence = strongest_evidence(*outputs, judged.delta, rate)
             if not measured or evidence.bound > measured["bound"]:
@@ -302,17 +291,6 @@ def sample(
 def name_of(mechanism: Any) -> str:
     """Return a mechanism's text, or a callable's name."""
     return getattr(mechanism, "__name__", None) or repr(mechanism)
-
-
-def _refuse_more_arguments(mechanism: Any, name: str) -> None:
-    """Raise a ValueError for a callable that needs other arguments than data."""
-    try:
-        inspect.signature(mechanism).bind(None)
-    except TypeError as e:
-        raise ValueError(
-            f"{name}: {e}. Give a callable of data alone that draws from the system, for example "
-            "lambda data: f(data, fresh_seed()) with another seed every time."
-        ) from None
 
 
 def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
@@ -382,7 +360,6 @@ def _with_releases(
 
 # Rows
 
-_SPENT = 0.95  # of ε: what spends less is shown
 _DERIVED = ("reached", "leaks")
 _COLUMNS = [*(f.name for f in fields(Audit)), *_DERIVED]
 
@@ -429,26 +406,3 @@ def add_row(audit: Audit, path: Path) -> None:
         if not file.tell():
             writer.writeheader()
         writer.writerow(asdict(audit) | {name: getattr(audit, name) for name in _DERIVED})
-
-
-def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
-    """Return the unused share of ε of each mechanism whose loss was computed. Mechanisms that use all of ε
-    are left out.
-
-    Parameters
-    ----------
-    audits : iterable of Audit
-        Audits. If there are several pairs for a mechanism, the largest loss counts.
-
-    Returns
-    -------
-    dict
-        Unused share by the mechanism's text, in descending order.
-    """
-    largest: dict[str, float] = {}
-    for audit in audits:
-        part = audit.computed_part
-        if part is not None:
-            largest[audit.name] = max(part, largest.get(audit.name, 0.0))
-    unused = {name: 1 - part for name, part in largest.items() if part < _SPENT}
-    return dict(sorted(unused.items(), key=lambda item: -item[1]))

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from numbers import Real
 from typing import Any
@@ -27,7 +27,6 @@ from workbench.queries import Ranges
 from workbench.spaces import Domain
 
 _MOST_ELEMENTS = 64  # of an array that are named: the others are in `whole` alone
-_MOST_ROWS = 16
 _MOST_CELLS = 4
 
 
@@ -152,47 +151,28 @@ class _Walk:
             self.numbers[f"{name}[{i}]"] = float(element)
 
     def _named(self, name: str, x: Any) -> None:
-        """Return arrays by name. Values that have keys are named by their keys, reports are counted,
-        and hashed cells are looked up.
+        """Add arrays by name. Values that have keys are named by their keys, reports are counted, and
+        hashed cells are looked up, because positions of buckets are public and random.
         """
-        keys, values = getattr(x, "keys", None), getattr(x, "values", None)
+        keys, values, levels = (getattr(x, part, None) for part in ("keys", "values", "levels"))
         if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
-            rows = np.atleast_2d(keys)
-            labels = ["/".join(map(str, column)) for column in rows.T.tolist()]
-            levels = getattr(x, "levels", None)
-            if isinstance(levels, np.ndarray) and levels.shape == (len(labels),):
-                labels = [
-                    f"{label}@{level}"
-                    for label, level in zip(labels, levels.tolist(), strict=True)
-                ]
-            if isinstance(values, np.ndarray) and values.shape == (len(labels),):
-                noisy = map(float, values.tolist())
-                self.numbers |= zip(
-                    (f"{name} at {label}" for label in labels), noisy, strict=True
-                )
+            columns = np.atleast_2d(keys)
+            if isinstance(levels, np.ndarray) and levels.shape == columns.shape[1:]:
+                columns = np.vstack([columns, levels.astype(keys.dtype)])
+            labels = ["/".join(map(str, column)) for column in columns.T.tolist()]
+            if isinstance(values, np.ndarray) and values.shape == columns.shape[1:]:
+                noisy = zip(labels, values.tolist(), strict=True)
+                self.numbers |= {f"{name} at {label}": float(v) for label, v in noisy}
             else:
-                self._counted(f"{name} keys", labels)
+                self.numbers |= Counter(f"{name} keys {label}" for label in labels)
         bits = getattr(x, "bits", None)
         if isinstance(bits, np.ndarray) and bits.ndim == 2:
-            self._counted(f"{name} reports", ["/".join(map(hex, row)) for row in bits.tolist()])
+            reports = ("/".join(map(hex, row)) for row in bits.tolist())
+            self.numbers |= Counter(f"{name} reports {report}" for report in reports)
         if isinstance(x, Sketch | Projection):
-            self._rows(name, x)
-
-    def _counted(self, name: str, labels: list[str]) -> None:
-        counts = Counter(labels)
-        self.numbers |= {f"{name} {label}": float(n) for label, n in counts.items()}
-
-    def _rows(self, name: str, x: Sketch | Projection) -> None:
-        """Add the estimates of the first cells by each row of a sketch, because positions of buckets
-        are public and random.
-        """
-        cells = np.arange(min(_MOST_CELLS, x.domain.size))  # those in which pairs differ
-        for row in range(min(len(x.hash_parameters), _MOST_ROWS)):
-            parts: dict[str, Any] = {"hash_parameters": x.hash_parameters[row : row + 1]}
-            if isinstance(x, Sketch):
-                parts["values"] = x.values[row : row + 1]
-            answers = replace(x, **parts).answer(Ranges(cells, cells + 1)).tolist()
-            self.numbers |= {f"{name} row {row} at {i}": y for i, y in enumerate(answers)}
+            cells = np.arange(min(_MOST_CELLS, x.domain.size))  # those in which pairs differ
+            answers = x.answer(Ranges(cells, cells + 1)).tolist()
+            self.numbers |= {f"{name} at {i}": y for i, y in enumerate(answers)}
 
 
 def _is_constant(x: Any) -> bool:

@@ -130,7 +130,9 @@ class Enumeration(Source):
         raise NotEnumerable("it truncates users at random")
 
     def public_words(self, count: int, names: Any = None) -> Any:
-        """Return fixed words."""
+        """Return fixed words. Raise NotEnumerable for words that sample rows, which nobody may know."""
+        if names is not None:
+            raise NotEnumerable("it relies on a random choice of users or records")
         self.public_calls += 1
         rng = np.random.default_rng([count, self.public_calls])
         return rng.integers(0, 2**64, count, dtype=np.uint64)
