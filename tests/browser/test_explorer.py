@@ -7,6 +7,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from tests.browser.conftest import served
@@ -150,6 +151,12 @@ def stopped(page, root):
     settled(page, root, "export ThresholdSampling")
 
 
+def live():
+    """The kernels of this process's servers."""
+    commands = {p.pid: p.cmdline() for p in psutil.Process().children(recursive=True)}
+    return {pid for pid, words in commands.items() if "ipykernel_launcher" in words}
+
+
 def test_in_jupyterlab(opened, tmp_path):
     notebooks = tmp_path / "notebooks"
     notebooks.mkdir()
@@ -201,7 +208,10 @@ def test_as_a_dashboard(opened, tmp_path):
         opened.set_viewport_size(dict(width=390, height=844))
         opened.wait_for_function("document.documentElement.scrollWidth <= 390")
 
+        kernels = live()
         opened.goto("about:blank")
+        opened.wait_for_timeout(3000)  # the next page's kernel is ready; the last page's has ended
+        assert len(kernels - live()) == 1
         opened.goto(link)  # the cookie of the first visit lets it in
         settled(opened, opened.locator("[data-panel=ThresholdSampling]"), "epsilon=0.25")
     assert opened.wrong == []

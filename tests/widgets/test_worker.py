@@ -1,11 +1,15 @@
-"""The worker process of panels."""
+"""The worker process of panels, and kernels that load what panels need as they start."""
 
+import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+from workbench import cli
 
 KILLED = """
 import os, signal, threading
@@ -27,3 +31,12 @@ def test_a_worker_ends_after_its_parent_was_killed():
         while time.monotonic() < end:
             os.kill(worker, 0)
             time.sleep(0.2)
+
+
+@pytest.mark.slow
+def test_a_kernel_has_loaded_what_a_panel_needs():
+    folder = Path(cli.__file__).with_name("jupyter") / "kernels" / "python3"
+    *_, line = json.loads((folder / "kernel.json").read_text())["argv"]
+    command, asked = line.partition("=")[2], "import sys; print('numba' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", f"{command}; {asked}"], stdout=subprocess.PIPE)
+    assert told.stdout == b"True\n"

@@ -135,10 +135,13 @@ def explore(
     notebook = (notebooks or project_folder() / "notebooks") / FIRST
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
-    _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser)
+    ahead = "--preheat_kernel=True"  # the notebook has run before somebody opens the page
+    _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser, ahead)
 
 
-def _serve_voila(name: str, notebook: Path, port: int, project: Path, browser: bool) -> None:
+def _serve_voila(
+    name: str, notebook: Path, port: int, project: Path, browser: bool, *more: str
+) -> None:
     """Serve one notebook as a page without its code."""
     arguments = [
         "voila",
@@ -147,6 +150,9 @@ def _serve_voila(name: str, notebook: Path, port: int, project: Path, browser: b
         "--Voila.auto_token=True",
         "--template=workbench",  # which asks no other host
         "--Voila.log_level=WARN",
+        # a page that closes ends its kernel, and has no cookie to say so with
+        "--Voila.tornado_settings={'disable_check_xsrf': True}",
+        *more,
     ]
     serve(name, port, arguments, "/", project, browser)
 

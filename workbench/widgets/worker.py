@@ -29,7 +29,7 @@ class Worker:
     def start(self) -> None:
         """Start the process if it is not running."""
         with suppress(Ended, MemoryError):
-            self.run(None, threading.Event(), _warm)
+            self.run(None, threading.Event(), warm)
 
     def stop(self, client: Any, after: float = 0.0) -> None:
         """End the task of `client` if it began more than `after` seconds ago."""
@@ -113,9 +113,19 @@ def _end_after(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _warm() -> None:
-    """Import the modules that pictures need."""
-    import workbench.mechanisms  # noqa: F401
+def warm() -> None:
+    """Load what a picture needs. A kernel of `workbench lab` or `workbench explore` does it as it starts,
+    so that the first panel appears at once.
+    """
+    from workbench.mechanisms import ThresholdSampling
+    from workbench.widgets import chart, mechanism_subject, panels  # noqa: F401
+
+    subject = mechanism_subject.MechanismSubject.of(ThresholdSampling)
+    values = {control.name: control.value for control in subject.controls({})}
+    rows = subject.draw(values, 0, False, None).rows
+    chart.charts(rows, subject.panels(values, rows))
+    chart.marker_paths()
+    chart.packed_script()
 
 
 worker = Worker()
