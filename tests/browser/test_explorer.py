@@ -210,7 +210,9 @@ def test_as_a_dashboard(opened, tmp_path):
 
         kernels = live()
         opened.goto("about:blank")
-        opened.wait_for_timeout(3000)  # the next page's kernel is ready; the last page's has ended
+        opened.wait_for_timeout(
+            3000
+        )  # the next page's kernel is ready; the last page's has ended
         assert len(kernels - live()) == 1
         opened.goto(link)  # the cookie of the first visit lets it in
         settled(opened, opened.locator("[data-panel=ThresholdSampling]"), "epsilon=0.25")

@@ -3,10 +3,11 @@
 import time
 
 
-def moved(shown, rest=False, bands=False, seed=0, **values):
+def moved(shown, rest=False, bands=False, **values):
     """The view once a slider has moved, as a page asks for it."""
-    message = dict(kind="set", seq=shown._seq + 1, values=last(shown.values, values), seed=seed)
-    shown._on_message(None, message | dict(bands=bands, rest=rest), [])
+    noise = {"seeds": 20 if bands else 1} if "seed" in shown.values else {}
+    message = dict(kind="set", seq=shown._seq + 1, values=last(shown.values | noise, values))
+    shown._on_message(None, message | dict(rest=rest), [])
     return shown.view
 
 

@@ -75,7 +75,7 @@ def test_four_controls_are_on_top_and_the_named_ones_first():
     names = ["seeds", "queries", "mean", "l", "epsilon", "width", "kind"]
     controls = [Control(name, 1, (1, 2)) for name in names[:-1]]
     controls.append(Control("kind", "a", ("a", "b"), "choice"))
-    controls.append(Control("compare", "", ("", "b"), "choice", tool=True))
+    controls.append(Control("compare", "", ("", "b"), "choice", place="tools"))
     placed = in_places(controls)
     assert [c["name"] for c in placed if c["place"] == "top"] == [
         "epsilon",

@@ -118,5 +118,5 @@ def test_a_table_is_shown_as_a_table(tmp_path, monkeypatch):
     monkeypatch.setattr(cls, "draw", lambda figure, rows: None)
     subject = FigureSubject(cls.id, tmp_path)
     values = subject.settings(cls.at("quick")) | {"data": ["OnTheMap twin"]}
-    drawn = subject.draw(values, 0, True, None)
+    drawn = subject.draw(values, True, None)
     assert drawn.table.startswith("<table") and not drawn.image

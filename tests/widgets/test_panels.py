@@ -51,7 +51,7 @@ from workbench.queries import RandomRanges  # noqa: E402
 from workbench.trials.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
 from workbench.widgets.mechanism_subject import TINY, MechanismSubject  # noqa: E402
-from workbench.widgets.panels import BAND_SEEDS, Panel, worker  # noqa: E402
+from workbench.widgets.panels import Panel, worker  # noqa: E402
 from workbench.widgets.subjects import loaded  # noqa: E402
 from workbench.widgets.views import QUERY_SEED  # noqa: E402
 
@@ -231,7 +231,7 @@ def test_two_mechanisms_are_drawn_on_shared_noise():
     shown = widgets.panel(
         HighPassFilter, GaussianSparse(1000, 0.5, 100.0), compare="ThresholdSampling"
     )
-    drawn = shown.subject.draw(shown.values, 0, True, None)
+    drawn = shown.subject.draw(shown.values, True, None)
     noise = [r.answer(cells, weights="raw") - table.counts for r in drawn.releases]
     assert (noise[0] == noise[1]).all() and noise[0].std() > 0.5
     shown = widgets.panel(HighPassFilter)
@@ -389,7 +389,10 @@ def test_settings_are_read_from_words_and_links():
     shown = widgets.panel(HighPassFilter)
     words = ["epsilon=0.5", "theta=auto", "size=12", "consistent=off", "seed=3"]
     shown._on_message(None, dict(kind="link", words=words), [])
-    assert shown.release.mechanism == HighPassFilter(DP(0.5), size=12) and shown.seed == 3
+    assert (
+        shown.release.mechanism == HighPassFilter(DP(0.5), size=12)
+        and shown.values["seed"] == 3
+    )
     assert shown.view["words"] == ["epsilon=0.5", "theta=auto", "size=12", "seed=3"]
     shown._on_message(None, dict(kind="link", words=["theta=x"]), [])
     assert "theta = 'x' is not allowed" in shown.view["error"]
@@ -402,18 +405,18 @@ def test_work_is_exact_elsewhere_and_the_same():
     shown = widgets.panel(ThresholdSampling)
     moved(shown, rest=True, bands=True, epsilon=0.3)
     view = settled(shown)
-    assert view["exact"] and view["bands"] and shown.progress == {}
-    here = widgets.panel(ThresholdSampling, epsilon=0.3, seeds=BAND_SEEDS)
+    assert view["exact"] and view["charts"][0]["lines"][0]["low"] and shown.progress == {}
+    here = widgets.panel(ThresholdSampling, epsilon=0.3, seeds=20)
     pd.testing.assert_frame_equal(here.rows, shown.rows)
 
 
 class Slow(MechanismSubject):
     """Draws that nobody wants to wait for."""
 
-    def draw(self, values, seed, exact, progress):
-        if exact and seed > 2:
+    def draw(self, values, exact, progress):
+        if exact and values["seed"] > 2:
             time.sleep(600)
-        return super().draw(values, seed, exact, progress)
+        return super().draw(values, exact, progress)
 
 
 def slow():
@@ -445,7 +448,7 @@ def test_the_last_move_wins():
     shown.set(epsilon=5.0, seeds=1)  # from Python too
     time.sleep(1.5)
     assert facts(shown)["Guarantee"].startswith("5-DP: ") and shown.progress == {}
-    assert not shown.view["bands"] and shown.release.privacy == DP(5.0)
+    assert "low" not in shown.view["charts"][0]["lines"][0] and shown.release.privacy == DP(5.0)
 
 
 @pytest.mark.slow
@@ -456,7 +459,7 @@ def test_a_worker_that_died_while_it_was_idle_is_replaced():
         os.kill(process, signal.SIGKILL)
     time.sleep(0.5)
     moved(shown, rest=True, bands=True, epsilon=0.3)
-    assert settled(shown)["exact"] and shown.seeds == BAND_SEEDS
+    assert settled(shown)["exact"] and shown.values["seeds"] == 20
 
 
 @pytest.mark.slow
@@ -476,10 +479,10 @@ def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
 class Broken(MechanismSubject):
     """Somebody else's mechanism."""
 
-    def draw(self, values, seed, exact, progress):
+    def draw(self, values, exact, progress):
         if values["epsilon"] == 0.3:
             raise ZeroDivisionError("division by zero")
-        return super().draw(values, seed, exact, progress)
+        return super().draw(values, exact, progress)
 
 
 def test_whatever_is_raised_is_a_sentence_on_the_panel():
@@ -568,7 +571,7 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
     assert (
         "release = Rounded(budget=DP(epsilon=1.0), step=5.0, cut=15.0)(" in shown.view["code"]
     )
-    assert [*shown.values] == ["epsilon", "compare", "step", "cut", "loud"]
+    assert [*shown.values] == ["epsilon", "compare", "step", "cut", "loud", "seed", "seeds"]
     assert control(shown, "loud").kind == "switch" and control(shown, "step").unit == "counts"
     assert shown.view["commands"] == []  # the command line does not know it
     assert ["not moved here", "seeds = 3"] in shown.view["facts"]

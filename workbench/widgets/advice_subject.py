@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,7 +69,7 @@ class AdviceSubject(Subject):
         ]
         return tuple(Control(*c[:3], unit=c[3], doc=c[4]) for c in controls)
 
-    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+    def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Draw the simulated errors of the best mechanisms, and the size of their releases."""
         advice = self.advice(values, SECONDS if exact else ROUGH)
         best: dict[str, Row] = {}
@@ -112,21 +113,21 @@ class AdviceSubject(Subject):
         names = ["epsilon", "size", *(["delta"] if values["delta"] else [])]
         return {name: values[name] for name in names} | dict(task="ranges", queries=self._sizes)
 
-    def code(self, values: Values, seed: int, exact: bool) -> str:
+    def code(self, values: Values) -> str:
         """Return lines of Python that give the same advice."""
         text = ", ".join(f"{name}={x!r}" for name, x in self._arguments(values).items())
         model = ", ".join(repr(values[name]) for name in MODEL)
         beliefs = f"Beliefs.of_counts({self.domain!r}, {model}, bound={self.bound!r})"
         return f"from workbench import *\nadvise({beliefs}, {text})"
 
-    def more_commands(self, values: Values) -> list[str]:
-        """Return the command that gives the same advice."""
+    def commands(self, values: Values, words: Sequence[str]) -> list[str]:
+        """Return the command that gives the same advice. None writes the picture."""
         words = []
         for name, x in {**self._arguments(values), **{m: values[m] for m in MODEL}}.items():
             text = x if isinstance(x, str) else numbers_text(x if isinstance(x, tuple) else [x])
             words.append(f"--{name} {text}")
         bound = f"--bound {bound_text(self.bound)}"
-        return [f"workbench advise --domain domain.json {' '.join(words)} {bound}"]
+        return ["", f"workbench advise --domain domain.json {' '.join(words)} {bound}"]
 
 
 def _row_text(row: Row) -> str:

@@ -46,8 +46,8 @@ class Control:
         Displayed texts of the choices in a list.
     resets : bool
         Whether a change of this control resets all others.
-    tool : bool
-        Whether the control is displayed among the buttons.
+    place : str
+        "tools" (among the buttons) or "more" (under "More"). Default: above the picture if there is room.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Control:
     optional: bool = False
     shown: tuple[str, ...] = ()
     resets: bool = False
-    tool: bool = False
+    place: str = ""
 
     def to_dict(self, place: str) -> dict[str, Any]:
         """Return the description of the control for a page. A setting that is not a plain value becomes
@@ -131,13 +131,10 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
     """
     order = {name: i for i, name in enumerate(LEADING)}
     last = len(order)
-    ranked = sorted(
-        controls,
-        key=lambda c: (c.tool, order.get(c.name, last + (c.kind != "slider"))),
-    )
-    top = {c.name for c in ranked[:PRIMARY] if not c.tool}
-    shown = [*(c for c in ranked if c.name in top), *(c for c in controls if c.name not in top)]
-    return [c.to_dict("tools" if c.tool else "top" if c.name in top else "more") for c in shown]
+    free = [c for c in controls if not c.place]
+    top = sorted(free, key=lambda c: order.get(c.name, last + (c.kind != "slider")))[:PRIMARY]
+    others = [c for c in controls if c not in top]
+    return [*(c.to_dict("top") for c in top), *(c.to_dict(c.place or "more") for c in others)]
 
 
 def page_value(x: Any) -> Any:

@@ -112,7 +112,7 @@ class FigureSubject(Subject):
             )
         return Drawn(pd.DataFrame())
 
-    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+    def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Run the figure and draw it. Called in the worker process."""
         from workbench.figures import plots
         from workbench.trials import watched
@@ -146,7 +146,7 @@ class FigureSubject(Subject):
         rows, verdicts = figure.run(run.store)
         return os.fspath(run.save(figure.draw(rows, verdicts), rows, verdicts))
 
-    def code(self, values: Values, seed: int, exact: bool) -> str:
+    def code(self, values: Values) -> str:
         """Return lines of Python that open the panel with these settings."""
         if self._class(values) is None:
             return ""
@@ -154,9 +154,9 @@ class FigureSubject(Subject):
         arguments = "".join(f", {n}={x!r}" for n, x in figure.differences("quick").items())
         return f"from workbench import widgets\nwidgets.figure({figure.id!r}{arguments})"
 
-    def command(self, values: Values, words: Sequence[str]) -> str:
+    def commands(self, values: Values, words: Sequence[str]) -> list[str]:
         """Return the `workbench reproduce` command that makes the files of the figure."""
-        return self.at(values).command("quick") if self._class(values) is not None else ""
+        return [self.at(values).command("quick") if self._class(values) is not None else ""]
 
 
 def _control(f: Any, start: Any) -> Control:

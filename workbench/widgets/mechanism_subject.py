@@ -40,7 +40,11 @@ EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
 COMPARE = "compare"
 STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
-TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, "seed", "seeds", *RENAMED
+SEEDS = {
+    "seed": Control("seed", 0, tuple(range(21)), doc="seed of the noise", place="more"),
+    "seeds": Control("seeds", 1, tuple(range(1, 21)), doc="releases of a band", place="more"),
+}
+TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, *SEEDS, *RENAMED
 
 # Examples are made for tables of about a hundred units; TINY holds exactly that many.
 TINY = GaussianSparse(1000, 0.005, 20.0, 8.0, seed=78)
@@ -109,7 +113,7 @@ class MechanismSubject(Subject):
         rivals = ("", *_rivals(self.mechanism))
         doc = "another mechanism on the same data, with the same noise and the same settings"
         controls[COMPARE] = Control(
-            COMPARE, "", rivals, "choice", label="compare with", doc=doc, tool=True
+            COMPARE, "", rivals, "choice", label="compare with", doc=doc, place="tools"
         )
         beside = self._beside(values)
         for mechanism in [self.mechanism, *beside]:
@@ -120,7 +124,7 @@ class MechanismSubject(Subject):
                         label = f"{control.label} ({type(mechanism).__name__})"
                         control = replace(control, label=label)
                     controls[f.name] = control
-        return tuple(controls.values())
+        return *controls.values(), *SEEDS.values()
 
     def _beside(self, values: Values) -> list[Any]:
         name = values.get(COMPARE)
@@ -133,9 +137,17 @@ class MechanismSubject(Subject):
 
     def check(self, values: Values) -> None:
         """Raise the mechanism's ValueError if a setting is invalid."""
+        for name, least in (("seed", 0), ("seeds", 1)):
+            if not isinstance(values[name], int) or values[name] < least:
+                need = f"need an integer >= {least}"
+                raise ValueError(f"{name} = {values[name]!r} is not allowed: {need}")
         self.at(values)
 
-    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+    def each(self, values: Values) -> list[Values]:
+        """Return the settings of each release. Their seeds are `seed`, `seed` + 1, …."""
+        return [{**values, "seed": values["seed"] + i} for i in range(values["seeds"])]
+
+    def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Make releases with seeded noise, and measure the errors of all queries that the estimates can
         answer.
         """
@@ -144,14 +156,14 @@ class MechanismSubject(Subject):
         names = [series_name(m) for m in made]
         if len(names) == 2 and names[0] == names[1]:
             names[1] = type(made[1]).__name__
-        releases = tuple(m(data, Aligned(seed)) for m in made)
+        releases = tuple(m(data, Aligned(values["seed"])) for m in made)
         frames: list[pd.DataFrame] = []
         for name, mechanism, release in zip(names, made, releases, strict=True):
             rows = rows_of_views(_truth(data, release), release.estimate, name, exact)
             rows = rows.assign(trial=repr(mechanism))
             frames.append(rows[rows.series != TRUTH] if frames else rows)
         rows = pd.concat(frames, ignore_index=True).assign(
-            seed=seed, dataset=repr(self.dataset), truth_public=True
+            seed=values["seed"], dataset=repr(self.dataset), truth_public=True
         )
         facts = [("data", repr(self.dataset))]
         for name, release in zip(names, releases, strict=True):
@@ -163,7 +175,7 @@ class MechanismSubject(Subject):
                 by = data.hierarchy, sensitivity(data)
                 described += release.mechanism.decision_facts(*by).items()
             facts += [(f"{what}{of}", text) for what, text in described]
-        shown = {"budget", *(c.name for c in self.controls(values))}
+        shown = {"budget", *(c.name for c in self.controls(values))} - {*SEEDS}
         fixed = [f"{f.name} = {x!r}" for f, x in _fields_inside(made[0]) if f.name not in shown]
         if fixed:
             facts.append(("not moved here", ", ".join(fixed)))
@@ -183,24 +195,24 @@ class MechanismSubject(Subject):
                 panels.append(replace(chart, title=f"{chart.title}, {series}", **how))
         return panels
 
-    def code(self, values: Values, seed: int, exact: bool) -> str:
+    def code(self, values: Values) -> str:
         """Return lines of Python that make the displayed releases again, with the same noise."""
         lines = [f"from workbench{part} import *" for part in ("", ".datasets", ".mechanisms")]
         for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
-            lines.append(f"{name} = {mechanism!r}({self.dataset!r}.load(), Aligned({seed}))")
+            lines.append(
+                f"{name} = {mechanism!r}({self.dataset!r}.load(), Aligned({values['seed']}))"
+            )
         return "\n".join(lines)
 
-    def command(self, values: Values, words: Sequence[str]) -> str:
-        """Return the `workbench export` command, if the name of the class and the settings suffice."""
+    def commands(self, values: Values, words: Sequence[str]) -> list[str]:
+        """Return the `workbench export` command, if the name of the class and the settings suffice, and
+        the command that releases your own table with these settings.
+        """
         cls: Any = type(self.mechanism)
-        if cls not in mechanisms.ALL or self != _by_name(cls):
-            return ""
-        return " ".join(["workbench export", self.name, *map(quote, words)])
-
-    def more_commands(self, values: Values) -> list[str]:
-        """Return the command that releases your own table with these settings."""
+        known = cls in mechanisms.ALL and self == _by_name(cls)
+        export = " ".join(["workbench export", self.name, *map(quote, words)]) if known else ""
         options = [release_options(mechanism) for mechanism in self.at(values)]
-        return [f"workbench release YOUR.csv … {option}" for option in options if option]
+        return [export, *(f"workbench release YOUR.csv … {o}" for o in options if o)]
 
 
 @lru_cache(64)

@@ -3,6 +3,7 @@
 
 const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
+const BAND = 20; // releases behind a band
 const SLOW = 400; // ms after which a panel says that it works
 
 function make(tag, attributes = {}, ...children) {
@@ -123,7 +124,7 @@ function isDark(root) {
 async function render({ model, el, host }) {
   const vega = await sharedVega(model, host);
   const first = JSON.parse(model.get("view"));
-  const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false, moved: null };
+  const state = { values: { ...first.values }, rough: false };
   let spec = model.get("spec"), view = first, controls = [];
   let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, shownCharts = [];
 
@@ -135,7 +136,7 @@ async function render({ model, el, host }) {
       delete values[declared.name];
       values[declared.name] = state.values[declared.name];
     }
-    const message = { kind: "set", seq: ++seq, values, seed: state.seed, bands: state.bands, rest };
+    const message = { kind: "set", seq: ++seq, values, rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
     send(message);
   }
@@ -154,9 +155,9 @@ async function render({ model, el, host }) {
 
   const button = (text, title, onclick, more = {}) => make("button", { type: "button", title, onclick, ...more }, text);
   const again = button("Draw again", "Other noise, from another seed",
-    () => { state.seed += state.bands ? spec.seeds : 1; ask(null, true); });
+    () => { state.values.seed += state.values.seeds; ask(null, true); });
   const bands = make("input", { type: "checkbox",
-    onchange: () => { state.bands = bands.checked; ask(null, true); } });
+    onchange: () => { state.values.seeds = bands.checked ? BAND : 1; ask(null, true); } });
   const pin = button("Pin", "Keep these curves, pale, to compare", () => {
     pinned = pinned ? null : view.charts;
     pin.setAttribute("aria-pressed", String(!!pinned));
@@ -181,7 +182,7 @@ async function render({ model, el, host }) {
   const rest = make("div", { class: "wb-rest" }), count = make("span", {});
   const more = make("details", { class: "wb-more" }, make("summary", {}, "More settings ", count), rest);
   const chance = make("span", { class: "wb-chance" }, again, make("label", {}, bands,
-    `bands over ${spec.seeds} seeds`), pin);
+    `bands over ${BAND} seeds`), pin);
   const tools = make("div", { class: "wb-tools" }, compared, chance, reset, stop, save);
   const stage = make("div", { class: "wb-stage" }, lead, pictures,
     make("div", { class: "wb-status" }, bar, statusText));
@@ -213,7 +214,10 @@ async function render({ model, el, host }) {
     if (place >= 0) inputs(at)[place]?.focus({ preventScroll: true });
   }
 
-  const follow = () => controls.forEach((c) => c.show(state.values[c.dataset.name]));
+  function follow() {
+    controls.forEach((c) => c.show(state.values[c.dataset.name]));
+    bands.checked = state.values.seeds > 1;
+  }
 
   function draw() {
     wrong.remove();
@@ -283,7 +287,6 @@ async function render({ model, el, host }) {
     if (queued) { const message = queued; queued = null; draw(); send(message); return; }
     if (!view.error) {
       state.values = { ...view.values };
-      state.seed = view.seed;
       follow();
     }
     draw();
@@ -317,7 +320,6 @@ async function render({ model, el, host }) {
 
   const themed = () => root.classList.toggle("wb-dark", isDark(root));
   el.append(root);
-  bands.checked = state.bands;
   respecified();
   themed();
   draw();

@@ -31,15 +31,12 @@ from workbench.estimates.release import Release
 from workbench.figures import Export, plots
 from workbench.mechanisms.options import refuse_renamed
 from workbench.widgets.chart import charts, marker_paths, shared_drawing
-from workbench.widgets.controls import Control, in_places, page_value
+from workbench.widgets.controls import in_places, page_value
 from workbench.widgets.subjects import Drawn, Subject
 from workbench.widgets.worker import Ended, worker
 
 SOON = 0.25  # seconds a rough picture may take for the exact one to be drawn here as well
 PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
-BAND_SEEDS = 20  # releases behind a band
-SEED = Control("seed", 0, (0, 1), doc="seed of the noise")
-SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, with seeds seed, seed + 1, …")
 HERE = Path(__file__).parent
 SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
 
@@ -74,8 +71,6 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, subject: Subject, **values: Any):
         self.subject = subject
         self.values: dict[str, Any] = {}
-        self.seed = 0
-        self.seeds = 1
         self.rows = pd.DataFrame()
         self.release: Release | None = None
         self._lock = threading.RLock()
@@ -86,25 +81,21 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
         if subject.slow:  # in a batch nothing runs: no page says that it is ready
             read = self._read(values)
-            self._show(read, 0, [subject.saved(read)], exact=False)
+            self._show(read, [subject.saved(read)], exact=False)
         else:
             self.set(**values)
 
     def __repr__(self) -> str:
-        return f"the panel {self.subject.name} needs a kernel. {self._command()}".strip()
+        return f"the panel {self.subject.name} needs a kernel. {self._commands()[0]}".strip()
 
-    def set(self, *, seed: int | None = None, seeds: int | None = None, **values: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Change settings and draw exactly. For a figure, the call waits until a separate process has drawn it.
 
         Parameters
         ----------
-        seed : int, optional
-            Seed of the noise. Default: unchanged.
-        seeds : int, optional
-            Number of releases, with the seeds `seed`, `seed` + 1, …. With two or more, the chart shows a
-            band.
         **values
-            Settings of controls by name. Others do not change.
+            Settings of controls by name. Others do not change. With two or more `seeds`, the chart shows a
+            band over the releases with the seeds `seed`, `seed` + 1, ….
 
         Raises
         ------
@@ -113,132 +104,98 @@ class Panel(anywidget.AnyWidget):
         """
         with self._lock:
             stopped = self._move_on()
-            if self.subject.slow:  # whose seeds are a parameter of its own
-                values |= {"seeds": seeds} if seeds is not None else {}
-                seed = seeds = None
             settings = self._read(values)
-            seed = self.seed if seed is None else seed
-            seeds = self.seeds if seeds is None else seeds
-            for name, x, least in (("seed", seed, 0), ("seeds", seeds, 1)):
-                if not isinstance(x, int) or x < least:
-                    raise ValueError(
-                        f"{name} = {x!r} is not allowed: need an integer >= {least}"
-                    )
+            draw = self.subject.draw
             if self.subject.slow:
-                drawn = [self._work(settings, seed, True, stopped)]
+                drawn = [self._work(settings, True, stopped)]
             else:
-                draw = self.subject.draw
-                drawn = [draw(settings, seed + i, True, None) for i in range(seeds)]
-            self._show(settings, seed, drawn, exact=True)
+                drawn = [draw(each, True, None) for each in self.subject.each(settings)]
+            self._show(settings, drawn, exact=True)
 
     def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
         """Return all settings, updated by the given ones.
 
-        A page may send a control that no longer exists. If two optional settings exclude each other,
-        the given one is kept.
+        A page sends all settings, also stale ones, and last the one that it moved. If two optional settings
+        exclude each other, the one that moved is kept.
         """
         controls = {c.name: c for c in self.subject.controls({**self.values, **given})}
         for name in given:
             refuse_renamed(name)
             if name not in controls and not page:
                 raise ValueError(f"no control {name!r}. Controls: {', '.join(controls)}")
-        moved = {n: x for n, x in given.items() if n in controls}
-        moved = {n: x for n, x in moved.items() if n not in self.values or x != self.values[n]}
-        resets = {name: x for name, x in moved.items() if controls[name].resets}
-        base = {} if resets else self.values
+        given = {name: x for name, x in given.items() if name in controls}
+        moved = [n for n, x in given.items() if n not in self.values or x != self.values[n]]
+        resets = {name: given[name] for name in moved if controls[name].resets}
         if resets and page:  # whose other settings are those of the subject before
-            given = moved = resets
+            given = resets
+        if moved and page:
+            moved = [*given][-1:]
+        self._moved = ["", *moved][-1]
+        base = {} if resets else self.values
         values = {name: base.get(name, c.value) for name, c in controls.items()}
-        # A page sends all settings, also stale ones, and last the one that it moved.
-        told = [name for name in given if name in controls] if page and moved else [*moved]
-        self._moved = told[-1] if told else ""
-        for name, x in given.items():
-            if name in controls:
-                values[name] = controls[name].read(x)
-        return self._allowed(
-            values, controls, [self._moved] * bool(moved) if page else [*moved]
-        )
-
-    def _allowed(
-        self, values: dict[str, Any], controls: Mapping[str, Control], moved: Sequence[str]
-    ) -> dict[str, Any]:
+        values |= {name: controls[name].read(x) for name, x in given.items()}
         try:
             self.subject.check(values)
         except ValueError:
-            if any(controls[name].optional and values[name] is not None for name in moved):
-                for name, control in controls.items():
-                    if control.optional and name not in moved and values[name] is not None:
-                        other = values | {name: None}
-                        with suppress(ValueError):
-                            self.subject.check(other)
-                            return other
+            stated = [n for n, c in controls.items() if c.optional and values[n] is not None]
+            for name in stated if {*stated} & {*moved} else ():
+                other = values | {name: None}
+                with suppress(ValueError):
+                    if name not in moved:
+                        self.subject.check(other)
+                        return other
             raise
         return values
 
     def _show(
-        self, values: dict[str, Any], seed: int, drawn: list[Drawn], exact: bool, note: str = ""
+        self, values: dict[str, Any], drawn: list[Drawn], exact: bool, note: str = ""
     ) -> None:
         """Update everything that is displayed at once, so that settings, rows and release belong
-        together.
+        together. Facts are those of the first picture.
         """
+        subject, first = self.subject, drawn[0]
         self.values = values
-        self.seed = seed
-        self.seeds = len(drawn)
         self.rows = pd.concat([one.rows for one in drawn], ignore_index=True)
-        self.release = drawn[0].releases[0] if drawn[0].releases else None
-        spec = self._spec()
-        if spec != self.spec:
-            self.spec = spec
-        view = self._view(drawn, exact)
-        self.view = view | dict(exact=exact, seq=self._seq, note=note, error="", at="")
-
-    def _spec(self) -> dict[str, Any]:
-        """Return the facts about the subject that a page needs."""
-        subject = self.subject
-        return dict(
+        self.release = first.releases[0] if first.releases else None
+        spec = dict(
             name=subject.name,
             title=subject.title,
             words=subject.words,
             noise_note=subject.noise_note,
             slow=subject.slow,
-            controls=in_places(subject.controls(self.values)),
-            seeds=BAND_SEEDS,
+            controls=in_places(subject.controls(values)),
             markers=marker_paths(),
         )
-
-    def _view(self, drawn: Sequence[Drawn], exact: bool) -> dict[str, Any]:
-        """Return what a page shows; facts are those of the first picture."""
-        first = drawn[0]
-        subject = self.subject
-        values = self.values
+        if spec != self.spec:
+            self.spec = spec
         panels = subject.panels(values, self.rows) if len(self.rows) and not first.image else []
-        commands = [self._command(), *subject.more_commands(values)]
-        return dict(
+        self.view = dict(
             values={name: page_value(x) for name, x in values.items()},
-            seed=self.seed,
-            bands=len(drawn) > 1,
             charts=charts(self.rows, panels),
             image=b64encode(first.image).decode(),
             table=first.table,
             lead=first.lead,
             facts=[list(fact) for fact in first.facts],
-            code=subject.code(values, self.seed, exact),
-            commands=[command for command in commands if command],
+            code=subject.code(values),
+            commands=[command for command in self._commands() if command],
             words=self._words(),
+            exact=exact,
+            seq=self._seq,
+            note=note,
+            error="",
+            at="",
         )
 
     def _words(self) -> list[str]:
         """Return the settings that differ from the initial ones, as typed text."""
-        settings = {"seed": self.seed, "seeds": self.seeds, **self.values}
-        words = []
-        for control in _with_seeds(self.subject, self.values):
-            x = settings[control.name]
-            if x != control.value:
-                words.append(f"{control.name}={control.text(x)}")
-        return words
+        return [
+            f"{c.name}={c.text(self.values[c.name])}"
+            for c in self.subject.controls(self.values)
+            if self.values[c.name] != c.value
+        ]
 
-    def _command(self) -> str:
-        return self.subject.command(self.values, self._words())
+    def _commands(self) -> list[str]:
+        return self.subject.commands(self.values, self._words())
 
     def _move_on(self) -> threading.Event:
         """Drop the work for the previous setting. A task that has run for more than a second is ended."""
@@ -256,7 +213,7 @@ class Panel(anywidget.AnyWidget):
             gc.freeze()  # what imports left is not looked through while somebody drags
             if self.subject.slow and not self.view["image"]:
                 self._answer(
-                    lambda: self._refine(dict(self.values), 0, 1, self._move_on()), thread=True
+                    lambda: self._refine(dict(self.values), self._move_on()), thread=True
                 )
             else:
                 threading.Thread(target=worker.start, daemon=True).start()
@@ -294,69 +251,61 @@ class Panel(anywidget.AnyWidget):
     def _follow(self, words: Sequence[str]) -> None:
         """Draw with the settings of a link."""
         values = parse_words(self.subject, words)
-        own = {} if self.subject.slow else {"seed": values.pop("seed", 0)}
-        bands = not self.subject.slow and values.pop("seeds", 1) > 1
-        message = dict(seq=self._seq, values=values, bands=bands, rest=True, page=False)
-        self._move(message | {"seed": 0} | own)
+        self._move(dict(seq=self._seq, values=values, rest=True), page=False)
 
-    def _move(self, message: dict[str, Any]) -> None:
+    def _move(self, message: dict[str, Any], page: bool = True) -> None:
         with self._lock:
             self._seq = int(message["seq"])
             stopped = self._move_on()
-            values = self._read(message["values"], page=message.get("page", True))
-            seed = int(message["seed"])
-            seeds = BAND_SEEDS if message["bands"] else 1
-            begun = time.perf_counter()
+            values = self._read(message["values"], page)
             if not self.subject.slow:
-                rough = self.subject.draw(values, seed, False, None)
-                self._show(values, seed, [rough], exact=False)
-            soon = time.perf_counter() - begun < SOON
-            if not message["rest"] and not self.subject.slow:
-                return
-            if soon and seeds == 1 and not self.subject.slow:
-                exact = self.subject.draw(values, seed, True, None)
-                return self._show(values, seed, [exact], exact=True)
-        refine = lambda: self._refine(values, seed, seeds, stopped)  # noqa: E731
+                begun = time.perf_counter()
+                each = self.subject.each(values)
+                self._show(values, [self.subject.draw(each[0], False, None)], exact=False)
+                if not message["rest"]:
+                    return
+                if time.perf_counter() - begun < SOON and len(each) == 1:
+                    return self._show(
+                        values, [self.subject.draw(each[0], True, None)], exact=True
+                    )
+        refine = lambda: self._refine(values, stopped)  # noqa: E731
         self._answer(refine, stopped, thread=True)
 
-    def _refine(
-        self, values: dict[str, Any], seed: int, seeds: int, stopped: threading.Event
-    ) -> None:
+    def _refine(self, values: dict[str, Any], stopped: threading.Event) -> None:
         """Draw exactly, unless the settings have changed meanwhile. If the work is stopped, show the
         releases made so far.
         """
         drawn: list[Drawn] = []
+        each = self.subject.each(values)
         with suppress(Ended):
             if self.subject.slow:
-                rough = self._work(values, seed, False, stopped)
+                rough = self._work(values, False, stopped)
                 with self._lock:
                     if not stopped.is_set():
-                        self._show(values, seed, [rough], exact=False)
+                        self._show(values, [rough], exact=False)
                 if stopped.wait(PAUSE):
                     raise Ended
-            while len(drawn) < seeds:
+            while len(drawn) < len(each):
                 with self._lock:
                     if stopped.is_set():
                         break
-                    self.progress = dict(done=len(drawn), of=seeds)
-                drawn.append(self._work(values, seed + len(drawn), True, stopped))
+                    self.progress = dict(done=len(drawn), of=len(each))
+                drawn.append(self._work(each[len(drawn)], True, stopped))
         with self._lock:
             if self._stopped is not stopped:
                 return
             self.progress = {}
             note = ""
-            if len(drawn) < seeds:
-                note = "stopped; finished trials are kept"
-                if not self.subject.slow:
-                    note = f"stopped after {len(drawn)} of {seeds} seeds"
+            if len(drawn) < len(each):
+                note = f"stopped after {len(drawn)} of {len(each)} seeds"
+                if self.subject.slow:
+                    note = "stopped; finished trials are kept"
             if drawn:
-                self._show(values, seed, drawn, exact=True, note=note)
+                self._show(values, drawn, exact=True, note=note)
             else:
                 self.view = self.view | dict(note=note)
 
-    def _work(
-        self, values: dict[str, Any], seed: int, exact: bool, stopped: threading.Event
-    ) -> Drawn:
+    def _work(self, values: Mapping[str, Any], exact: bool, stopped: threading.Event) -> Drawn:
         """Return a picture from the process that works; a figure's progress is read meanwhile."""
         with temporary_folder() as folder:
             progress = folder / "progress"
@@ -367,7 +316,7 @@ class Panel(anywidget.AnyWidget):
                     if not stopped.is_set():
                         self.progress = dict(done=done, of=of)
 
-            given = self.subject.draw, values, seed, exact, progress
+            given = self.subject.draw, values, exact, progress
             return worker.run(self, stopped, *given, meanwhile=show_progress)
 
     # files
@@ -422,7 +371,7 @@ class Panel(anywidget.AnyWidget):
         self, stem: str = "", title: str = ""
     ) -> tuple[figures.Description, pd.DataFrame]:
         """Return the description for the files, and the rows in the form in which they are saved."""
-        command = self._command() or self.view["code"]
+        command = self._commands()[0] or self.view["code"]
         name = stem or f"{self.subject.name}_{sha256(command.encode()).hexdigest()[:6]}"
         spec = figures.Description(
             name, title or self.subject.title, command, self.release is None
@@ -449,14 +398,6 @@ class Panel(anywidget.AnyWidget):
         self.send(message, [packed.getvalue()])
 
 
-def _with_seeds(subject: Subject, values: Mapping[str, Any]) -> Sequence[Control]:
-    """Return the controls of a subject, with those for seeds if the panel draws noise. A figure has its
-    own.
-    """
-    controls = subject.controls(values)
-    return controls if subject.slow else (*controls, SEED, SEEDS)
-
-
 def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
     """Parse typed settings, `name=value` each.
 
@@ -465,20 +406,19 @@ def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
     ValueError
         If a word is not of this form, or there is no control with this name.
     """
-    texts: dict[str, Any] = {}
+    texts = {}
     for word in words:
         name, equals, text = word.partition("=")
         refuse_renamed(name)
-        texts[name] = text if equals else None
+        if equals:
+            texts[name] = text
     values: dict[str, Any] = {}
     for _ in range(2):  # a choice may bring controls of its own
-        controls = {c.name: c for c in _with_seeds(subject, values)}
-        for name, text in texts.items():
-            if text is not None and name in controls:
-                values[name] = controls[name].read(controls[name].parse(text))
+        controls = {c.name: c for c in subject.controls(values)}
+        for name in texts.keys() & controls.keys():
+            values[name] = controls[name].read(controls[name].parse(texts[name]))
     for word in words:
-        name = word.partition("=")[0]
-        if name not in values:
+        if word.partition("=")[0] not in values:
             names = ", ".join(controls)
             raise ValueError(f"{word!r} is not allowed: need name=value with a name of {names}")
     return values

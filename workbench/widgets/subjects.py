@@ -87,7 +87,11 @@ class Subject:
     def check(self, values: Values) -> None:
         """Raise a ValueError if nothing can be drawn at these settings."""
 
-    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+    def each(self, values: Values) -> list[Values]:
+        """Return the settings of each drawing: one per seed."""
+        return [values]
+
+    def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Draw a picture: a rough one while a slider moves, and an exact one afterwards."""
         raise NotImplementedError
 
@@ -103,17 +107,15 @@ class Subject:
         """Return the charts in which the rows are drawn."""
         return []
 
-    def code(self, values: Values, seed: int, exact: bool) -> str:
+    def code(self, values: Values) -> str:
         """Return lines of Python that make the picture again."""
         raise NotImplementedError
 
-    def command(self, values: Values, words: Sequence[str]) -> str:
-        """Return the command that makes the files of the picture, or "" if there is none."""
-        return ""
-
-    def more_commands(self, values: Values) -> list[str]:
-        """Return further commands that may be useful next."""
-        return []
+    def commands(self, values: Values, words: Sequence[str]) -> list[str]:
+        """Return the command that makes the files of the picture, or "" if there is none, and further
+        commands that may be useful next.
+        """
+        raise NotImplementedError
 
 
 @lru_cache(8)

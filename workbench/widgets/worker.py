@@ -122,7 +122,7 @@ def warm() -> None:
 
     subject = mechanism_subject.MechanismSubject.of(ThresholdSampling)
     values = {control.name: control.value for control in subject.controls({})}
-    rows = subject.draw(values, 0, False, None).rows
+    rows = subject.draw(values, False, None).rows
     chart.charts(rows, subject.panels(values, rows))
     chart.marker_paths()
     chart.packed_script()
