@@ -5,7 +5,7 @@ import pytest
 
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Ranges, SparseTable, Subsets
 from workbench.compiled import limited_threads, on_threads, slices, thread_count
-from workbench.data import sampling
+from workbench.data import interactions
 from workbench.inference import consistency, tree_least_squares
 from workbench.mechanisms import CountSketch
 from workbench.queries import level_sizes
@@ -53,8 +53,8 @@ def test_a_consistent_tree_does_not_depend_on_threads(monkeypatch, leaves, branc
 
 @pytest.mark.parametrize("how", ["bounded", "top_scored"])
 def test_a_sample_of_users_records_does_not_depend_on_threads(monkeypatch, how):
-    monkeypatch.setattr(sampling, "_RECORDS_FOR_THREADS", 8)
-    monkeypatch.setattr(sampling, "cut_key", lambda *_: bytes(32))
+    monkeypatch.setattr(interactions, "_RECORDS_FOR_THREADS", 8)
+    monkeypatch.setattr(interactions, "cut_key", lambda *_: bytes(32))
     rng = np.random.default_rng(0)
     users = np.minimum(rng.zipf(1.4, 3000), 400)
     items = rng.integers(0, 30, 3000)

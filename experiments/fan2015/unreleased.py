@@ -16,7 +16,7 @@ import numpy as np
 from workbench import DP
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.datasets.reading import WEEKDAYS
+from workbench.datasets.published import WEEKDAYS
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms.protocol import series_name
 from workbench.trials.metrics import ContextShare, error_parts

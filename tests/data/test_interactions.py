@@ -11,7 +11,7 @@ import pytest
 
 from tests.agreement import fits_chances, seeded
 from workbench import PUBLIC, UNBOUNDED, Attributes, Bound, Boxes, Domain, Interactions, Ranges
-from workbench.data import SparseTable, interactions, sources
+from workbench.data import SparseTable, sources
 
 FILMS = Domain(("film", "day"), (6, 7), (tuple("abcdef"), None))
 FRAME = pd.DataFrame(
@@ -128,7 +128,7 @@ def test_values_outside_the_domain_name_column_row_and_value(
         Interactions.read(tmp_path / "x.parquet", **NAMED)
 
 
-def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
+def test_other_bad_input_is_one_error(tmp_path):
     for columns, said in (
         (([0], [6], [0]), "'film', row 0: 6 is outside"),
         (([0], [0], [-1]), "'day', row 0: -1 is outside"),
@@ -160,9 +160,6 @@ def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="x.parquet: it cannot be read"):
         Interactions.read(tmp_path / "x.parquet", **NAMED)
-    monkeypatch.setattr(interactions, "MOST_RECORDS", 2)
-    with pytest.raises(ValueError, match="more than 2 records"):
-        Interactions.from_frame(FRAME, **NAMED)
 
 
 def test_no_users_at_all_are_interactions(tmp_path):

@@ -14,8 +14,7 @@ from tests.fuzz.run import limited
 from workbench.data import sources
 from workbench.data.sources import Layout
 from workbench.datasets import published
-from workbench.datasets.published import File
-from workbench.datasets.reading import LINE, LINES
+from workbench.datasets.published import LINE, LINES, File
 
 PACKS = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -239,7 +238,7 @@ def test_status_names_every_file_and_datasets_go_by_their_folder(folder):
 
 def test_files_of_somebody_elses_dataset_are_found_by_its_name(folder, monkeypatch):
     module = """
-from workbench.datasets.published import File
+from workbench.datasets.published import File, LINE, LINES
 
 
 class Trips:

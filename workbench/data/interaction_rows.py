@@ -90,27 +90,25 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
         )
     if len(items) == len(contexts) == 1:
         return domain.project([*items, *contexts])
-    names = []
-    sizes = []
-    labels = []
-    for chosen in (items, contexts):
-        part = domain.project(chosen) if chosen else Domain(("all",), (1,))
+    parts = [domain.project(x) if x else Domain(("all",), (1,)) for x in (items, contexts)]
+    for part in parts:
         if part.size > _MOST_CROSSED:
             raise ValueError(
-                f"{' × '.join(chosen)} has {part.size:,} combinations: need at most {_MOST_CROSSED:,}"
+                f"{' × '.join(part.attributes)} has {part.size:,} combinations: need at most "
+                f"{_MOST_CROSSED:,}"
             )
-        names.append(" × ".join(part.attributes))
-        sizes.append(part.size)
-        lists = [
-            own or range(n)
-            for own, n in zip(part.labels or (None,) * len(part.shape), part.shape, strict=True)
-        ]
-        is_one = len(part.shape) == 1
-        one = part.labels and part.labels[0]
-        labels.append(
-            one if is_one else tuple(" × ".join(map(str, x)) for x in product(*lists))
-        )
-    return Domain(tuple(names), tuple(sizes), tuple(labels), missing_user=domain.missing_user)
+    names = (" × ".join(part.attributes) for part in parts)
+    sizes = (part.size for part in parts)
+    labels = tuple(map(_combinations, parts))
+    return Domain(tuple(names), tuple(sizes), labels, missing_user=domain.missing_user)
+
+
+def _combinations(domain: Domain) -> Any:
+    """Return the labels of all cells, in the order of keys."""
+    if len(domain.shape) == 1:
+        return domain.labels and domain.labels[0]
+    lists = (rule.all_labels for rule in domain.rules.values())
+    return tuple(" × ".join(map(str, labels)) for labels in product(*lists))
 
 
 def records_of_rows(

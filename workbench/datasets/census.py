@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from workbench.data import Bound, SparseTable
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile
-from workbench.datasets.published import File
-from workbench.datasets.reading import table
+from workbench.datasets.published import File, table
 from workbench.spaces import Domain
 from workbench.spaces.labels import Labels, Map
 from workbench.value import parameter, subset_of, value

@@ -10,10 +10,10 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RecordsFile, differences, records
-from workbench.datasets.published import File
-from workbench.datasets.reading import (
+from workbench.datasets.published import (
     WEEKDAYS,
     Column,
+    File,
     degrees,
     integers,
     matching,

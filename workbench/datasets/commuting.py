@@ -14,10 +14,11 @@ from workbench.compiled import pd, pl
 from workbench.data import Bound, Records, SparseTable
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile
-from workbench.datasets.published import File, TextFile
-from workbench.datasets.reading import (
+from workbench.datasets.published import (
     TEXT,
     Column,
+    File,
+    TextFile,
     counts,
     degrees,
     labels,

@@ -11,8 +11,7 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
 from workbench.datasets.kinds import RealFile, Twin, differences, root, seed_field
-from workbench.datasets.published import File
-from workbench.datasets.reading import LINE, LINES, counts, matching, table
+from workbench.datasets.published import LINE, LINES, File, counts, matching, table
 from workbench.spaces import Domain
 from workbench.value import Float, Int, parameter, value
 

@@ -11,8 +11,8 @@ import numpy as np
 from workbench.compiled import njit
 from workbench.data import Bound, Interactions
 from workbench.datasets.kinds import Twin, root, seed_field
+from workbench.datasets.published import WEEKDAYS
 from workbench.datasets.ratings import GROUPS, HOW
-from workbench.datasets.reading import WEEKDAYS
 from workbench.spaces import Domain
 from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 

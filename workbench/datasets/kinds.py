@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Bound, Interactions
-from workbench.datasets.published import File
-from workbench.datasets.reading import WEEKDAYS
+from workbench.datasets.published import WEEKDAYS, File
 from workbench.spaces import Domain
 from workbench.value import parameter, sealed
 

@@ -11,8 +11,7 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RecordsFile, differences, records
-from workbench.datasets.published import File
-from workbench.datasets.reading import LINE, LINES, integers, labels, matching, weekday
+from workbench.datasets.published import LINE, LINES, File, integers, labels, matching, weekday
 from workbench.value import parameter, value
 
 # Movielens

@@ -11,8 +11,7 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
 from workbench.datasets.kinds import RealFile, RecordsFile, records, seed_field
-from workbench.datasets.published import File
-from workbench.datasets.reading import TEXT, Column, integers, table, times, weekday
+from workbench.datasets.published import TEXT, Column, File, integers, table, times, weekday
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 

@@ -13,8 +13,7 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import Bound, Records, SparseTable
 from workbench.datasets.kinds import RealFile, Twin, root, seed_field
-from workbench.datasets.published import File
-from workbench.datasets.reading import Column, counts
+from workbench.datasets.published import Column, File, counts
 from workbench.spaces import Domain, OverHierarchy, Prefixes
 from workbench.value import Float, Int, not_allowed, parameter, value
 
