@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields
+from math import inf
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -145,14 +146,14 @@ def option_name(f: Field[Any]) -> str:
 
 def option_help(f: Field[Any]) -> str:
     """Return the values that an option takes, and its default."""
-    need = option_need(f)
+    need = option_need(f, LARGE_LIMIT)
     if f.default is MISSING:
         return f"{need}. Required."
     return f"{need}." if f.default is None else f"{need}. By default {choice_text(f.default)}."
 
 
-def option_need(f: Field[Any]) -> str:
-    """Return the values that an option takes."""
+def option_need(f: Field[Any], largest: float = inf) -> str:
+    """Return the values that an option takes. An upper limit above `largest` is left out."""
     declared = f.metadata
     if declared["choices"]:
         need = " or ".join(map(choice_text, declared["choices"]))
@@ -162,7 +163,7 @@ def option_need(f: Field[Any]) -> str:
         need = "integer" if declared["integer"] else "number"
         if declared["low"] is not None:
             need += f" {'>' if declared['strict'] else '≥'} {declared['low']}"
-        if declared["high"] is not None and declared["high"] <= LARGE_LIMIT:
+        if declared["high"] is not None and declared["high"] <= largest:
             need += f"{' and' if declared['low'] is not None else ''} ≤ {declared['high']}"
     if declared["unit"]:
         need += f" {declared['unit']}"
