@@ -344,7 +344,8 @@ def _thin_ticks(fig: Figure) -> None:
 def apart(
     wanted: Float[np.ndarray, " n"], heights: Float[np.ndarray, " n"], low: float, high: float
 ) -> Float[np.ndarray, " n"]:
-    """Return places near the wanted ones at which boxes of these heights do not overlap.
+    """Return places near the wanted ones at which boxes of these heights do not overlap. Boxes that do
+    not fit reach below `low`.
 
     >>> apart(np.array([5.0, 5.0]), np.array([2.0, 2.0]), 0, 10)
     array([4., 6.])
@@ -353,7 +354,8 @@ def apart(
     stacked = np.cumsum(heights[order]) - heights[order] / 2
     feet = isotonic(wanted[order] - stacked)  # the nearest places that keep the order
     places = np.empty(len(wanted))
-    places[order] = np.clip(feet, low, max(low, high - heights.sum())) + stacked
+    last = high - heights.sum()
+    places[order] = np.clip(feet, min(low, last), last) + stacked
     return places
 
 
