@@ -263,9 +263,9 @@ class DrawsByGenerator(DrawsPast):
 @pytest.mark.parametrize(
     ("cls", "why"),
     [
-        (DrawsPast, "output differs between runs with the same draws"),
-        (DrawsBoth, "output differs between runs with the same draws"),
-        (DrawsByGenerator, "draws by laplace, which is not enumerated"),
+        (DrawsPast, "draws past its rng: the same draws give another output"),
+        (DrawsBoth, "draws past its rng: the same draws give another output"),
+        (DrawsByGenerator, "draws by rng.laplace, which states no sensitivity"),
     ],
 )
 def test_what_is_drawn_past_rng_is_judged_by_runs(cls, why):

@@ -18,6 +18,7 @@ from workbench.data.frontier import LevelKeys
 from workbench.data.records import Children
 from workbench.estimates import Leaves
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, split_epsilon
 from workbench.noise.law import Law
 from workbench.privacy import DP, Receipt
@@ -294,6 +295,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     measure: float = measure_field()
     cite = "adaptive2009"
     title = "basic adaptive histogram"
+    audited = audited_at(1, depth=2)
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
@@ -375,6 +377,7 @@ class PrivTree(StructuredHistogram):
     measure: float = measure_field()
     cite = "zhang2016"
     title = "PrivTree"
+    audited = audited_at(1, measure=0.9, threshold=lambda budget: ceil(8 / budget.epsilon))
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
@@ -477,6 +480,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     measure: float = measure_field()
     cite = "adaptive2009"
     title = "improved adaptive histogram"
+    audited = audited_at(1, measure=0.9)
     series = "improved histogram"
     converges = False  # what is discarded is not resolved, however large ε is
 

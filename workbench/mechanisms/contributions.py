@@ -14,6 +14,7 @@ import numpy as np
 from workbench.data import Bound, Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
@@ -331,6 +332,7 @@ class SRA(SampledContributions):
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "SRA"
+    audited = audited_at(0, l=2)
 
     def budgets(self) -> tuple[float, float]:
         """Return the ε, or ρ, of the items and of the edges."""
@@ -408,6 +410,7 @@ class HPA(SampledContributions):
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "HPA"
+    audited = audited_at(0, l=2, d=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -517,6 +520,7 @@ class LPA(Contributions):
     memory: int = memory_field()
     cite = "fan2015"
     title = "LPA"
+    audited = audited_at(0, bound=2)
     fixed_price = True
 
     @classmethod

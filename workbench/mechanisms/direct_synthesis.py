@@ -14,6 +14,7 @@ from workbench.data import Records
 from workbench.estimates import Leaves, Partition
 from workbench.estimates.release import Release
 from workbench.mechanisms.adaptive import refuse_depth_above
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, split_epsilon
 from workbench.privacy import DP, Receipt
 from workbench.spaces import Hierarchy, argsort_keys
@@ -287,6 +288,7 @@ class DirectSynthesis(Mechanism):
     takes = Records
     cite = "adaptive2009"
     title = "direct synthesis"
+    audited = audited_at(2, depth=1)
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:

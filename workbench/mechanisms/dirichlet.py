@@ -12,6 +12,7 @@ from workbench import noise
 from workbench.data import SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     budget_field,
@@ -171,6 +172,7 @@ class DirichletSynthesis(Mechanism):
     )
     cite = "machanavajjhala2008"
     title = "Dirichlet synthesis"
+    audited = audited_at(0, budget=lambda budget: DP(budget.epsilon), records=1, total=2)
     series = "Dirichlet synthesis"
     converges = False  # the error of sampling `records` records stays, at any ε
     idealised = True

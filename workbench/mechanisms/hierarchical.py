@@ -23,6 +23,7 @@ from workbench.inference import (
     zero_negative_subtrees,
 )
 from workbench.inference.consistency import tree_sums
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
@@ -94,6 +95,7 @@ class HierarchicalHistogram(Mechanism):
     memory: int = memory_field()
     cite = "hay2010"
     title = "hierarchical histogram"
+    audited = audited_at(2, consistent=False)
     fixed_price = True
 
     def __post_init__(self) -> None:
@@ -246,6 +248,7 @@ class UnattributedHistogram(Mechanism):
     )
     cite = "hay2010"
     title = "unattributed histogram"
+    audited = audited_at(2)
     fixed_price = True
     ranked = True  # its domain is that of ranks
 

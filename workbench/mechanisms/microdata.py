@@ -17,6 +17,7 @@ from workbench.inference.junction_tree import cliques_of
 from workbench.inference.marginal_strategies import MOST_SETS, closure_of
 from workbench.inference.markov_network import MeasuredMarginals
 from workbench.inference.model import Model, TreeModel
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     budget_field,
@@ -216,6 +217,9 @@ class AIM(Mechanism):
     )
     cite = "mckenna2022aim"
     title = "AIM"
+    audited = audited_at(
+        0, workload=Marginals(1), initial=NamedMarginals((("home",),)), rounds=1
+    )
     takes_wide = True
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 

@@ -6,7 +6,8 @@ mechanism's public fields. For example, one pair has a count at the mechanism's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import isfunction
 from math import ceil
 from typing import Any
 
@@ -101,6 +102,32 @@ def pairs_for(mechanism: Any) -> list[Pair]:
         Pair(name, *(_of_counts(takes, space, x, bound) for x in (one, other)))
         for name, one, other, bound in listed
     ]
+
+
+def audited_at(*places: int, **fields: Any) -> Any:
+    """Return a class method `audited`, which says where a mechanism shows most of its loss to an audit.
+
+    Parameters
+    ----------
+    *places : int
+        Places of the sharpest pairs in `pairs_for`.
+    **fields
+        Fields that differ from those of the example. A function computes the field from the budget.
+
+    Returns
+    -------
+    classmethod
+        From a budget, it makes a list of mechanisms to audit, each with its pair.
+    """
+
+    def audited(cls: Any, budget: Any) -> list[tuple[Any, Pair]]:
+        """Return the mechanism to audit with each of its sharpest pairs."""
+        stated = {name: x(budget) if isfunction(x) else x for name, x in fields.items()}
+        mechanism = replace(cls.example(budget), **stated)
+        pairs = pairs_for(mechanism)
+        return [(mechanism, pairs[place]) for place in places]
+
+    return classmethod(audited)
 
 
 def large_pair(mechanism: Any) -> Pair:

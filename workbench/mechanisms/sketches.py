@@ -10,6 +10,7 @@ from workbench import noise
 from workbench.data import SparseTable
 from workbench.estimates import Projection, Sketch
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     add_noise,
@@ -57,6 +58,7 @@ class CountSketch(Mechanism):
     )
     cite = "cormode2012"
     title = "count sketch"
+    audited = audited_at(0, depth=1, width=16)
     series = "count sketch"
     fixed_price = True
     converges = False  # what shares a bucket is never told apart, at any ε
@@ -155,6 +157,7 @@ class ALP(Mechanism):
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"
+    audited = audited_at(0, largest=1, total=4, alpha=lambda budget: budget.epsilon / 4)
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:

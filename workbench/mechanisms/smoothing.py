@@ -11,6 +11,7 @@ from workbench.data import Bound, Interactions
 from workbench.estimates.linear_noise import FourierNoise, GroupNoise
 from workbench.estimates.release import Release
 from workbench.mechanisms import contributions
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     budget_field,
     memory_field,
@@ -122,6 +123,7 @@ class FPA(contributions.Contributions):
     memory: int = memory_field()
     cite = "rastogi2010"
     title = "Fourier perturbation"
+    audited = audited_at(0, k=1)
     series = "DFT"
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
@@ -330,6 +332,7 @@ class GS(contributions.Contributions):
     memory: int = memory_field()
     cite = "kellaris2013"
     title = "GS"
+    audited = audited_at(0, grouping="random")
     converges = False  # counts of a group become the same
 
     def __post_init__(self) -> None:

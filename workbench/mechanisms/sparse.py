@@ -11,6 +11,7 @@ from workbench import noise
 from workbench.data import Bound, SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     budget_field,
@@ -76,6 +77,7 @@ class ItemBlanket(Mechanism):
     )
     cite = "kerschbaum2025"
     title = "item blanket"
+    audited = audited_at(0, nonempty=2, size=2)
     series = "item blanket"
     fixed_price = True
     converges = False  # a cell of one count is never sure to be released, at any ε
@@ -144,6 +146,7 @@ class GaussianSparseHistogram(Mechanism):
     )
     cite = "wilkins2024"
     title = "Gaussian sparse histogram"
+    audited = audited_at(2, 0)
     series = "Gaussian sparse histogram"
     fixed_price = True
     converges = False  # a cell that one unit could fill stays out, at any ε
@@ -209,6 +212,7 @@ class MisraGries(Mechanism):
     )
     cite = "lebeda2023"
     title = "private Misra–Gries"
+    audited = audited_at(0, size=2, rule="derived")
     fixed_price = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 
@@ -273,6 +277,7 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     nonempty: int = nonempty_field()
     cite = "lebeda2025"
     title = "correlated Gaussian sparse histogram"
+    audited = audited_at(0, 2, nonempty=2)
     series = "correlated Gaussian sparse histogram"
     fixed_price = True
     idealised = True

@@ -9,6 +9,7 @@ from workbench.data import SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.histograms import GaussianHistogram, GeometricHistogram
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, series_name
 from workbench.mechanisms.summaries import HighPassFilter
 from workbench.noise.law import Law
@@ -37,6 +38,7 @@ class UniformSampling(Mechanism):
     )
     cite = "cormode2012"
     title = "uniform sampling"
+    audited = audited_at(0, size=16)
     series = "uniform"
     converges = False  # what it does not sample it never learns, at any ε
 
@@ -87,6 +89,7 @@ class Laborious(Mechanism):
     mechanism: Any
     cite = "cormode2012"
     title = "two-step process"
+    audited = audited_at(1)
     accepts_zcdp = True
 
     def __post_init__(self) -> None:

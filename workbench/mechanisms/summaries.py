@@ -16,6 +16,7 @@ from workbench.data import Bound, SparseTable
 from workbench.estimates import Summary, summary_in_basis
 from workbench.estimates.release import Release
 from workbench.inference import consistent
+from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,
     amount,
@@ -197,6 +198,7 @@ class HighPassFilter(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title = "high-pass filter"
+    audited = audited_at(1)
 
     def __post_init__(self) -> None:
         if (self.theta is None) == (self.size is None):
@@ -310,6 +312,7 @@ class ThresholdSampling(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title = "threshold sampling"
+    audited = audited_at(2)
 
     def __post_init__(self) -> None:
         if (self.tau is None) == (self.size is None):
@@ -424,6 +427,7 @@ class PrioritySampling(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title = "priority sampling"
+    audited = audited_at(2, size=16)
 
     def __post_init__(self) -> None:
         self.refuse_inconsistent(self.theta)
@@ -483,6 +487,7 @@ class StabilityHistogram(Mechanism):
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
     cite = "korolova2009"
     title = "stability histogram"
+    audited = audited_at(2, 0)
     series = "stability histogram"
     fixed_price = True
     converges = False  # a cell that one unit could fill stays out, at any ε

@@ -19,6 +19,7 @@ import numpy as np
 
 from workbench.data import Interactions, Records
 from workbench.mechanisms.neighbours import Pair, public_threshold
+from workbench.noise.replay import NoSensitivity
 from workbench.owner.audit.cuts import MOST_RUNS, Cuts, NotEnumerable, cuts_between
 from workbench.owner.audit.outputs import Output, observe
 from workbench.owner.audit.tiles import is_ours
@@ -26,6 +27,7 @@ from workbench.owner.audit.ways import Enumeration
 from workbench.value import Float
 
 _FINEST = 2
+_ENDS = ("raises NotEnumerable", "raises NoSensitivity")
 _ORDERS = (2, 3, 4)  # of Rényi divergences, beside that of order 1
 
 
@@ -107,8 +109,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         mechanism(pair.one, one)
         other.followed = one.calls  # so that calls correspond
         mechanism(pair.other, other)
-    except NotEnumerable:
-        raise
+    except (NotEnumerable, NoSensitivity) as e:
+        raise NotEnumerable(str(e)) from None
     except Exception as e:
         raise NotEnumerable(f"it raises an error for the pair: {e}") from None
     threshold = public_threshold(mechanism)
@@ -158,12 +160,12 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
 
     for run, _ in enumerate(source.ways()):
         output = observe(call)
-        if output.form and output.form[0].startswith("raises NotEnumerable"):
+        if output.form and output.form[0].startswith(_ENDS):
             raise NotEnumerable(output.form[0].partition(": ")[2])
         if not is_ours(type(mechanism)):
             source.begin()
             if observe(call).whole != output.whole:
-                raise NotEnumerable("its output differs between runs with the same draws")
+                raise NotEnumerable("it draws past its rng: the same draws give another output")
         probabilities[output.whole].append(source.probability)
         shown.setdefault(output.whole, output)
         if run > MOST_RUNS or (run == 0 and prod(map(float, source.options)) > MOST_RUNS):

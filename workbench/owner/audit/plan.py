@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from math import ceil
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -16,44 +15,11 @@ from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
 from workbench.owner.audit.tiles import is_ours
 from workbench.privacy import DP, ZCDP
-from workbench.queries import Marginals, NamedMarginals
 
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = 1e-6
 RUNS = 400_000  # of either input, and less where time ends first
 MOST_SECONDS = 60.0
-
-
-_FIRST = NamedMarginals((("home",),))
-
-# Fields, beside the example's, at which a mechanism shows most, and the pair at which it does.
-_SHARP: dict[str, tuple[Any, ...]] = {
-    "AIM": (lambda b: dict(workload=Marginals(1), initial=_FIRST, rounds=1), 0),
-    "ALP": (lambda b: dict(largest=1, total=4, alpha=b.epsilon / 4), 0),
-    "BasicAdaptiveHistogram": (lambda b: dict(depth=2), 1),
-    "CorrelatedGaussianSparseHistogram": (lambda b: dict(nonempty=2), 0, 2),
-    "CountSketch": (lambda b: dict(depth=1, width=16), 0),
-    "DirectSynthesis": (lambda b: dict(depth=1), 2),
-    "DirichletSynthesis": (lambda b: dict(budget=DP(b.epsilon), records=1, total=2), 0),
-    "FPA": (lambda b: dict(k=1), 0),
-    "GaussianSparseHistogram": (lambda b: {}, 2, 0),
-    "GS": (lambda b: dict(grouping="random"), 0),
-    "HierarchicalHistogram": (lambda b: dict(consistent=False), 2),
-    "HighPassFilter": (lambda b: {}, 1),
-    "HPA": (lambda b: dict(l=2, d=2), 0),
-    "ImprovedAdaptiveHistogram": (lambda b: dict(measure=0.9), 1),
-    "ItemBlanket": (lambda b: dict(nonempty=2, size=2), 0),
-    "Laborious": (lambda b: {}, 1),
-    "LPA": (lambda b: dict(bound=2), 0),
-    "MisraGries": (lambda b: dict(size=2, rule="derived"), 0),
-    "PrioritySampling": (lambda b: dict(size=16), 2),
-    "PrivTree": (lambda b: dict(measure=0.9, threshold=ceil(8 / b.epsilon)), 1),
-    "SRA": (lambda b: dict(l=2), 0),
-    "StabilityHistogram": (lambda b: {}, 2, 0),
-    "ThresholdSampling": (lambda b: {}, 2),
-    "UnattributedHistogram": (lambda b: {}, 2),
-    "UniformSampling": (lambda b: dict(size=16), 0),
-}
 
 
 class Job(NamedTuple):
@@ -133,15 +99,10 @@ def default_jobs(
 
 
 def _sharpest(cls: Any, example: Any) -> list[tuple[Any, Pair]]:
-    """Return where a class shows most: what its method `audited` says or, of ours, the table."""
-    if hasattr(cls, "audited"):
+    """Return where a class shows most: what its own method `audited` says or, for ours, the first pair."""
+    if "audited" in vars(cls):
         return list(cls.audited(example.budget))
-    if not is_ours(cls):
-        return []
-    change, *places = _SHARP.get(cls.__name__, (lambda b: {}, 0))
-    sharp = replace(example, **change(example.budget))
-    pairs = pairs_for(sharp)
-    return [(sharp, pairs[place]) for place in places]
+    return [(example, pairs_for(example)[0])] if is_ours(cls) else []
 
 
 def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:

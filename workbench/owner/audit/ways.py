@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import combinations, count
 from math import ceil
 from statistics import NormalDist
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from workbench.noise.empty_cells import GaussianCell
 from workbench.noise.laws import two_sided
 from workbench.noise.misra_gries import sketch
 from workbench.noise.parts import EmptyKeys
+from workbench.noise.replay import Replay
 from workbench.noise.source import Source
 from workbench.owner.audit.cuts import (
     MOST_RUNS,
@@ -106,20 +107,13 @@ class Enumeration(Source):
 
     @property
     def words(self) -> Any:
-        """Raise NotEnumerable, because a mechanism that needs random words uses a distribution that cannot
-        be enumerated.
+        """Raise NotEnumerable, because a mechanism that needs random words or floats uses a distribution that
+        cannot be enumerated.
         """
         raise NotEnumerable("it draws from a distribution that is not enumerated")
 
-    @property
-    def floats(self) -> Any:
-        """Raise NotEnumerable, because draws in floating point cannot be enumerated."""
-        raise NotEnumerable("it draws in floating point, which is not enumerated")
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if hasattr(np.random.Generator, name):
-            raise NotEnumerable(f"it draws by {name}, which is not enumerated")
-        raise AttributeError(name)
+    floats = words
+    __getattr__ = Replay.__getattr__
 
     def bytes(self, length: int) -> bytes:
         """Return the key by which users are truncated. Raise NotEnumerable unless all records of a user are
