@@ -67,12 +67,7 @@ def audit(
         for a in audits
     }
     jobs = [job for job in jobs if job.key not in done]
-    if not runs:
-        minutes = max(1, round(sum(job.share for job in jobs) * most / 60))
-        screen.say(
-            f"{len(jobs)} audits: at most some {minutes} minutes of processor time, a tenth of it "
-            "where losses can be computed"
-        )
+    screen.say(f"{len(jobs)} audits, most of which take a few seconds of processor time")
     for result in run_audits(
         jobs,
         workers=workers or thread_count(),
