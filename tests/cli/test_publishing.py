@@ -1,12 +1,14 @@
 """The order in which a command books, draws, checks and saves."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
+from workbench import DP, Bound, Domain, SparseTable
 from workbench.cli import publishing
+from workbench.mechanisms import GeometricHistogram
+from workbench.owner import Budget
 
 
 def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeypatch):
@@ -20,16 +22,19 @@ def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeyp
     assert steps == ["read", "reserve", "book", "draw", "close", "save"]
 
 
-def test_what_costs_more_than_was_booked_is_not_saved():
-    def check(release):
-        raise ValueError("withheld")
-
-    saved = []
-    release = SimpleNamespace(save=lambda *_, **__: saved.append(1))
+def test_what_costs_more_than_was_booked_is_not_saved(tmp_path):
+    budget = Budget.create(tmp_path / "b.sqlite", DP(1), people="riders", unit="a rider")
+    table = SparseTable.from_keys(Domain(("zone",), (5,)), [0], [3], Bound())
     request = SimpleNamespace(
-        folder=None, out="x.parquet", simulated=False, seed=None, force=False
+        folder=None, out=tmp_path / "x.parquet", simulated=False, seed=None, force=False
     )
-    booking = SimpleNamespace(check=check, saving=nullcontext, confirm=lambda: None)
-    with pytest.raises(ValueError, match="withheld"):
-        publishing.save(request, release, booking)
-    assert not saved
+    for cost in (0.25, 0.5):
+        release = GeometricHistogram(DP(cost))(table)
+        booking = budget.book(DP(0.25), "a histogram")
+        if cost == 0.25:
+            publishing.save(request, release, booking)
+            request.out.unlink()
+        else:
+            with pytest.raises(ValueError, match="withheld"):
+                publishing.save(request, release, booking)
+    assert not request.out.exists() and budget.ledger.answered.tolist() == [True, False]
