@@ -130,7 +130,7 @@ def test_strings_are_the_largest_nodes():
     release = PrivTree.example(EPSILON)(records(Prefixes("abcdx", 3), words), seeded(1))
     ax, texts = drawn(release)
     names = [tick.get_text() for tick in ax.get_yticklabels()]
-    assert names[:3] == ["abc", "x", "abd"] and "string" in ax.get_ylabel()
+    assert names[:3] == ["abc", "x", "abd"] and "string" in ax.get_title("left")
 
 
 def test_what_has_no_labels_has_no_picture():

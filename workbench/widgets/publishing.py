@@ -487,23 +487,16 @@ def row_of(state: State, name: str) -> Any:
 
 
 _ahead = ThreadPoolExecutor(1)  # so that the page answers meanwhile
-progress = [0.0]  # share of the simulation that is done
 
 
 def simulation(state: State) -> Future[Advice]:
-    """Return the advice of step 5. The simulation runs while the page shows its progress."""
+    """Return the advice of step 5. The simulation runs while the page answers."""
     return _advice(state.believed, state.epsilon)
 
 
 @lru_cache(8)
 def _advice(believed: Beliefs, epsilon: float) -> Future[Advice]:
-    how: dict[str, Any] = dict(task="cells", seconds=_SIMULATED)
-    progress[0] = 0.0
-    return _ahead.submit(advise, believed, epsilon, **how, progress=_note)
-
-
-def _note(text: str, share: float) -> None:
-    progress[0] = share
+    return _ahead.submit(advise, believed, epsilon, task="cells", seconds=_SIMULATED)
 
 
 def warm() -> None:

@@ -88,6 +88,8 @@ class PublishingPage(anywidget.AnyWidget):
         error = "" if fields or action else self.error  # which stays while the page looks again
         try:
             state.read()
+            if action == "recommended":
+                fields = dict(fields) | {"limit": f"{steps.bounds(state).bound}"}
             if fields and not state.is_running:
                 self.tried = {n: x for n, x in fields.items() if n.startswith(("try", "total"))}
                 steps.CHOOSE[self.step](state, fields)
@@ -97,11 +99,6 @@ class PublishingPage(anywidget.AnyWidget):
                     self.step, self.looked = int(i), ""
                 case ["ledger"]:
                     steps.new_ledger(state, fields)
-                case ["recommended"]:
-                    steps.CHOOSE[3](
-                        state, dict(fields) | {"limit": f"{steps.bounds(state).bound}"}
-                    )
-                    state.write()
                 case ["look"]:
                     self.looked = steps.look(state)
                 case ["publish"]:
@@ -162,7 +159,6 @@ class PublishingPage(anywidget.AnyWidget):
                 ready = wait([advice], timeout=0.2).done
                 return dict(
                     mean=ready and advice.result().truths["cell"],
-                    share=steps.progress[0],
                     ledger=steps.ledger(state),
                     total=self.tried.get("total", 3),
                     rows=steps.mechanisms(state) if ready else None,

@@ -294,10 +294,7 @@ def _bars(
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(False, axis="y")
-    if len(attributes) > 1:  # too long beside the axis
-        ax.set_title(" · ".join(map(_short, attributes)), loc="left")
-    else:
-        ax.set_ylabel(_short(attributes[0]))
+    ax.set_title(" · ".join(map(_short, attributes)), loc="left")  # too long beside the axis
     name_axis(ax, "x", "Count", False)
     return legend(fig)
 
