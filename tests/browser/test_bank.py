@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import DP, Bound, Domain, Marginals, Session, SparseTable
-from workbench.widgets import BankPage
+from workbench.widgets.bank_page import BankPage
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 DOMAIN = Domain(("sex", "place"), (2, 3), (("F", "M"), ("Bern", "Genf", "<b>Chur</b>")))

@@ -29,8 +29,7 @@ from workbench.owner import Bank, Budget, ledger
 from workbench.owner.bank import Price
 from workbench.privacy import ZCDP
 from workbench.queries import Products, TableQueries, Together, labelled_queries
-from workbench.widgets import BankPage
-from workbench.widgets.bank_view import BankView
+from workbench.widgets.bank_page import BankPage, BankView
 
 TOWNS = ("Bern", "St. Gallen", "<script>alert(1)</script>")
 DOMAIN = Domain(("sex", "age", "town"), (2, 5, 3), (("F", "M"), range(30, 35), TOWNS))
@@ -97,11 +96,11 @@ def test_the_page_recalls_what_is_chosen_and_spends_nothing(page, path):
 
 def test_choices_are_the_question_that_they_look_like(path):
     view = BankView(Session.open(path))
-    assert view.question({"a0": ["*"], "a2": ["=St. Gallen"]}) == 'sex & town="St. Gallen"'
-    assert view.question({"a1": ["=31"], "b1": ["=33"]}) == "age=31..33"
-    assert view.question({"a0": [""], "b1": ["=33"]}) == ""
-    assert "Choose a value" in view.ask({"a0": [""]}).html
-    both = view.ask({"a1": ["=31"], "b1": ["=33"], "a0": ["=F"]})
+    assert view.question({"a0": "*", "a2": "=St. Gallen"}) == 'sex & town="St. Gallen"'
+    assert view.question({"a1": "=31", "b1": "=33"}) == "age=31..33"
+    assert view.question({"a0": "", "b1": "=33"}) == ""
+    assert "Choose a value" in view.ask({"a0": ""}).html
+    both = view.ask({"a1": "=31", "b1": "=33", "a0": "=F"})
     assert both.html == view.answer("sex=F & age=31..33").html
 
 
@@ -116,14 +115,14 @@ def test_a_file_that_is_locked_is_said_beside_the_page(path, tmp_path, monkeypat
     copy = tmp_path / "copied.session"
     copy.write_bytes(path.read_bytes())
     shown = widgets.bank(copy)
-    before = shown.ask({"a0": ["*"]})
+    before = shown.ask({"a0": "*"})
     db = sqlite3.connect(copy, isolation_level=None)
     db.execute("BEGIN EXCLUSIVE")
-    shown.ask({"a0": ["=F"]})
+    shown.ask({"a0": "=F"})
     assert "Nothing is lost: ask again" in shown.html and "wbank-map" in shown.html
     assert "copied" not in shown.html and 'name="a0"' in shown.html
     db.execute("ROLLBACK")
-    assert shown.ask({"a0": ["*"]}).html == before.html and "Nothing is lost" not in shown.html
+    assert shown.ask({"a0": "*"}).html == before.html and "Nothing is lost" not in shown.html
 
 
 def test_nothing_of_the_owners_is_on_the_page(page, path):
@@ -140,7 +139,7 @@ def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
     shown = BankPage(copy)
     copy.unlink()
     try:
-        text = shown.html({"a0": ["*"]})
+        text = shown.html({"a0": "*"})
     finally:
         shown.server.server_close()
     assert "cannot be read now" in text and "copied" not in text
@@ -270,7 +269,7 @@ def test_an_attribute_of_very_many_labels(tmp_path):
     ) as session:
         view = BankView(session)
         assert "at most 1,000 are answered at once" in view.answer("place").html
-        typed = {"a0": ["7"], "b0": ["1007"]}
+        typed = {"a0": "7", "b0": "1007"}
         assert "Answer, at no cost" in view.ask(typed).html
         form = view.form(typed)
         assert 'value="1007"' in form and "0 .. 99999" in form and form.count("<option") == 4
@@ -293,7 +292,7 @@ def test_a_session_with_its_table_spends_what_the_button_says_and_once(tmp_path)
         assert "Answer, at no cost" in shown.answered.html
         shown.recall("age", error="1")
         assert "data-spend" in shown.html and 1.0 in shown.answered.prices
-        shown.ask({"a1": ["*"], "a0": ["*"]})  # the price was another question's
+        shown.ask({"a1": "*", "a0": "*"})  # the price was another question's
         shown.spend(1.0)
         assert len(session.budget.ledger) == 2
 

@@ -77,6 +77,9 @@ def test_the_list_has_figures_alone_and_brings_their_controls():
     assert all(name[-1] != "e" or "_" in name for name in choice["stops"][1:])
     assert not {"00_tour", "01_explore"} & set(choice["stops"]) and len(choice["stops"]) > 35
     assert "Hay 2010, Figure 5" in " ".join(choice["shown"])
+    shown._on_message(None, {"kind": "export"}, [])
+    until(lambda: shown.view["error"])
+    assert "choose a figure first" in shown.view["error"] and shown.view["at"] == "figure"
     started = []
     shown._refine = lambda values, *rest: started.append(values)
     moved(shown, figure=ID)

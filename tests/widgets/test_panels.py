@@ -332,7 +332,7 @@ def test_values_that_nobody_listed_have_no_panel():
         cls = getattr(mechanisms, name)
         for mechanism in (cls, cls(DP(1.0, 1e-6))):
             with pytest.raises(
-                ValueError, match=f"{name} has no panel, because .* --help` lists"
+                ValueError, match=f"no small dataset is known for {name}.* takes UnlistedValues"
             ):
                 widgets.panel(mechanism)
 

@@ -197,7 +197,7 @@ def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876)
     browser
         Open the page in a browser.
     """
-    from workbench.widgets import BankPage
+    from workbench.widgets.bank_page import BankPage
 
     page = BankPage(file, free_port(port))
     page.html({})  # what is fitted once is fitted now

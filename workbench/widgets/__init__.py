@@ -8,7 +8,6 @@ for its parameters. `advice` shows the errors to expect of a release, before any
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,8 @@ if TYPE_CHECKING:
     from workbench.data import Bound
     from workbench.figures import Figure
     from workbench.owner import Session
-    from workbench.widgets.bank_page import BankPage as BankPage
-    from workbench.widgets.bank_page import BankPanel as BankPanel
-    from workbench.widgets.panels import Panel as Panel
-
-_FILES = {"BankPage": "bank_page", "BankPanel": "bank_page", "Panel": "panels"}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name that needs matplotlib when it is first used."""
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+    from workbench.widgets.bank_page import BankPanel
+    from workbench.widgets.panels import Panel
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:

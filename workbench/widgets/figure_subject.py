@@ -17,7 +17,7 @@ from workbench.compiled import pd
 from workbench.figures import EFFORT, Figure, FigureRun
 from workbench.mechanisms.options import parameter_help, parameter_text
 from workbench.value import value
-from workbench.widgets.controls import Control, control_of_field, page_value
+from workbench.widgets.controls import Control, control_of_field
 from workbench.widgets.subjects import Drawn, Subject, Values
 
 CHOOSE = "figure"
@@ -60,12 +60,10 @@ class FigureSubject(Subject):
     def at(self, values: Values) -> Figure:
         """Return the figure with these settings. Raise a ValueError if one is out of range."""
         cls = self._class(values)
-        assert cls is not None
-        given = {}
-        for name in cls.parameters():
-            if name in values:
-                given[name] = "none" if values[name] is None else values[name]
-        return cls.at("quick", **given)
+        if cls is None:
+            raise ValueError(f"{CHOOSE} = '' is not allowed: choose a figure first")
+        given = {name: values[name] for name in cls.parameters() if name in values}
+        return cls.at("quick", **{n: "none" if x is None else x for n, x in given.items()})
 
     def controls(self, values: Values) -> tuple[Control, ...]:
         """Return the controls for the parameters of the figure. The effort is last."""
@@ -86,13 +84,7 @@ class FigureSubject(Subject):
 
     def settings(self, figure: Figure) -> dict[str, Any]:
         """Return the settings of the controls that correspond to this figure."""
-        settings: dict[str, Any] = {}
-        for control in self.controls({}):
-            x = getattr(figure, control.name)
-            if control.kind == "several":
-                x = [page_value(one) for one in x]
-            settings[control.name] = parameter_text(x) if control.kind == "text" else x
-        return settings
+        return {c.name: c.read(getattr(figure, c.name)) for c in self.controls({})}
 
     def check(self, values: Values) -> None:
         """Raise the figure's ValueError if a setting is invalid."""
@@ -101,16 +93,15 @@ class FigureSubject(Subject):
 
     def saved(self, values: Values) -> Drawn:
         """Return the saved picture of an earlier run, or an empty one if there is none."""
+        empty = pd.DataFrame()
         if self._class(values) is None:
-            return Drawn(pd.DataFrame(), lead="Choose a figure to see it.")
+            return Drawn(empty, lead="Choose a figure to see it.")
         figure = self.at(values)
         folder = figures.figure_folder(self.results, "quick", figure.name("quick"))
         picture = folder / f"{figure.id}.png"
-        if picture.is_file():
-            return Drawn(
-                pd.DataFrame(), image=picture.read_bytes(), lead="As a batch saved it."
-            )
-        return Drawn(pd.DataFrame())
+        if not picture.is_file():
+            return Drawn(empty)
+        return Drawn(empty, image=picture.read_bytes(), lead="As a batch saved it.")
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Run the figure and draw it. Called in the worker process."""
@@ -163,15 +154,14 @@ def _control(f: Any, start: Any) -> Control:
     """Return the control of a parameter. A list is typed, or if its possible members are known, these
     can be ticked.
     """
-    help_text = parameter_help(f)
     choices = f.metadata["choices"]
     if choices and f.metadata["many"]:
         stops = tuple(dict.fromkeys([*choices, *start]))  # a name of another package too
-        return Control(f.name, [page_value(x) for x in start], stops, "several", doc=help_text)
-    control = None if f.metadata["many"] else control_of_field(f, start)
-    if control is None:
-        return Control(f.name, parameter_text(start), (), "text", doc=help_text)
-    return replace(control, doc=help_text, label=f.name.replace("_", " "))
+        control: Control | None = Control(f.name, [*start], stops, "several")
+    else:
+        control = None if f.metadata["many"] else control_of_field(f, start)
+    control = control or Control(f.name, parameter_text(start), (), "text")
+    return replace(control, doc=parameter_help(f))
 
 
 def _table(rows: pd.DataFrame) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench import compiled, mechanisms
 from workbench.compiled import pd
-from workbench.data import Interactions, Records, SparseTable, UnlistedValues
+from workbench.data import Interactions, Records, SparseTable
 from workbench.datasets import (
     GaussianSparse,
     InteractionsTwin,
@@ -75,12 +75,6 @@ class MechanismSubject(Subject):
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
         _refuse_no_mechanism(mechanism)
-        if mechanism.takes is UnlistedValues:
-            raise ValueError(
-                f"{type(mechanism).__name__} has no panel, because it releases values that nobody has "
-                "listed, and a panel draws the counts of listed cells. "
-                f"`workbench release {type(mechanism).__name__} --help` lists its options"
-            )
         if dataset is not None and not hasattr(dataset, "load"):
             raise ValueError(
                 f"dataset = {dataset!r} is not allowed: need a dataset that anybody can load from its text, "
@@ -283,7 +277,7 @@ def suitable_dataset(mechanism: Any) -> Any:
     if getattr(mechanism, "ranked", False):
         tables = [SocialNetworkTwin()]
     datasets = {SparseTable: tables, Records: [HOMES], Interactions: [VISITS]}
-    why = f"it takes {mechanism.takes.__name__}"
+    why = f"it takes {mechanism.takes.__name__}, and panels draw {', '.join(t.__name__ for t in datasets)}"
     for dataset in datasets.get(mechanism.takes, ()):
         try:
             mechanism(loaded(dataset), np.random.default_rng(0))
