@@ -169,6 +169,23 @@ class Table:
             made = SparseTable.from_keys(domain, domain.keys(codes), self.counts, bound)
         return replace(made, truth_public=self.truth_public, users_cut=self.users_cut)
 
+    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
+        """Return the exact answers to linear queries in steps of a grid. Each term is rounded to the
+        grid.
+
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+        grid : float
+            Public step of the grid, a power of two.
+
+        Returns
+        -------
+        int64[queries]
+        """
+        return workload.grid_units(self.domain, self._cells, self.counts, grid)
+
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -359,23 +376,6 @@ class SparseTable(Table):
         """
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
-    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries in steps of a grid. Each term is rounded to the
-        grid.
-
-        Parameters
-        ----------
-        workload : Workload
-            Linear queries over the domain.
-        grid : float
-            Public step of the grid, a power of two.
-
-        Returns
-        -------
-        int64[queries]
-        """
-        return workload.grid_units(self.domain, self.keys, self.counts, grid)
-
     def ranked(self) -> SparseTable:
         """Return a table of the counts of all cells in ascending order. The position of a count is its
         rank, and not its cell.
@@ -528,7 +528,3 @@ class WideTable(Table):
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
         """Return the exact answers to linear queries, in counts."""
         return linear_queries(workload, self.domain).sums(self.domain, self.words, self.counts)
-
-    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers in steps of a grid, as `SparseTable.grid_units` does."""
-        return workload.grid_units(self.domain, self.words, self.counts, grid)

@@ -239,7 +239,8 @@ class CommutePoints(OverHierarchy, RealFile):
         Rhode Island only), the number of `blocks`, and `latitude` and `longitude`, the mean of their
         centroids. Places without a known population are ordered by their number of blocks.
         """
-        by_place = self._geography.drop_nulls("place").group_by("code", "place")
+        blocks = self._geography.drop_nulls("place")
+        by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
         means = pl.mean("latitude", "longitude")
         frame = by_place.agg(pl.len().alias("blocks"), means)
         frame = frame.join(populations(), on="place", how="left")
