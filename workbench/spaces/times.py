@@ -146,7 +146,7 @@ class TimePart(Rule):
             raise not_allowed(self, "format", f"need directives out of {_DIRECTIVES}")
         if "%z" in written and not self.zone and not self.date_only:
             raise not_allowed(
-                self, "format", "with %z give zone, for example 'Europe/Zurich', or date_only"
+                self, "format", "with %z give zone, as 'Europe/Zurich', or date_only"
             )
         is_dated = _has_date(written)
         if not is_dated and (self.recorded_in or "%z" in written):
