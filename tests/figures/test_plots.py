@@ -364,6 +364,7 @@ def test_a_table_is_marks_with_the_printed_ranges():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["A", "B"]
     assert all("%" in t.get_text() for t in ax.get_xticklabels())
     assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first is on top"
+    assert [text.get_text() for text in ax.texts] == ["1 %", "20 %"]
 
 
 def test_a_grid_draws_each_panel_from_its_own_rows():
