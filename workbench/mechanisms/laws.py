@@ -437,8 +437,8 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
         return ["it draws past its rng: the same draws of the same data give another release"]
     refused = [x for x in (first, second) if isinstance(x, str)]
     if refused:
-        where = "for one neighbour only, " if len(refused) == 1 else ""
-        return [f"it raises {where}{refused[0]}"]
+        where = _BOTH if first == second else "it raises for one neighbour only, "
+        return [f"{where}{refused[0]}"]
     found = [
         f"under the same noise it releases {name}"
         for name, x, y in zip(_NAMES, first, second, strict=True)
@@ -447,6 +447,7 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     return [*replay.differences(), *found]
 
 
+_BOTH = "it raises for both neighbours, "
 _NAMES = (
     "a different estimate",
     "values of other types",
@@ -489,9 +490,11 @@ def reads_what_it_pays_for(subject: Subject) -> None:
     """
     example = subject.cls.example(subject.budget())
     large = large_pair(example)
-    pairs = [(pair.one, pair.other) for pair in (large, *pairs_for(example))]
-    for one, other in [*pairs, pairs[0][::-1]]:
+    small = [(pair.one, pair.other) for pair in pairs_for(example)]
+    for one, other in ((large.one, large.other), (large.other, large.one), *small):
         differences = differences_in_replay(stated_total(example, one), one, other)
+        if differences and differences[0].startswith(_BOTH) and one is not large.one:
+            continue  # its fields may be for larger tables
         demand(not differences, "; ".join(differences[:3]))
 
 
