@@ -263,9 +263,7 @@ class Fig10(Strings, Figure):
     sized_by = ("searches",)
 
     epsilon: float = epsilon(1.0)
-    frequent: int = whole(
-        FREQUENT, "least number of appearances of listed strings", unit="times"
-    )
+    frequent: int = whole(FREQUENT, "fewest appearances of a listed string", unit="times")
     listed: int = whole(32, "number of listed strings", kind=UNPRINTED)
     searches: int = whole(90_000_000, "searches of the stand-in", 1000, 10**8, kind=EFFORT)
     seeds: int = seeds(12)

@@ -165,9 +165,7 @@ class Fig5(Figure):
         (2, 3, 4, 6, 9), "numbers of attributes, those with the most codes", 2, 9, kind=EFFORT
     )
     tuples: tuple[int, ...] = whole((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
-    merged: tuple[int, ...] = whole(
-        (8, 4, 2, 1), "neighbouring codes that are merged into one", kind=EFFORT
-    )
+    merged: tuple[int, ...] = whole((8, 4, 2, 1), "neighbouring codes merged", kind=EFFORT)
     usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
     many: int = whole(29_570, "m at which kernel PCA's time is carried on", kind=EFFORT)
     people: int = whole(500_000, "people where something else varies")

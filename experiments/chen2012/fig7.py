@@ -91,9 +91,7 @@ class Fig7(PublishedFigure):
         "seeds": 2,
     }
 
-    dims: tuple[int, ...] = whole(
-        tuple(range(1, 10)), "attributes k of a query", 1, 9, kind=UNPRINTED
-    )
+    dims: tuple[int, ...] = whole(tuple(range(1, 10)), "attributes k", 1, 9, kind=UNPRINTED)
     queries: int = queries(150, "queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -128,18 +128,18 @@ class C6(Counts, Figure):
     depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "rows d of a sketch", kind=UNPRINTED)
     sketches: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
-        "widths w of the sketches in (a)",
+        "widths w in (a)",
         unit="buckets",
         kind=UNPRINTED,
     )
     samples: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000),
-        "sizes s of the samples in (a)",
+        "sizes s in (a)",
         unit="cells",
         kind=UNPRINTED,
     )
     thetas: tuple[int, ...] = whole(
-        (20, 30, 40, 50, 60, 80, 100), "θ of the filters in (a)", unit="counts", kind=UNPRINTED
+        (20, 30, 40, 50, 60, 80, 100), "θ of filters in (a)", unit="counts", kind=UNPRINTED
     )
     theta: int = whole(50, "θ of the filter in (b)", unit="counts", kind=UNPRINTED)
     both_theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)

@@ -104,9 +104,7 @@ class Fig6a(CommutingTables, Figure):
     shown = ("size",)
 
     epsilon: float = epsilon(0.1)
-    size: int = whole(
-        3_000_000, "size s on the stand-in (elsewhere the same share of cells)", unit="cells"
-    )
+    size: int = whole(3_000_000, "s on the stand-in (else as a share)", unit="cells")
     theta: int = whole(5, "θ of filter-priority, drawn", unit="counts", kind=UNPRINTED)
     thetas: tuple[int, ...] = whole(
         THETAS, "θ of filter-priority on OnTheMap", unit="counts", kind=UNPRINTED

@@ -272,14 +272,14 @@ class Sec45(CommutingTables, Figure):
     )
     size: int = whole(
         3_000_000,
-        "size s on the stand-in (elsewhere the same share of cells)",
+        "s on the stand-in (else as a share)",
         unit="cells",
         kind=UNPRINTED,
     )
     theta: int = whole(2, "θ of filter-priority", unit="counts", kind=UNPRINTED)
     records: int = whole(
         2**28,
-        "largest number of synthetic records (larger tables have none)",
+        "largest number of synthetic records",
         high=2**28,
         kind=EFFORT,
     )

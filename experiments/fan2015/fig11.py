@@ -108,7 +108,7 @@ class Fig11(FanFigure, Figure):
     shown = ("l", "d")  # each dataset has its own
 
     data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
-    epsilon: float = epsilon(1.0, "ε, of which HPA spends a tenth on popularity")
+    epsilon: float = epsilon(1.0, "ε, a tenth for HPA's popularity")
     l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
     d: int | None = whole(
         None, "records of each user for popularity (none: the fewest of a user)"

@@ -303,7 +303,7 @@ class AppE(Figure):
     sharey = True
 
     epsilon: float = epsilon(1.0, "privacy parameter α")
-    delta: float = number(DELTA, "probability that a range may miss the accuracy", 1e-9, 0.999)
+    delta: float = number(DELTA, "probability of a range that misses", 1e-9, 0.999)
     cells: int = whole(1024, "n of the first two panels", 2, 2**16, unit="cells")
     domains: tuple[int, ...] = whole(
         (256, 1024, 4096, 16384),
@@ -315,7 +315,7 @@ class AppE(Figure):
     )
     records: tuple[int, ...] = whole(tuple(10**i for i in range(4, 9)), "N", 1, 10**15)
     buckets: tuple[int, ...] = whole(
-        (4, 8, 16, 32, 64, 128), "numbers of buckets b to choose the best from", kind=UNPRINTED
+        (4, 8, 16, 32, 64, 128), "numbers of buckets b to try", kind=UNPRINTED
     )
     seeds: int = seeds(160)
 
