@@ -357,8 +357,8 @@ class Interactions:
         if self.records_per_user().max(initial=0) <= records:
             return self._columns
         draws = Draws.of(rng, self.ids_per_user())
-        kept = some_of_each(self._starts, draws, kernel, *arguments)
-        return Columns(*(column[kept] for column in self._columns))
+        rows = np.flatnonzero(some_of_each(self._starts, draws, kernel, *arguments))
+        return Columns(*(column[rows] for column in self._columns))
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
