@@ -1,5 +1,5 @@
-"""The dual problem of maximum entropy, quadratic steps towards its optimum, and covariances estimated from
-drawn tuples.
+"""The dual problem of maximum entropy, steps towards its optimum, and covariances, both estimated from drawn
+tuples.
 
 Dual problem. The primal problem minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|. Here p0 is the prior, f_i is
 a query, p[f_i] is its mean under the model p, π_i = answer/total, and β_i = α·total/b_i for noise of scale
@@ -19,12 +19,14 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schap
 Sampled covariance. A matrix-vector product takes time proportional to the number of tuples and to the cells
 of the queries' tables.
 
-Quadratic step. Near weights w, a step d raises the dual by r·d − dᵀCd/2 to second order. Here r is the
-gradient, and C the covariance of the queries under the model, estimated from drawn tuples. Because there
-are too few tuples to estimate all of C, a damping term λ times the variances is added to it. λ is large far
-from the optimum and small near it.
-Source     Levenberg, Quarterly of Applied Mathematics 1944; Byrd, Lu, Nocedal & Zhu, SIAM J. Scientific
-           Computing 1995 (L-BFGS-B).
+Sampled step. A step d from weights w raises the dual by r·d − ln p_w[e^x]. Here r is the gradient, and x =
+d·(f − p_w[f]), which tuples drawn at w sample. Because ln p_w[e^x] <= p_w[e^x − 1 − x] and, for negative x,
+e^x − 1 − x <= x²/2, the step maximises r·d − p_w[e^x − 1 − x or x²/2], which is never too large, but for
+the tuples' noise. Unlike a quadratic model, it sees how fast rare cells grow. Because there are too few
+tuples for all directions, a damping term λd²/2 times the variances is subtracted. λ is large far from the
+optimum and small near it.
+Source     Geyer & Thompson, JRSS B 1992; Levenberg, Quarterly of Applied Mathematics 1944; Byrd, Lu, Nocedal
+           & Zhu, SIAM J. Scientific Computing 1995 (L-BFGS-B).
 """
 
 from __future__ import annotations
@@ -291,9 +293,17 @@ class SampledCovariance:
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """Return the product of the covariance with a vector."""
-        sums = _sums_of_cells(self.problem.cells_of(v), self.cells)
+        sums = self.sums(v)
         sums -= np.mean(sums)
-        return self.problem.means_of_cells(self._mean_cells(sums)) - self.problem.constants
+        return self.means(sums)
+
+    def sums(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " tuples"]:
+        """Return the sum of the queries of each tuple, each times its component of a vector."""
+        return _sums_of_cells(self.problem.cells_of(v), self.cells)
+
+    def means(self, weights: Float[np.ndarray, " tuples"]) -> Float[np.ndarray, " queries"]:
+        """Return the mean of each query, without its constant, over weighted tuples."""
+        return self.problem.means_of_cells(self._mean_cells(weights)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
         """Return the largest eigenvalue of the queries' correlation matrix, at least 1, by power iteration."""
@@ -337,31 +347,42 @@ def _sums_of_tuples(weights, cells, size):
     return sums
 
 
-# Quadratic step
+# Sampled step
 
-_OPTIONS = {"maxiter": 100, "maxfun": 150, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9}
-_FARTHEST = 1.0  # nats: the model is one of small moves
+_OPTIONS = {"maxiter": 100, "maxfun": 150, "maxcor": 10, "ftol": 1e-5, "gtol": 1e-9}
+_FARTHEST = 1.0  # nats: few tuples say what happens farther away
 _LEAST_STEP_VARIANCE = 1e-9
+_LARGEST_POWER = 300.0  # nats
 
 
-def quadratic_step(
+def sampled_step(
     problem: DualProblem,
     w: Float[np.ndarray, " queries"],
     margins: Sequence[Float[np.ndarray, "..."]],
     covariance: SampledCovariance,
     damping: float,
-) -> Float[np.ndarray, " queries"]:
-    """Return weights within their bounds that maximise the quadratic model. If the model is not
-    accurate that far, return weights on the way there.
+) -> tuple[Float[np.ndarray, " queries"], float]:
+    """Return weights within their bounds that maximise the estimated dual minus the damping, and the rise
+    of this maximum in nats. If the estimate is not accurate that far, return weights on the way there.
     """
     from scipy.optimize import minimize
 
     gradient = problem.pi - problem.means(margins)
-    unit = 1 / np.sqrt(np.maximum(problem.variances(margins), _LEAST_STEP_VARIANCE))
+    spread = np.maximum(problem.variances_or_residuals(margins), _LEAST_STEP_VARIANCE)
+    unit = 1 / np.sqrt(spread)
 
     def negative_rise(x: np.ndarray) -> tuple[float, np.ndarray]:
-        curved = unit * (covariance @ (unit * x)) + damping * x
-        return x @ (curved / 2 - unit * gradient), curved - unit * gradient
+        d = unit * x
+        sums = covariance.sums(d)
+        sums -= sums.mean()
+        down = np.minimum(sums, 0)
+        up = np.clip(sums, 0, _LARGEST_POWER)
+        growth = np.expm1(up)
+        fall = float(np.mean(growth - up + down**2 / 2))
+        slope = growth + down
+        slope -= slope.mean()
+        value = fall - d @ gradient + damping / 2 * (x @ x)
+        return value, unit * (covariance.means(slope) - gradient) + damping * x
 
     bounds = np.stack([-problem.box - w, problem.box - w], axis=1) / unit[:, None]
     found = minimize(
@@ -375,4 +396,4 @@ def quadratic_step(
     move = unit * found.x
     far = float(move @ (covariance @ move)) / 2
     move *= min(1.0, sqrt(_FARTHEST / far)) if far > 0 else 1.0
-    return problem.with_fixed(np.clip(w + move, -problem.box, problem.box))
+    return problem.with_fixed(np.clip(w + move, -problem.box, problem.box)), -float(found.fun)

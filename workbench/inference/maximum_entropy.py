@@ -5,7 +5,7 @@ their conditional distributions estimate the gradient of the dual. The ascent wo
 the gradient, divided by the variance of each query. Long stages add momentum, and the weights are averaged
 over a stage. The variances are from the start of the stage, because variances from the same draws would
 bias the steps at the optimum. If there are many more tuples than queries, later stages draw at fixed
-weights and maximise a quadratic model of the dual.
+weights and maximise the dual as their tuples estimate it.
 
 Maximum entropy.
 
@@ -17,7 +17,7 @@ Differs    For few cells, we solve the exact dual problem by L-BFGS-B. For many 
            does not change. `MaximumEntropyAsPrinted` is the paper's method. A fit reports its distance from
            the optimum in two ways: the duality gap (`dual_problem` shows why it bounds the error of
            answers), with a warning above `tolerance`, and `Model.lacks`, an estimate of the remaining
-           divergence from the moves of the stages.
+           divergence from the last stages.
 Cost       a step is one sweep of all chains. It takes a few µs per chain, whatever the size of the domain.
 """
 
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.estimates import NoisyAnswers
-from workbench.inference.dual_problem import DualProblem, SampledCovariance, quadratic_step
+from workbench.inference.dual_problem import DualProblem, SampledCovariance, sampled_step
 from workbench.inference.eigenqueries import normalised_prior, prior_field
 from workbench.inference.gibbs import Chains
 from workbench.inference.junction_tree import JunctionTree
@@ -52,16 +52,17 @@ _MOMENTUM = 0.8  # of a step's move: more lets noise grow
 _FIRST_WITH_MOMENTUM = 200  # steps: shorter stages take steps that are too long for it
 _LEAST_LOOK = 24  # sweeps
 _STEPS_A_LOOK = 5
-_LONGER = 1.6
+_LONGER = 1.3
 _SETTLING = 0.2  # the share of a stage's sweeps that are not counted, as the weights are new
-_TUPLES = 50_000  # which tell covariances, of few queries
-_MOST_TUPLES = 100_000
+_TUPLES = 25_000  # which tell covariances, of few queries
+_MOST_TUPLES = 62_500
 _CELLS = 2**24  # of all tuples in all sets: 128 MiB
-_TUPLES_A_QUERY = 8  # with fewer, covariances are mostly noise
+_TUPLES_A_QUERY = 5  # with fewer, covariances are mostly noise
 _DAMPING = 2.0
-_LEAST_DAMPING = 0.02
-_LESS_DAMPING = 0.25
+_LEAST_DAMPING = 1 / 32
+_LESS_DAMPING = 0.125
 _MORE_DAMPING = 8.0
+_NEAR = 0.25  # of the tolerance: a step that promises less is the last
 _WORSE = 2.0  # times the least gap: such a stage is gone back on
 _SECONDS_TO_BAR = 0.5
 _LEAST_MOVE = 1e-300
@@ -84,12 +85,12 @@ def ascend_dual(
     are used up.
 
     A step is a sweep of all chains. Each gradient stage has twice as many steps as the one before, and its
-    steps are shorter by √2. If there are many more tuples than queries, quadratic steps follow after two
-    stages. If the first quadratic step makes the fit worse, another gradient stage follows, and then
-    quadratic steps again.
+    steps are shorter by √2. If there are many more tuples than queries, sampled steps follow after two
+    stages. If the first sampled step makes the fit worse, another gradient stage follows, and then
+    sampled steps again.
     """
     ascent = _Ascent(problem, count, rng)
-    quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
+    sampled = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
     moves: list[float] = []  # of whole stages
     w = problem.with_fixed(np.zeros(len(problem.pi)))
     at = None
@@ -108,43 +109,45 @@ def ascend_dual(
                 moves.append(_move(before, at))
             if not whole:
                 moves.clear()  # a shorter stage moves less, and says nothing
+            lacks = estimate_left(moves)
             if at.gap <= tolerance or done >= steps:
                 break
-            if quadratic and before is not None:
-                reached = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
+            if sampled and before is not None:
+                reached = _by_sampled_steps(ascent, at, done, steps, tolerance, bar)
                 done = reached.done
                 if reached.at is not at:
-                    at, moves = reached.at, reached.moves
+                    at, lacks = reached.at, reached.lacks
                     break
-    return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
+    return problem.model(at.potentials, at.margins, False, at.gap, done, lacks)
 
 
 class _Reached(NamedTuple):
-    """Weights that were reached, the number of steps, and the last moves."""
+    """Weights that were reached, the number of steps, and an estimate of what they lack at most."""
 
     at: _Seen
     done: int
-    moves: list[float]
+    lacks: float
 
 
-def _by_quadratic_steps(
+def _by_sampled_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
 ) -> _Reached:
-    """Take quadratic steps until the gap is small or the steps are used up. If the gap is much larger
-    after the first step, stay at the start.
+    """Take sampled steps until the gap is small, the last step promised little, or the steps are used up.
+    If the gap is much larger after the first step, stay at the start.
 
-    Each stage has 1.6 times as many steps as the one before, and a quarter of the damping. A later
-    stage with a much larger gap is undone and repeated with more damping. Only moves with the least
-    damping are reported, because damped moves are small at any distance from the optimum.
+    Each stage has 1.3 times as many steps as the one before, and an eighth of the damping. A later
+    stage with a much larger gap is undone and repeated with more damping. What the weights before the
+    last step lacked is estimated by the rise that it promised. Only the least damping allows this
+    estimate, because damped steps promise little at any distance from the optimum.
     """
     start = at
-    moves: list[float] = []
     damping = _DAMPING
     sweeps: float = _FIRST_STAGE
     least = at.gap
+    lacks = inf
     while at.gap > tolerance and done + round(sweeps) <= steps:
         covariance = SampledCovariance(ascent.problem, at.tuples)
-        w = quadratic_step(ascent.problem, at.w, at.margins, covariance, damping)
+        w, rise = sampled_step(ascent.problem, at.w, at.margins, covariance, damping)
         seen = ascent.look(w, round(sweeps), bar)
         done += round(sweeps)
         bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
@@ -152,17 +155,16 @@ def _by_quadratic_steps(
             if at is start:
                 break
             damping *= _MORE_DAMPING
-            moves.clear()
+            lacks = inf
             continue
-        if damping <= _LEAST_DAMPING:
-            moves.append(_move(at, seen))
-        else:
-            moves.clear()
+        lacks = rise if damping <= _LEAST_DAMPING else inf
         least = min(least, seen.gap)
         damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
         sweeps *= _LONGER
         at = seen
-    return _Reached(at, done, moves)
+        if lacks < _NEAR * tolerance:
+            break
+    return _Reached(at, done, lacks)
 
 
 def _move(at: _Seen, seen: _Seen) -> float:
@@ -302,7 +304,8 @@ class MaximumEntropy:
     `prior` is one vector of weights per attribute, uniform by default. If the attributes of the queries
     have at most `limit` cells together, the fit is exact. Otherwise `chains` Markov chains draw tuples, in
     stages with a growing number of steps. A step is one sweep of all chains. The fit ends when the
-    estimated duality gap is at most `tolerance`, or after `steps` steps with the warning `NotConverged`.
+    estimated duality gap is at most `tolerance`, when a further stage promises less than a quarter of it,
+    or after `steps` steps. A larger gap at the end gives the warning `NotConverged`.
     With a tolerance of 0, it takes all steps and gives no warning.
     """
 

@@ -38,10 +38,10 @@ class Model(Estimate):
     answer is exact. Otherwise, an answer that no stored margin gives is the mean over 2¹⁷ tuples, which are
     the same for all answers. `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It
     is 0 at the optimum, and biased upwards if tuples are drawn. `distance` follows from it. `lacks`
-    estimates KL(p* ‖ p), in nats, where p* is the optimum, from the moves of the last stages. It is not a
-    bound. `sweeps` is the number of times that a chain draws each attribute anew before its tuple is used.
-    A model answers any linear queries consistently. Standard errors are NaN, because the model does not
-    determine its distance from the true table.
+    estimates KL(p* ‖ p), in nats, where p* is the optimum, from the last stages. It is not a bound.
+    `sweeps` is the number of times that a chain draws each attribute anew before its tuple is used. A model
+    answers any linear queries consistently. Standard errors are NaN, because the model does not determine
+    its distance from the true table.
     """
 
     domain: Domain

@@ -5,8 +5,8 @@ import pytest
 
 from workbench import Domain, Products
 from workbench.estimates import NoisyAnswers
-from workbench.inference import maximum_entropy
-from workbench.inference.dual_problem import DualProblem, SampledCovariance, quadratic_step
+from workbench.inference import dual_problem, maximum_entropy
+from workbench.inference.dual_problem import DualProblem, SampledCovariance, sampled_step
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 CODES = np.stack(np.unravel_index(np.arange(60), DOMAIN.shape), axis=1)
@@ -60,32 +60,44 @@ def test_products_with_the_covariance_are_those_of_the_tuples():
     assert covariance @ v == pytest.approx(exact @ v)
 
 
+def step_from_uniform(problem, damping):
+    """Weights and rise of a step from weights of 0, of tuples that have each cell once."""
+    p = np.full(DOMAIN.shape, 1 / 60)
+    margins = [p.sum(axis=tuple({0, 1, 2} - {*axes})) for axes in problem.sets]
+    spread = problem.variances_or_residuals(margins)
+    covariance = SampledCovariance(problem, CODES)
+    return *sampled_step(problem, np.zeros(12), margins, covariance, damping), spread
+
+
 @pytest.mark.parametrize(("damping", "alpha"), [(0.02, 3e-4), (5.0, 2e-5)])
-def test_a_step_ends_at_the_top_of_the_model_in_the_box(damping, alpha):
+def test_a_step_ends_at_the_top_of_the_estimate_in_the_box(damping, alpha, monkeypatch):
     """No weight inside the box has any slope left, and at its side the slope points outwards."""
+    monkeypatch.setitem(dual_problem._OPTIONS, "ftol", 1e-12)
     problem, rows = problem_of(12, alpha)
-    p = np.full(60, 1 / 60)
-    margins = [
-        p.reshape(DOMAIN.shape).sum(axis=tuple({0, 1, 2} - {*axes})) for axes in problem.sets
-    ]
-    w = np.zeros(12)
-    reached = quadratic_step(problem, w, margins, SampledCovariance(problem, CODES), damping)
-    exact = np.cov(rows, bias=True)
-    curvature = exact + damping * np.diag(np.diag(exact))
-    slope = problem.pi - rows @ p - curvature @ reached
+    reached, _, spread = step_from_uniform(problem, damping)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    x = reached @ centred
+    slope = problem.pi - rows.mean(axis=1) - damping * spread * reached
+    slope -= centred @ np.where(x > 0, np.expm1(x), x) / 60
     at_side = np.abs(reached) >= problem.box * (1 - 1e-12)
     assert 0 < at_side.sum() < 12 and (np.abs(reached) <= problem.box).all()
-    deviations = np.sqrt(np.diag(exact))
-    assert np.abs(slope / deviations)[~at_side].max() < 1e-4
+    assert np.abs(slope / np.sqrt(spread))[~at_side].max() < 1e-4
     assert (slope[at_side] * reached[at_side] > 0).all()
+
+
+@pytest.mark.parametrize("alpha", [2e-5, 3e-4, 3e-3])
+def test_a_step_never_promises_too_much(alpha):
+    """Tuples that have each cell once are no sample: what a step says that it rises, it does."""
+    problem, rows = problem_of(12, alpha)
+    reached, promised, _ = step_from_uniform(problem, 0.1)
+    rise = reached @ problem.pi - np.log(np.mean(np.exp(reached @ rows)))
+    assert 0.3 * rise < promised <= rise
 
 
 def test_a_step_moves_the_model_by_a_nat_at_most():
     problem, rows = problem_of(12, 1000.0)
     problem = replace(problem, pi=20 * problem.pi)
-    margins = problem.prior_margins()
-    covariance = SampledCovariance(problem, CODES)
-    reached = quadratic_step(problem, np.zeros(12), margins, covariance, 1e-6)
+    reached, *_ = step_from_uniform(problem, 1e-6)
     assert reached @ np.cov(rows, bias=True) @ reached / 2 == pytest.approx(1.0)
 
 
@@ -95,10 +107,10 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
 
     def astray(problem, w, margins, covariance, damping):
         dampings.append(damping)
-        return np.where(problem.pi > problem.means(margins), -problem.box, problem.box)
+        return np.where(problem.pi > problem.means(margins), -problem.box, problem.box), 0.0
 
     dampings: list[float] = []
-    monkeypatch.setattr(maximum_entropy, "quadratic_step", astray)
+    monkeypatch.setattr(maximum_entropy, "sampled_step", astray)
     rng = np.random.default_rng(0)
     model = maximum_entropy.ascend_dual(problem, 256, 1200, 0.0, rng)
     assert dampings == [2.0, 2.0, 2.0] and model.steps == 1200  # after 150, 400 and 850
@@ -108,24 +120,24 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
 
 def test_a_later_stage_that_ends_far_below_is_tried_with_more_damping(monkeypatch):
     problem, _ = problem_of(12, 0.0003)
-    right = maximum_entropy.quadratic_step
+    right = maximum_entropy.sampled_step
     dampings: list[float] = []
 
     def astray_later(problem, w, margins, covariance, damping):
         dampings.append(damping)
         if len(dampings) == 1:
             return right(problem, w, margins, covariance, damping)
-        return np.where(problem.pi > problem.means(margins), -problem.box, problem.box)
+        return np.where(problem.pi > problem.means(margins), -problem.box, problem.box), 0.0
 
-    monkeypatch.setattr(maximum_entropy, "quadratic_step", astray_later)
+    monkeypatch.setattr(maximum_entropy, "sampled_step", astray_later)
     model = maximum_entropy.ascend_dual(problem, 256, 800, 0.0, np.random.default_rng(0))
-    assert dampings == [2.0, *(0.5 * 8.0**i for i in range(7))] and model.lacks == model.gap
+    assert dampings == [2.0, *(0.25 * 8.0**i for i in range(9))] and model.lacks == model.gap
 
 
 def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
     """Stages that hardly move, as they are damped: what is lacked is the gap, until damping is least."""
     problem, _ = problem_of(12, 0.0003)
-    monkeypatch.setattr(maximum_entropy, "quadratic_step", lambda problem, w, *_: w)
+    monkeypatch.setattr(maximum_entropy, "sampled_step", lambda problem, w, *_: (w, 0.0))
     monkeypatch.setattr(maximum_entropy, "_LESS_DAMPING", 1.0)
     model = maximum_entropy.ascend_dual(problem, 256, 1200, 0.0, np.random.default_rng(0))
     assert model.lacks == model.gap > 0
@@ -133,7 +145,7 @@ def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
 
 def test_covariances_of_too_few_tuples_are_not_used(monkeypatch):
     problem, _ = problem_of(12, 0.0003)
-    monkeypatch.setattr(maximum_entropy, "_MOST_TUPLES", 95)  # 8 a query are 96
-    monkeypatch.setattr(maximum_entropy, "quadratic_step", None)
+    monkeypatch.setattr(maximum_entropy, "_MOST_TUPLES", 59)  # 5 a query are 60
+    monkeypatch.setattr(maximum_entropy, "sampled_step", None)
     model = maximum_entropy.ascend_dual(problem, 256, 400, 0.0, np.random.default_rng(0))
     assert model.steps == 400 and model.gap < problem.gap(np.zeros(12), problem.prior_margins())
