@@ -29,14 +29,14 @@ from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, val
 
 
 class StructureBudgets(NamedTuple):
-    """Two budgets: ε for the whole structure, and ε for the counts of the leaves."""
+    """Two budgets in ε: one for the structure of the tree, one for the counts of its leaves."""
 
     structure: float
     leaves: float
 
 
 def measure_field() -> Any:
-    """Return the field with the share of ε that pays for the counts of the leaves."""
+    """Return the field `measure`, the share of ε that pays for the counts of the leaves."""
     return parameter(0.5, 0.01, 0.99, doc="share of ε for the counts of the leaves")
 
 
@@ -71,8 +71,8 @@ class AdaptiveHistogram(Mechanism):
 
 
 class StructuredHistogram(AdaptiveHistogram):
-    """Base of mechanisms that spend one share of ε on the whole structure, and the other on the counts of
-    the leaves.
+    """Base of mechanisms that spend one share of ε on the structure of the tree, and the rest on the counts
+    of its leaves.
     """
 
     def budgets(self) -> StructureBudgets:
@@ -89,10 +89,11 @@ def refined(
     rng: np.random.Generator | None,
     discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
-    """Refine a hierarchy level by level. Return the nodes that are not split, and one receipt per level.
+    """Split the nodes of a hierarchy level by level. Return the nodes that were not split, and one receipt
+    per level.
 
-    `compare(frontier, level)` returns the counts to compare with a threshold, the threshold, and the ε of
-    the comparison.
+    `compare(frontier, level)` returns three things: the counts of the nodes, the threshold to compare them
+    with, and the ε of this comparison.
     """
     stopped = []
     ledger = []
@@ -122,7 +123,7 @@ def noisy_leaves(
 ) -> tuple[Leaves, Receipt]:
     """Return noisy counts of the records below each node in `stopped`, a list of (level, keys).
 
-    The nodes partition the whole space: none is above another. The function empties the list.
+    Each record is below exactly one of the nodes. The function empties the list.
     """
     levels, keys = _in_order(stopped)
     counts, receipt = noise.geometric(
@@ -158,7 +159,9 @@ STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 
 
 class Discount:
-    """Rule that removes t records from every node that is split, so each child has at least t fewer."""
+    """Rule that removes t records from every node that is split, so that each child has at least t fewer
+    than its parent.
+    """
 
     def __init__(self, strategy: str, t: int):
         self.strategy = strategy
@@ -166,8 +169,8 @@ class Discount:
         self.arrival = np.zeros(0, np.int64)
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
-        """Return the root with all records. For proportional discounting, the records first get a random
-        order.
+        """Return the root, which holds all records. For proportional discounting, the records first get a
+        random order.
         """
         if self.strategy == "proportional":
             try:
@@ -185,7 +188,9 @@ class Discount:
         return frontier
 
     def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
-        """Return the number of records in each node, as floats if the rule scales records down."""
+        """Return the number of records in each node. The numbers are floats if the rule removes shares of
+        records.
+        """
         if frontier.share_left is None:
             return frontier.counts
         return frontier.counts * frontier.share_left
@@ -229,8 +234,8 @@ class Discount:
 def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
-    """Return the number of records that each child loses if siblings lose t in total, one at a time from
-    the largest child.
+    """Return the number of records that each child loses. Children of one node lose t records in total, one
+    at a time, always from the child that is then the largest.
     """
     if not len(parents):
         return np.zeros(0, np.int64)
@@ -273,16 +278,16 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     The mechanism splits a node if its noisy count is at least `threshold`, down to level `depth`.
 
-    Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for `depth` levels of decisions, the same for
-               each level, because the nodes of a level hold disjoint records. The rest pays for the counts
-               of the leaves.
+    Guarantee  ε-DP per unit. The share 1 − `measure` of ε pays for the decisions, in equal parts for
+               `depth` levels. The nodes of one level have no records in common, so they share the ε of the
+               level. The rest pays for the counts of the leaves.
     Assumes    the records' bound. Threshold and depth are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    Noise is integer. The leaves are measured again, which the paper's text describes and its
-               figure omits. Without this, the counts that failed the threshold would have to be released,
-               which biases them down and costs another level.
-    Cost       O(records) to find the nodes, plus O(released nodes), which are all children of split nodes,
-               including empty ones.
+    Differs    Noise is an integer. We measure the leaves again, as the paper's text describes and
+               its figure omits. Otherwise the release would contain the counts that did not reach the
+               threshold. These are too low on average, and their release costs one more level.
+    Cost       O(records) to find the nodes, plus O(released nodes). Released nodes include the empty
+               children of nodes that were split.
     """
 
     budget: DP = budget_field()
@@ -299,19 +304,19 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return ε of one level of decisions, (1 − `measure`)/`depth` of the whole, and ε of the leaves'
-        counts.
+        """Return two budgets in ε: that of the decisions on one level, and that of the leaves' counts. The
+        first is the share (1 − `measure`)/`depth` of the whole ε.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return p(0), the probability that an empty node is split, α^b/(1+α)."""
+        """Return the probability that an empty node is split, α^b/(1+α)."""
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, from closed formulas, for display in a panel."""
+        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
         chance = self.empty_split_probability(tree, l1)
         return {
             "noise of a level": f"ε = {self.budgets()[0]:.3g}",
@@ -354,17 +359,18 @@ class _Scale(NamedTuple):
 class PrivTree(StructuredHistogram):
     """Split nodes by biased noisy counts, then measure.
 
-    Node v is split if max(θ − δ, c(v) − δ·level) + noise > θ.
+    The mechanism splits node v with count c(v) if max(θ − δ, c(v) − δ·level) + noise > θ.
 
     Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for the tree, at any depth, and the rest for
                the counts of its leaves.
     Assumes    the records' bound, and a threshold that is stated without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    Noise is integer, and the decrement δ is rounded up to an integer. The proof of the theorem
+    Differs    The noise is an integer, and δ is rounded up to an integer. The proof of the theorem
                still holds. Let α = exp(−1/λ) and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ), and
                for x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). Along a path, scores fall
-               by at least δ >= λ·ln β per level until they reach a floor that is the same for all data. The
-               loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace noise.
+               by at least δ >= λ·ln β per level, until they reach a lower limit that is the same for all
+               data. The loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace
+               noise.
     Cost       the same as for an adaptive histogram: O(records + released nodes).
     """
 
@@ -381,15 +387,15 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """Scale λ of the noise and decrement δ, in records: λ = l1·(2β−1)/((β−1)·ε) for β children, and δ =
-        ⌈λ·ln β⌉.
+        """Scale λ of the noise, and the number δ that the score loses per level, in records. For β children
+        λ = l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
         """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, from closed formulas, for display in a panel."""
+        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
@@ -444,18 +450,18 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     Assumes    the records' bound, a threshold b that is stated without looking at the data, and a discount
                t of at least b + ln 2·l1/ε_s records (b + ln 2/ε_s if a unit is one record).
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-    Differs    Leaves are counted only in a second pass over all records, because the paper's proof covers
-               the structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). Noise is integer. For
-               x up to b, p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α), so the sum in the proof is at most
-               (ε(t+b) + ln(1+α))/t, which is no more than the paper's. We define the strategies of appendix
-               A exactly. "skip" removes t records by the order of keys, and "proportional" by a random
-               order of arrival. "uniform" removes t records of every child, because with t/k of each the
-               counts would not fall by t. "fractional" removes a share of every record. A unit then affects
-               many paths, and because ln p is concave its loss is an average of the losses of single paths.
-               Integer noise would round these small changes up, so "fractional" uses Laplace noise in
-               floating point, and releases are marked as idealised. The paper calls "progressive" stable,
-               but it is not: two children with N and N + 1 records lose other records than two children
-               with N and N.
+    Differs    We count the leaves in a second pass over all records, because the paper's proof
+               covers the structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). The noise is
+               an integer. For x up to b, p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α), so the sum in the
+               proof is at most (ε(t+b) + ln(1+α))/t, which is no more than the paper's. We define the
+               strategies of appendix A exactly. "skip" removes t records by the order of keys, and
+               "proportional" by a random order of arrival. "uniform" removes t records of every child. If
+               it removed t/k of each, a child could have fewer than t records less than its parent.
+               "fractional" removes a share of every record. A unit then affects many paths. Because ln p is
+               concave, its loss is an average over the losses of single paths. Integer noise would round
+               these small changes up. Therefore "fractional" uses Laplace noise in floating point, and its
+               releases are marked as idealised. The paper calls "progressive" stable, but it is not
+               (docs/errata.md#adaptive2009-progressive).
     Cost       O(distinct records) to find the nodes, plus O(released nodes). "proportional" takes time and
                memory for every record at every level, even if records are equal.
     """
@@ -489,7 +495,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the guarantee that the paper prints is wrong."""
+        """Whether the paper's guarantee for this strategy is wrong."""
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:
@@ -509,12 +515,12 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return p(0), the probability that an empty node is split, α^b/(1+α)."""
+        """Return the probability that an empty node is split, α^b/(1+α)."""
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, from closed formulas, for display in a panel."""
+        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
         theorem = replace(self, discount=None)
         discards = (
             f"{self.effective_discount(l1):,} records a split; "
@@ -564,7 +570,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the exact worst-case privacy loss of the structure for one unit, which is at most 2ε_s."""
+        """Return the largest privacy loss that the structure can cause for one unit. It is at most 2ε_s."""
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
@@ -578,14 +584,14 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 def structural_loss(
     epsilon: float, threshold: float, discount: int, law: str = "laplace"
 ) -> float:
-    """Return the exact worst-case privacy loss of the decisions for one record and noise with ε. Theorem 3
-    bounds it by 2ε.
+    """Return the largest privacy loss that the decisions can cause for one record, with noise at ε. Theorem
+    3 proves that it is at most 2ε.
 
-    A record changes each count x_0 > x_1 > … on one path by one, and consecutive counts differ by at least
-    t. If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r is non-increasing,
-    the loss is largest if the counts are as small as possible: x0 + j·t for some x0 in 0 … t. If the record
-    is removed, only the last split decision on the way to its leaf adds to the loss, by at most ε. `law` is
-    the noise: "laplace", as in the paper, or "geometric".
+    A record changes the counts x_0 > x_1 > … on one path by one each. Consecutive counts differ by at least
+    t. If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r never increases,
+    the loss is largest if the counts are as small as possible. Then they are x0 + j·t for some x0 in 0 … t.
+    If the record is removed, only the last split on the path adds to the loss, by at most ε. `law` is the
+    noise: "laplace", as in the paper, or "geometric".
 
     >>> structural_loss(0.1, 28, 35) < 0.2
     True
@@ -610,8 +616,8 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """Return the smallest discount whose exact worst-case loss is at most 2ε. It is at most the discount of
-    Theorem 3.
+    """Return the smallest discount for which the largest loss is at most 2ε. The discount of Theorem 3 is
+    never smaller.
     """
 
     def suffices(discount: int) -> bool:

@@ -43,12 +43,13 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Score each candidate bound: minus the number of users that must change before it is the best bound.
+    """Score each candidate for the bound on records per user. The score is minus the number of users that
+    would have to change before this candidate is the best.
 
-    A bound of T records per user drops Σ (m − T)⁺ records, summed over users with m records each, and its
-    noise adds up to T·`noise_per_record`. The sum of both is smallest at the T for which #(m > T) <=
-    noise_per_record <= #(m >= T). The score is minus the distance of `noise_per_record` from this interval.
-    One user more or less therefore changes it by at most one.
+    Suppose that a user has m records. With a bound of T records, the user loses (m − T)⁺ of them. The noise
+    adds up to T·`noise_per_record`. The lost records and the noise together are smallest at the T for which
+    #(m > T) <= noise_per_record <= #(m >= T), where # counts users. The score is minus the distance of
+    `noise_per_record` from this interval, so one user changes it by at most one.
 
     Parameters
     ----------
@@ -76,9 +77,9 @@ def rank_scores(
 class ChosenContributions(Mechanism):
     """Choose the number of records per user from the data.
 
-    The mechanism chooses l (for `SRA` and `HPA`) or `bound` (for `LPA`) among `candidates`, and then makes
-    a release with it. `mechanism` gives all other parameters, including the budget of the release. Its own
-    l or bound is ignored.
+    The mechanism chooses l (for `SRA` and `HPA`) or `bound` (for `LPA`) among `candidates`. Then it makes a
+    release with this number. `mechanism` gives all other parameters, including the budget of the release.
+    Its own l or bound is ignored.
 
     Guarantee  ε-DP per user, where ε is the sum of `epsilon`, for the choice, and the mechanism's own
                budget, for the release with the chosen parameter.
@@ -86,12 +87,12 @@ class ChosenContributions(Mechanism):
     Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own,
                after the model of Fan & Jin, WWW 2015, section 4.1.
     Differs    We score candidates by an estimate of their error on the data. Fan & Jin compute the
-               error from a model. Cost one pass over the numbers of records per user, and the cost of
-               the mechanism.
+               error from a model.
+    Cost       one pass over the numbers of records per user, and the cost of the mechanism.
 
-    The score of l estimates the total error of the item counts, Σ|c̃ᵢ − cᵢ|. In expectation it bounds this
-    error from above, except for a part that is the same for all candidates. Let user u have n_u records, L
-    be the largest candidate and K the number of items:
+    The score of l estimates the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average it is at least this
+    error, apart from a part that is the same for all candidates. Let user u have n_u records, L be the
+    largest candidate and K the number of items:
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
@@ -109,8 +110,8 @@ class ChosenContributions(Mechanism):
 
     With `rule` = "rank", the scores are those of `rank_scores`. They are our own, after Liu, Suresh, Zhu,
     Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by at most
-    one, up or down, whatever the candidates are, so the weights are exp(ε·score/2). This rule is better for
-    large candidates and many users.
+    one, up or down, so the weights are exp(ε·score/2). This rule is better for large candidates and many
+    users.
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism whose field is chosen")
@@ -132,7 +133,7 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together: their exact sum, rounded up."""
+        """Budget of the choice and the release together. It is their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
@@ -143,8 +144,8 @@ class ChosenContributions(Mechanism):
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of any score by one user. With the rule "error", all scores change in one
-        direction.
+        """Largest change of any score by one user. With the rule "error", one user raises all scores or
+        lowers all of them.
         """
         if self.rule == "rank":
             return 1
@@ -155,9 +156,10 @@ class ChosenContributions(Mechanism):
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return K·E|X|, the error from noise on all item counts, for the given number of records per user.
+        """Return the expected error from noise on all K item counts, K·E|X|, for the given number of
+        records per user.
 
-        E|X| = 2α/(1 − α²), α = exp(−ε/l), for two-sided geometric noise.
+        For two-sided geometric noise E|X| = 2α/(1 − α²), with α = exp(−ε/l).
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
@@ -171,7 +173,9 @@ class ChosenContributions(Mechanism):
         return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate: minus its estimated error, or its rank score."""
+        """Return the score of each candidate. By the rule "error" it is minus the estimated error, and by
+        "rank" the rank score.
+        """
         items = data.domain.shape[0]
         records = data.records_per_user()
         if self.rule == "rank":
@@ -246,14 +250,14 @@ class ChosenThreshold(Mechanism):
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 
     The sum is over the non-empty cells. The second term is the expected noise that passes the filter if all
-    m cells of the domain are empty. A count c below θ is lost. A count above θ is lost with some
-    probability, so t(c) decreases to 0 at c = 2θ.
+    m cells of the domain are empty. A count c below θ is lost. A count above θ may still be lost through
+    noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
     Sensitivity. t(0) = 0, and t changes by at most 1 if c changes by 1. A unit changes the counts by at
-    most l1 in total. It therefore changes Σ t(cᵢ), even summed over empty cells, by at most l1, up or down.
-    The noise term is public and is rounded to an integer, and candidates are integers, so scores are exact
-    integers. The exponential mechanism with weights exp(ε·score/(2·l1)) is therefore ε-DP. The chosen θ is
-    public, so adaptive composition adds the mechanism's own ε.
+    most l1 in total. It therefore changes Σ t(cᵢ) by at most l1, up or down. This also holds if the unit
+    fills empty cells. The noise term is public and is rounded to an integer, and candidates are integers,
+    so scores are exact integers. The exponential mechanism with weights exp(ε·score/(2·l1)) is therefore
+    ε-DP. The chosen θ is public, so adaptive composition adds the mechanism's own ε.
     """
 
     mechanism: Any = parameter(check=_check_filter, doc="mechanism whose field is chosen")
@@ -268,19 +272,21 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together: their exact sum, rounded up."""
+        """Budget of the choice and the release together. It is their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return m·E(|X|; |X| >= θ), the expected total of the counts that an empty table would release."""
+        """Return the total size of the counts that an empty table would release on average, m·E(|X|; |X| >=
+        θ).
+        """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate: minus the counts that it loses, and minus the noise that
-        passes.
+        """Return the score of each candidate. It is minus the sum of two errors: the counts that the
+        threshold loses, and the noise that passes it.
         """
         l1 = sensitivity(table)
         return np.array(

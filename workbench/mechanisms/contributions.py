@@ -54,9 +54,10 @@ def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, 
 
 
 def l2_squared(data: Interactions, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity of the item counts, or of the edge counts, to one user.
+    """Return the squared l2 sensitivity to one user: that of the item counts, or that of the edge counts.
+    An edge is an item in one context.
 
-    The count of an item is the sum of its edges. If no user has an item twice, a user contributes to one
+    The count of an item is the sum of its edge counts. If no user has an item twice, a user has at most one
     edge per item.
     """
     edges = 1 if data.distinct else data.domain.size // domain.size
@@ -79,8 +80,8 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """Return the field l, the number of records per user: an integer, or "suggested" to compute it from
-    public facts.
+    """Return the field l, the number of records per user. It is an integer, or "suggested" if the mechanism
+    computes it from public facts.
     """
 
     def wrong(factor: Any) -> str | None:
@@ -92,9 +93,7 @@ def sampling_factor_field() -> Any:
 
 
 def public_number_field(doc: str) -> Any:
-    """Return a field for a number that the caller states from public knowledge. It may be None if it is not
-    needed.
-    """
+    """Return a field for a number that the caller states from public knowledge. None leaves it out."""
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
@@ -142,7 +141,9 @@ def total_field() -> Any:
 
 
 class Contributions(Mechanism):
-    """Base of mechanisms that release items and edges from a bounded number of records per user."""
+    """Base of mechanisms that count items and edges, with a limit on the records per user. An edge is an
+    item in one context, for example a place in one hour.
+    """
 
     takes = Interactions
     bound: int | None
@@ -165,8 +166,8 @@ class Contributions(Mechanism):
     ) -> Interactions:
         """Return the data that the mechanism counts, after dropping records.
 
-        The result is as private as the input. With a seeded `rng` you get the data that a release with this
-        seed counts.
+        The result is private, like the input. If you pass a seeded `rng`, it is the data that a release
+        with the same seed counts.
         """
         assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
@@ -304,21 +305,21 @@ class SampledContributions(Contributions):
 class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
-    SRA is the simple random algorithm. Counts are too low because records are dropped. If you state a
-    public `total`, all counts are scaled by a common factor to this total. Standard errors are NaN if
-    records may have been dropped (the `noise` of answers still gives the error from noise alone). With l =
-    "suggested", also state n (number of users), `bound` (largest number of records per user) and
+    SRA is the simple random algorithm. Because it drops the other records, counts are too low. If you state
+    a public `total`, the mechanism scales all counts by one factor to this total. If records may have been
+    dropped, standard errors are NaN, and the `noise` of an answer gives the error from noise alone. With l
+    = "suggested", also state n (number of users), `bound` (largest number of records per user) and
     `popularity`.
 
     Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `split` divides the budget between
-               the items and the edges. Because users are sampled independently of each other, the guarantee
-               of the noise that follows still holds.
-    Assumes    nothing about the users, because l is enforced. If the interactions have a smaller bound,
-               that bound is used.
+               the items and the edges. Sampling treats each user independently of the others, so it does
+               not weaken the guarantee of the noise.
+    Assumes    nothing about the users, because l is enforced. A smaller bound of the interactions
+               replaces l.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
-    Differs    Noise is two-sided geometric on integer counts. The optimal l follows from a corrected model.
-               The paper's Equations 21 and 22 treat the l records sampled out of M as independent, and
-               replace the counts by their means. Our model does neither.
+    Differs    We add two-sided geometric noise to integer counts. The optimal l follows from a
+               corrected model. The paper's Equations 21 and 22 treat the l records sampled out of M as
+               independent, and replace the counts by their means. Our model does not.
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
@@ -341,8 +342,8 @@ class SRA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the sampled records, which are as private as the data. With the same seed, these are the
-        records of the release.
+        """Return the sampled records, which are private. A release with the same seed counts the same
+        records.
         """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
@@ -366,21 +367,22 @@ class HPA(SampledContributions):
     """Count `l` records per user, popular items first.
 
     HPA is the hand-picked algorithm. It keeps records of popular items, so the counts of other items are
-    too low. A share `random_share` of the l records is first drawn at random from all records of the user.
-    You may pass your own `score` per item, which must be public or paid for. It replaces the noisy
-    popularity, so `d` and `popularity_share` are not used. For errors, `total` and l = "suggested", see
-    `SRA`. The suggestion is computed for random records, so it is only a rough guide here.
+    too low. The share `random_share` of the l records is drawn at random from all records of the user.
+    Popularity is measured with noise. You can pass your own `score` per item instead, which must be public
+    or paid for. Then `d` and `popularity_share` are not used. `SRA` explains errors, `total` and l =
+    "suggested". Here this l is only a rough guide, because it is computed for random records.
 
     Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. The share `popularity_share` pays
                for the noisy popularity of all items, estimated from d random records per user. `split`
-               divides the rest between items and edges. The released popularity is public. Given it, the
-               records of each user are picked independently of other users. The three measurements compose
-               adaptively.
+               divides the rest between items and edges. The noisy popularity is released, so it is public.
+               Each user's records are then picked independently of other users. The costs of the three
+               measurements add up.
     Assumes    nothing about the users, because l and d are enforced. Your own `score` must be public.
-    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. The mixture of random and picked
-               records is their future work (section 7).
-    Differs    d is stated as public (the paper reads min |T_k| from the data). If no noisy count is above
-               zero, all items are equally popular (the paper divides by zero). Noise is as in SRA.
+    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. They suggest the mixture of random
+               and picked records as future work (section 7).
+    Differs    You state d from public knowledge, but the paper reads min |T_k| from the data. If no
+               noisy count is above zero, all items are equally popular. The paper then divides by zero.
+               Noise is as in SRA.
     Cost       O(records·log l) time, O(kept records + items × contexts) memory.
     """
 
@@ -442,8 +444,8 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public score per item, and its cost. The score is a noisy count from d records per user,
-        or your own.
+        """Return a public score for each item, and what it cost. The score is the one that you passed, or a
+        noisy count from d records per user.
         """
         if self.score is not None:
             return np.array(self.score), ()
@@ -463,8 +465,8 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the picked records, which are as private as the data. With the same seed, these are the
-        records of the release.
+        """Return the picked records, which are private. A release with the same seed counts the same
+        records.
         """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
@@ -507,8 +509,8 @@ class LPA(Contributions):
     Assumes    a public `bound`, M, which is enforced by dropping records at random.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1; the baseline of Fan & Jin, WWW 2015,
                Equations 7 and 8.
-    Differs    Noise is two-sided geometric on integer counts (the paper's is Laplace). M is stated as
-               public (the paper reads max |T_k| from the data).
+    Differs    We add two-sided geometric noise to integer counts, where the paper adds Laplace
+               noise. You state M from public knowledge, but the paper reads max |T_k| from the data.
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
@@ -525,5 +527,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for at most a hundred records per user."""
+        """Return an example with a limit of a hundred records per user."""
         return cls(budget, 100)

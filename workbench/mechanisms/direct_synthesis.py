@@ -31,9 +31,9 @@ def centred(
 ) -> Int[np.ndarray, " children"]:
     """Adjust noisy counts of each node's children so that they add up to the node's number of records.
 
-    Counts below 0 become 0. Then the children's counts change by one each, in turn, until the sum is right.
-    They rise if the sum is too small. If it is too large, those above 0 fall. The turn begins at a random
-    child (`words` modulo the number of children).
+    Counts below 0 become 0. If the sum is then too small, the children gain one record each, in turn, until
+    the sum is right. If it is too large, children with records lose one each in turn. The first turn goes
+    to a random child (`words` modulo the number of children).
 
     >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
     >>> centred(*one)
@@ -89,8 +89,8 @@ def _centre(
 
 
 class AttributeBoxes(NamedTuple):
-    """Boxes of codes, with the number of times that each attribute was split, and the number of synthetic
-    records in each box.
+    """Boxes of codes. For each box, the object has the number of synthetic records, and how often each
+    attribute was split.
     """
 
     lo: Int[np.ndarray, "boxes attributes"]
@@ -137,7 +137,7 @@ class AttributeBoxes(NamedTuple):
 
 
 class LocatedRecords(NamedTuple):
-    """Distinct records with the box of each. `alike` is the number of copies of each record."""
+    """Distinct records, with the box that each is in. `alike` is the number of equal copies of each record."""
 
     box: Int[np.ndarray, " n"]
     codes: Int[np.ndarray, "attributes n"]
@@ -161,7 +161,7 @@ class LocatedRecords(NamedTuple):
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
     ) -> Int[np.ndarray, "attributes n"]:
-        """Return, for each attribute, the part in which each record would be if this attribute split its
+        """Return the part of its box in which each record would be, for each attribute that could split the
         box.
         """
         widths = (boxes.hi - boxes.lo).T // parts
@@ -170,7 +170,9 @@ class LocatedRecords(NamedTuple):
     def largest_parts(
         self, digits: Int[np.ndarray, "attributes n"], boxes: int
     ) -> Int[np.ndarray, "boxes attributes"]:
-        """Return the number of records in the largest part of each box, for each attribute."""
+        """Return how many records the largest part of each box would hold, for each attribute that could
+        split the box.
+        """
         largest = [self._largest_part(digit, boxes) for digit in digits]
         return np.stack(largest, axis=1)
 
@@ -194,7 +196,9 @@ class LocatedRecords(NamedTuple):
         chosen: Int[np.ndarray, " boxes"],
         children: Int[np.ndarray, " boxes"],
     ) -> LocatedRecords:
-        """Return the same records, each assigned to a part of its box along the chosen attribute."""
+        """Return the same records in smaller boxes. Each record is assigned to one part of its box along
+        the chosen attribute.
+        """
         first = np.cumsum(children) - children
         digit = digits[chosen[self.box], np.arange(len(self.box))]
         return self._replace(box=first[self.box] + digit)
@@ -229,7 +233,7 @@ class _Nodes(NamedTuple):
     allotted: Int[np.ndarray, " n"]
 
     def where(self, rows: Bool[np.ndarray, " n"] | slice) -> _Nodes:
-        """Return some of the nodes."""
+        """Return the selected nodes."""
         return _Nodes(
             self.keys[:, rows], self.start[rows], self.stop[rows], self.allotted[rows]
         )
@@ -248,21 +252,22 @@ class DirectSynthesis(Mechanism):
     counts, from the root down to level `depth`.
 
     For hierarchies over several attributes, `split` = "exponential" chooses at every node the attribute to
-    split next. It prefers an attribute with a large part. With `stop` = "count", a node whose synthetic
-    records are fewer than the scale of the noise is published with its count. Otherwise nodes are refined
-    down to one record.
+    split next. It prefers an attribute of which one part holds many of the records. With `stop` = "count",
+    a node whose synthetic records are fewer than the scale of the noise is published with its count.
+    Otherwise nodes are refined down to one record.
 
-    Guarantee  ε-DP per unit. Each of the `depth` levels of noisy counts gets ε/depth. It gets less if ε
-               must also pay for the choices of attributes (`split`) or for the total (if `records` is not
-               given).
+    Guarantee  ε-DP per unit. The noisy counts of each of the `depth` levels cost ε/depth. The levels get
+               less if ε also pays for choices of attributes (`split`), or for the total because `records`
+               is not given.
     Assumes    the records' bound. `records` and `depth` are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
                section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-    Differs    Noise is integer, because counts must add up. Two return statements are missing in the
-               paper's figure. We adjust all counts at once instead of in steps of one, with the same result
-               and without a cap at the parent's count. With `split`, the choice of attributes costs
-               ε/(2·depth) per level. The score of an attribute is the size of its largest part, which can
-               only grow if records are added, so weights ∝ exp(ε·score) cost ε instead of 2ε.
+    Differs    The noise is an integer, because counts must add up. Two return statements are
+               missing in the paper's figure. We adjust all counts at once instead of in steps of one, which
+               gives the same result. Counts have no cap at the parent's count. With `split`, the choice of
+               attributes costs ε/(2·depth) per level. The score of an attribute is the size of its largest
+               part, which can only grow if records are added, so weights ∝ exp(ε·score) cost ε instead of
+               2ε.
     Cost       O(children, including empty ones, of all nodes with more than one synthetic record), on each
                of `depth` levels.
     """
@@ -292,8 +297,8 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return the ε of the total (if it is measured), of the choices on each level (if any), and of the
-        counts on each level.
+        """Return three budgets in ε: for the total, for the choices on each level, and for the counts on
+        each level. A budget that is not needed is 0.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
@@ -315,7 +320,7 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about decisions in closed form, for a panel."""
+        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:

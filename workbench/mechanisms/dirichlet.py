@@ -35,10 +35,10 @@ def tail_bounds(
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return lower and upper bounds, up to rounding, on Pr[z > cut] for z ~ BetaBinomial(m, a, b).
 
-    The function sums the first terms of the tail. From the last summed term on, the ratio of consecutive
-    terms, (m−z)(a+z) / ((z+1)(b+m−z−1)), is below r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1) if b >= 1. The
-    remaining terms therefore add up to at most r/(1−r) times the last term. If b < 1, or if r >= 1 because
-    the cut is below the mode, the upper bound is 1.
+    The function adds up the first terms of the tail. After these, the ratio of consecutive terms,
+    (m−z)(a+z) / ((z+1)(b+m−z−1)), stays below r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1) if b >= 1. The
+    remaining terms therefore add up to at most r/(1−r) times the last term. The upper bound is 1 if b < 1,
+    or if r >= 1. The latter happens if the cut is below the mode.
     """
     z = np.minimum(np.floor(cut) + 1, m)
     last = np.exp(log_mass(z, m, a, b))
@@ -65,12 +65,12 @@ def log_mass(
     a: Float[np.ndarray, "..."] | float,
     b: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return ln Pr[z] of BetaBinomial(m, a, b). It avoids cancellation among nine values of ln Γ, each up
-    to 1e16.
+    """Return ln Pr[z] of BetaBinomial(m, a, b). The usual formula has nine values of ln Γ of up to 1e16,
+    whose rounding errors would be too large. This function avoids them.
 
-    Write ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e), taken over the table ((a, z), (b, m−z)),
-    its margins and its sum, add up to minus the G statistic of independence, which can be computed without
-    cancellation.
+    To do so, write ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e) belong to the entries, the
+    margins and the sum of the table ((a, z), (b, m−z)). Together they are minus the G statistic of
+    independence of this table, which can be computed accurately.
     """
     from scipy.special import xlog1py, xlogy
 
@@ -128,18 +128,19 @@ class DirichletSynthesis(Mechanism):
     The mechanism draws p ~ Dirichlet(α + counts), and then `records` synthetic records from p.
 
     Guarantee  (ε, δ)-probabilistic DP, hence (ε, δ)-DP, under replacing one record of a table of exactly
-               `total` records. It is pure ε-DP if α >= records/(e^ε − 1). With δ = 0, the mechanism chooses
-               such an α.
+               `total` records. If α >= records/(e^ε − 1), the guarantee is ε-DP without a δ. For δ = 0, the
+               mechanism chooses such an α.
     Assumes    one record per unit (a bound of l1 = 1), and a public `total`. A table with another total
-               raises an error, because the same α may protect a smaller table less.
-    Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008; compared with by Cormode,
-               Procopiuc, Srivastava & Tran, ICDT 2012, section 4.5.
-    Differs    All cells have one α, the smallest that a numeric bound on the exact tails allows. The paper
-               has a closed form that needs ε > ln 2. Draws use floats, so releases are marked as idealised.
-               The paper adds up the probabilities of failure of all cells. With `notion` = "approximate",
-               the mechanism guarantees (ε, δ)-DP only, for which a smaller α suffices.
-    Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α, for a domain and a
-               total of any size.
+               raises an error, because this α may protect a smaller table less.
+    Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
+               Tran compare with it (ICDT 2012, section 4.5).
+    Differs    All cells have the same α. We choose the smallest that a numeric bound on the exact
+               tails allows, where the paper has a formula that needs ε > ln 2. Draws use floats, so
+               releases are marked as idealised. The paper bounds δ by a sum over the failures of all cells.
+               With `notion` = "approximate", the mechanism guarantees only (ε, δ)-DP, and a smaller α
+               suffices.
+    Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α. The sizes of the
+               domain and of the total do not matter.
     """
 
     budget: DP = budget_field(delta="any")
@@ -187,14 +188,15 @@ class DirichletSynthesis(Mechanism):
     def pure_alpha(self) -> float:
         """Smallest α for which no release has a privacy loss above ε: records/(e^ε − 1).
 
-        Moving a record from cell j to cell i multiplies the probability of drawing z by
-        (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)), which lies within e^±ε for all z up to `records`.
+        Suppose that a record moves from cell j to cell i, and that z_i synthetic records are drawn in cell
+        i. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)),
+        which lies within e^±ε for all z up to `records`.
         """
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """Return α for a domain of k cells, from public numbers alone: the given α, or the smallest one
-        that is proven to suffice.
+        """Return α for a domain of k cells. It is the given α or, if there is none, the smallest that is
+        proven to suffice. Only public numbers are used.
         """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
@@ -206,15 +208,15 @@ class DirichletSynthesis(Mechanism):
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
-        """Return δ, an upper bound on the probability of a release whose privacy loss against any neighbour
-        exceeds ε.
+        """Return δ: an upper bound on the probability that the privacy loss of a release exceeds ε, for any
+        neighbour.
 
         By the argument in `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, where c =
-        e^ε − 1, x is the cell's count and z its number of synthetic records. z has a beta-binomial
-        distribution. Let T(x) be the probability of this tail. Since the counts x_i sum to n, the
-        probability for all k cells is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. (ε, δ)-DP
-        compares with one neighbour only. The loss can then exceed ε only because of the one cell with x >=
-        1 that the record leaves, so the bound is max_{x>=1} T(x).
+        e^ε − 1, x is the cell's count and z its number of synthetic records. The number z has a
+        beta-binomial distribution. Let T(x) be the probability of such a large z. Because the counts x_i
+        add up to n, the probability for all k cells together is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1}
+        (T(x) − T(0))⁺/x. For (ε, δ)-DP a comparison with one neighbour suffices. Then only the cell that
+        the record leaves can raise the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0

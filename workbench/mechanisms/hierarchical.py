@@ -65,12 +65,13 @@ class HierarchicalHistogram(Mechanism):
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
                Qardaji, Yang & Li, PVLDB 2013.
-    Differs    Setting subtrees to zero makes the tree inconsistent again, and the paper does not say how to
-               answer a range then. Our answer uses the fewest nodes, which gives the printed errors, or the
-               leaves, each of which has an upward bias of about half the noise.
-               `inference.NonnegativeLeastSquares` is better than both. If the domain size is not a power of
-               k, the tree ends at the last cell, without noisy padding. The result is not rounded (see
-               `inference.rounded`). Noise is as in LaplaceHistogram.
+    Differs    Setting subtrees to zero makes the tree inconsistent again. The paper does not say
+               how to answer a range then. With `ranges` = "nodes" we add up the fewest nodes, which gives
+               the printed errors. With "leaves" we add up leaves, and each of these is too high by about
+               half the noise on average. `inference.NonnegativeLeastSquares` is better than both. If the
+               domain size is not a power of k, the tree ends at the last cell, so there are no noisy cells
+               beyond it. The result is not rounded (see `inference.rounded`). Noise is as in
+               LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 
@@ -102,13 +103,13 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """Return k for m cells: the given one, or with "optimal" the one with about the smallest average
-        variance of a range.
+        """Return the branching factor k for m cells. It is the given number or, for "optimal", the number
+        with about the smallest average variance of a range.
 
-        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3 with h = ⌈log_k m⌉ (Qardaji et al., Equation 3,
-        who do not measure the root). Below about a hundred cells, this gives a tree of one level. For a
-        budget in ρ, the variance of a node grows with h instead of h², so the formula is divided by h,
-        which gives k = 4 for large domains.
+        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3 with h = ⌈log_k m⌉ (Equation 3 of Qardaji et al.,
+        who do not measure the root). For fewer than about a hundred cells, this gives a tree with one
+        level. For a budget in ρ, the variance of a node grows with h instead of h². The formula is then
+        divided by h, which gives k = 4 for large domains.
         """
         if isinstance(self.branching, int):
             return self.branching
@@ -124,15 +125,15 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of consistent answers to ranges, for a complete tree and before
+        """Return the exact variance of consistent answers to ranges. It holds for a complete tree, before
         subtrees are set to zero.
 
         `l1` is the largest change of the table by one unit. For a budget in ρ, pass the whole `Bound`.
 
-        The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j. The eigenvectors of λ_j are the
-        functions that are constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1) cells. The
-        projection of a range w on them has the squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ (number
-        of cells of w in the block)²/k^j, summed over the blocks of k^j cells.
+        The matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j. The eigenvectors
+        of λ_j are the functions that are constant on blocks of k^j cells and add up to 0 over blocks of
+        k^(j+1) cells. The projection of a range w on these has the squared norm |w|_j² − |w|_(j+1)², where
+        |w|_j² = Σ (number of cells of w in the block)²/k^j, summed over the blocks of k^j cells.
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -213,21 +214,22 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order.
 
-    The estimate is the paper's S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy"), or our own
-    "prevalence". The last one adds noise to φ(r), the number of counts of at least r, for r from 1 to
-    `largest`. It then fits a non-increasing sequence of integers and converts it back to counts.
+    Three choices of `estimate` are those of the paper: "isotonic" (S̄), "sorted" (S̃ᵣ, which is also
+    rounded) and "noisy" (S̃). The fourth, "prevalence", is our own. Let φ(r) be the number of counts that
+    are at least r. "prevalence" adds noise to φ(r) for r from 1 to `largest`, fits a non-increasing
+    sequence of integers, and converts it back to counts.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, or for φ. One record changes
-               φ(r) by one for a single r, so l1 also bounds the change of φ. Sorting and fitting after the
-               noise are post-processing.
-    Assumes    the table's bound, which also holds for the sorted counts, in both norms, and a domain that
-               fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the sorted counts, or for φ. One record
+               changes φ(r) by one at a single r, so l1 also bounds the change of φ. Sorting and fitting
+               come after the noise and cost nothing.
+    Assumes    the table's bound, and a domain that fits in memory. The bound also holds for the
+               sorted counts, in both norms.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
     Differs    One edge of a graph changes two degrees, so a degree table has l1 = 2 (the paper uses 1).
                Noise is as in LaplaceHistogram. "prevalence" is a baseline for comparison with the
                anonymised histograms of Suresh (2019), and is not that algorithm. Counts above `largest`
                become `largest`.
-    Cost       time and memory O(domain size), and sorting. With "prevalence" also O(largest).
+    Cost       time and memory O(domain size), and a sort. "prevalence" also takes O(largest).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -295,8 +297,8 @@ def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarr
 def counts_of_prevalences(
     noisy: Float[np.ndarray, " largest"], cells: int
 ) -> Float[np.ndarray, " cells"]:
-    """Return ascending counts from noisy prevalences, after fitting non-increasing integers from 0 to
-    `cells` to these.
+    """Return counts in ascending order from noisy prevalences. First fit non-increasing integers between 0
+    and `cells` to the prevalences.
     """
     rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
     ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
@@ -319,7 +321,8 @@ def _check_prefixes(x: Any) -> str | None:
 
 
 class Level(NamedTuple):
-    """A level of a public tree, in which the values of one attribute fall into smaller groups.
+    """Level of a public tree, on which the groups of values of one attribute are divided into smaller
+    groups.
 
     The children of a group are numbered from `first[group]` to below `first[group + 1]`. `groups` has the group
     of each value, and `cells` is the largest number of cells below a node.
@@ -351,11 +354,11 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
-    """Return the levels of a tree of prefixes, and the values of each attribute in the order of the
-    tree.
+    """Return the levels of a tree in which values with a common prefix form a group, and the values of each
+    attribute in the order of the tree.
 
-    Each prefix length gives one level per attribute. The last levels split groups into single values.
-    Levels that split no group are left out.
+    There is one level per attribute for each prefix length. The last levels split groups into single
+    values. Levels that split no group are left out.
     """
     longest = lengths[-1] if lengths else 0
     texts, orders = [], []
@@ -392,11 +395,11 @@ def chebyshev_counts(
     sizes: Int[np.ndarray, " parents"],
     counts: Int[np.ndarray, " parents"],
 ) -> Int[np.ndarray, " children"]:
-    """Return integers >= 0 that add up to their parent's count. In each family, the largest change is
-    as small as possible.
+    """Return integers >= 0 that add up to the count of their parent. They are chosen so that the largest
+    change of any child's noisy count is as small as possible.
 
-    Let t be this largest change. Counts are lowered by at most t each, beginning with the smallest
-    noisy count and, among equal counts, with the last.
+    Let t be this largest change. Each count is lowered by at most t, beginning with the smallest noisy
+    count. Among equal counts the last comes first.
     """
     starts = np.cumsum(sizes) - sizes
     parent = np.repeat(np.arange(len(sizes)), sizes)
@@ -405,7 +408,7 @@ def chebyshev_counts(
     x = np.clip(noisy, -limit, limit)[order]
 
     def before(values: Int[np.ndarray, " children"]) -> Int[np.ndarray, " children"]:
-        """Return, for each sibling, the sum of the values of its larger siblings."""
+        """Return, for each node, the sum of the values of its larger siblings."""
         sums = np.cumsum(values) - values
         return sums - sums[starts][parent]
 
@@ -432,15 +435,15 @@ class InfTDA(Mechanism):
     the children. Then it changes these noisy counts as little as possible to integers >= 0 that add up
     to the count of the node. It does not look at the children of a node with count 0.
 
-    Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. In the l2
-               norm, a replacement changes the nodes of a level by at most √2 times the change that the
-               bound allows one unit, for example by √2·m if a unit has m trips of any kind. The total
-               is a level of its own, which changes by at most m. A stated `total` is released exactly.
-               Then each unit must have one trip, so that replacing a unit does not change the total.
-               Rounding is post-processing.
+    Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. In the l2 norm, a
+               replacement changes the nodes of a level by at most √2 times as much as adding a unit. For
+               example, it is √2·m if a unit has m trips of any kind. The total is a separate level, which
+               changes by at most m. If you state the `total`, it is released exactly. Then each unit must
+               have one trip, so that replacing a unit does not change the total. Rounding costs nothing.
     Assumes    the table's bound. A unit never lowers a count. Labels, and a stated `total`, are public.
     Source     Boninsegna & Silvestri, 2025, InfTDA.
-    Differs    The sensitivity is ours. The published one is too small (see docs/errata.md). A unit with
+    Differs    We computed the sensitivity anew, because the published one is too small (see
+               docs/errata.md). A unit with
              distinct trips changes the last level by only √(2m), so this level gets less noise. Among
              equally good roundings, the smallest noisy counts are lowered first.
     Cost       time O(non-empty cells · levels + children of non-zero nodes), for a domain of any size, and

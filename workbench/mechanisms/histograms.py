@@ -34,7 +34,7 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 class FullTable(Mechanism):
-    """Base of mechanisms that release every node. A subclass chooses the noise on a block of nodes."""
+    """Base of mechanisms that release every cell or node. A subclass chooses the noise."""
 
     fixed_price = True
     transform: Any
@@ -82,8 +82,8 @@ class LaplaceHistogram(Mechanism):
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; L̃ in Hay, Rastogi, Miklau & Suciu, PVLDB 2010,
                section 2.2.
-    Differs    Noise is exact Laplace noise on a public grid of at most a thousandth of its scale, or
-               geometric noise.
+    Differs    We draw geometric noise, or exact Laplace noise on a public grid. The grid's step is
+               at most a thousandth of the scale of the noise.
     Cost       time and memory O(domain size).
     """
 
@@ -119,8 +119,8 @@ class GeometricHistogram(FullTable):
 
     This full noisy table is the baseline for compact summaries.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts. With a `transform`, a count that changes by one
-               changes ⌈log₂m⌉ + 1 nodes, which share ε.
+    Guarantee  ε-DP per unit. All of ε pays for the counts. With a `transform`, one record changes ⌈log₂m⌉ +
+               1 nodes, which share ε.
     Assumes    the table's bound, and a domain that fits in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al., ICDT 2012,
                section 2.1.
@@ -150,8 +150,9 @@ class GaussianHistogram(FullTable):
 
     The budget is a ρ in zero-concentrated differential privacy.
 
-    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the l2 sensitivity is the
-               sum over levels of the squared change of the nodes by one unit.
+    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the squared l2 sensitivity
+               is a sum over levels. Each level contributes the squared change that one unit makes to its
+               nodes.
     Assumes    the table's bound, and a domain that fits in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
     Differs    nothing.
@@ -176,17 +177,17 @@ class GaussianHistogram(FullTable):
 class Privelet(Mechanism):
     """Release a histogram by noisy wavelet coefficients.
 
-    The error of a range grows polylogarithmically with the domain.
+    The error of a range grows only like a power of the logarithm of the domain size.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. A count that changes by one changes the total and one difference
-               per level, log₂m + 1 in all. Each gets noise of scale l1·(log₂m + 1)/ε, or of variance at
-               most l1²·(log₂m + 1)/(2ρ).
+    Guarantee  ε-DP per unit, or ρ-zCDP. One record changes log₂m + 1 coefficients: the total, and one
+               difference per level. Each gets noise of scale l1·(log₂m + 1)/ε, or of variance at most
+               l1²·(log₂m + 1)/(2ρ).
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    Coefficients are not normalised. They are integers, and all get the same noise, because
-               without normalisation the paper's weights cancel. Neighbours differ by adding or removing a
-               unit. The paper replaces a unit, which doubles the noise. If the domain size is not a power
-               of two, the padding gets no noise. Noise is as in LaplaceHistogram.
+    Differs    Coefficients are not normalised, so they are integers. All get the same noise,
+               because the paper's weights cancel without normalisation. Neighbours differ by adding or
+               removing a unit. The paper replaces a unit, which doubles the noise. If the domain size is
+               not a power of two, cells that only fill it up get no noise. Noise is as in LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 

@@ -49,7 +49,8 @@ def seeded(seed: int = 0) -> np.random.Generator:
 
 
 class Subject:
-    """A mechanism class to check, with an example at some ε, and test data in the form that the class takes.
+    """Mechanism class to check. It makes an example of the class at some ε, and test data in the form that
+    the class takes.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ class Subject:
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
     def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
-        """Return a budget for ε, with a δ if the class spends one. A budget in ρ has ρ = ε²/8."""
+        """Return a budget of the given ε. It has a δ if the class spends one. For a class with a budget in
+        ρ, it is ρ = ε²/8.
+        """
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
@@ -90,11 +93,13 @@ class Subject:
         return table
 
     def truth(self, table: SparseTable) -> Any:
-        """Return the true values that the mechanism's answers approximate."""
+        """Return the true values that the mechanism estimates."""
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """Return the example. If it states a public number of records, the number is that of the table."""
+        """Return the example of the class. If it states a public number of records, this is the number in
+        the table.
+        """
         return stated_total(self.cls.example(self.budget(epsilon)), table)
 
     def release(
@@ -117,14 +122,14 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism. If it states a total, the total is replaced by that of the table."""
+    """Return the mechanism. If it states a public total, this becomes the total of the table."""
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
     return replace(mechanism, total=table.total)
 
 
 def answers(release: Release) -> np.ndarray:
-    """Return the released values of all cells, and of all items if the release has items."""
+    """Return the released values of all cells. If the release has items, return their values as well."""
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
 
@@ -133,7 +138,7 @@ def answers(release: Release) -> np.ndarray:
 
 
 def frozen_value(subject: Subject) -> None:
-    """Check that a mechanism is a frozen value: equal to a copy, hashable, and unchanged by copying."""
+    """Check that a mechanism is a frozen value. It must be hashable, and equal to a copy of itself."""
     mechanism = subject.cls.example(subject.budget())
     same = subject.cls.example(subject.budget())
     demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
@@ -217,8 +222,8 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that releases without `rng` may be published and differ (the check fails by chance once in 10⁹
-    runs).
+    """Check that releases without `rng` may be published, and that they differ. A correct mechanism fails
+    once in 10⁹ runs.
     """
     table = subject.table([90_000, 800, 700, 600, 500])  # the first is far above any threshold
     one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
@@ -227,7 +232,7 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate has the declared domain and finite values, and no bound of the private table."""
+    """Check that the estimate has the declared domain and finite values, and that it is marked as public."""
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate
@@ -335,7 +340,7 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Check that every receipt is in the release, unless a theorem prices several receipts together."""
+    """Check that every receipt is in the release. A theorem may replace several receipts by one."""
     written: list[Receipt] = []
     write = Source.receipt
 
@@ -352,16 +357,16 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Check that neighbours are hard to distinguish: Pr[A | D] ≤ e^ε Pr[A | D′] + δ for events A.
+    """Check that neighbours are hard to distinguish. For events A, it tests Pr[A | D] ≤ e^ε Pr[A | D′] + δ.
 
-    The check uses seeded simulations, so it gives the same result every time. It fails if the excess of a
-    probability is more than five standard errors. At 2000 runs and ε = 1, this is an excess of about 0.2
-    for the likeliest events. For example, 500 runs find noise with half the correct scale on one or two
-    cells, and 1000 runs find noise with three fifths of the correct scale.
+    The check uses seeded simulations, so it gives the same result every time. It fails if a frequency
+    exceeds the limit by more than five standard errors. For example, with 2000 runs and ε = 1 the likeliest
+    events may exceed it by about 0.2. 500 runs find noise on one or two cells that has half the correct
+    scale. 1000 runs find noise that has three fifths of it.
 
-    The check stops after a third of the runs if no excess is above one standard error. A fault of twice the
-    detectable size, which all runs together miss with probability 10⁻⁶, is missed by this shortcut with
-    probability 10⁻⁵.
+    To save time, the check stops after a third of the runs if no excess is above one standard error.
+    Consider a fault of twice the size that can be detected. All runs together miss it with probability
+    10⁻⁶, and with this shortcut they miss it with probability 10⁻⁵.
     """
     bound = bound or Bound()
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
@@ -399,11 +404,11 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Return the largest excess of event frequencies over the (ε, δ)-DP bound, from `runs` releases of each
-    neighbour.
+    """Release each neighbour `runs` times. Return by how much the frequency of an event exceeds the limit
+    of (ε, δ)-DP, at most.
 
-    The result is above 0 only if the excess for an event or its complement exceeds the given number of
-    standard errors.
+    The result is above 0 only if an event, or its complement, exceeds the limit by more than the given
+    number of standard errors.
     """
     growth = np.exp(epsilon)
     excesses = []
@@ -414,8 +419,7 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Find differences between neighbours that no noise hides, by recording one run and replaying it on the
-    neighbour.
+    """Record one run, replay it on a neighbour, and return the differences that no noise hides.
 
     Parameters
     ----------
@@ -483,7 +487,8 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check that with equal noise neighbours give equal releases, and that each draw pays for what it reads.
+    """Check two things with the same noise on two neighbours: the releases are equal, and no draw uses
+    private numbers that differ by more than its noise allows.
 
     A run is recorded on a table and replayed on a neighbour of this table. One table has a few thousand cells
     or users. The others are small, for example empty, full, or with a count at a threshold.
@@ -499,11 +504,12 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Check that error bars agree with the actual errors within 30 %, or are not given. The check is seeded.
+    """Check that error bars, if there are any, agree with the actual errors within 30 %. The check uses a
+    seed.
 
-    If squared errors of Laplace noise are on average twice the squared error bars, 700 releases miss this
-    with probability 4·10⁻⁴. The check stops after half of the releases if both agree within 15 %. This
-    shortcut misses the same fault with probability 3·10⁻⁴.
+    For example, suppose that squared errors of Laplace noise are on average twice the squared error bars.
+    Then 700 releases miss this with probability 4·10⁻⁴. To save time, the check stops after half of the
+    releases if both agree within 15 %. This misses the same fault with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))
@@ -565,7 +571,7 @@ class Outcome:
 
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
-    """Run every law on a mechanism class, and yield each outcome as soon as it is available.
+    """Run every law on a mechanism class. Yield each outcome as soon as it is known.
 
     Parameters
     ----------

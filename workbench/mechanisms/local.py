@@ -22,14 +22,14 @@ from workbench.value import value
 class RetentionReplacement(Mechanism):
     """Publish each record with some values replaced.
 
-    Guarantee  ε-DP for each record separately (local privacy). Any two values of a record give the same
-               report with probabilities within a factor of e^ε, so users need not trust the collector.
-               Attributes with two or more codes share ε equally.
+    Guarantee  ε-DP for each record separately (local privacy). Whatever a record is, the probability of a
+               report changes by at most the factor e^ε. So users need not trust the collector. All
+               attributes with two or more codes get the same share of ε.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2,
                compare with it, after Evfimievski, Gehrke & Srikant, PODS 2003.
-    Differs    The budget is for a whole record. Chen et al. use γ = e, most likely for each attribute,
-               which for nine attributes is ε = 9. Reports are published without their order.
+    Differs    The budget is for a whole record. Chen et al. use γ = e, probably for each attribute. For
+               nine attributes this is ε = 9. Reports are published without their order.
     Cost       one random coin per record and attribute, and one sort.
     """
 
@@ -39,10 +39,11 @@ class RetentionReplacement(Mechanism):
     relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
-        """Return the probability p to keep each attribute: (γ − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
+        """Return, for each attribute A, the probability p that its value is kept. For d attributes it is (γ
+        − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
 
-        A value is reported unchanged with probability p + (1 − p)/|A|, and as a given other value with
-        probability (1 − p)/|A|. The ratio of these is γ.
+        The report is the true value with probability p + (1 − p)/|A|. It is any one of the other values
+        with probability (1 − p)/|A|. The ratio of the two is γ.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         excess = expm1(min(self.budget.epsilon / attributes, 700))
@@ -71,12 +72,13 @@ class Flipping(Mechanism):
     """Publish each record as randomly flipped bits.
 
     Guarantee  ε-DP for each record separately (local privacy), because two records differ in at most two
-               bits per attribute. Attributes with two or more codes share ε equally.
+               bits per attribute. All attributes with two or more codes get the same share of ε.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2, compare with it.
-    Differs    The budget is for a whole record. The paper's γ = e for each of nine attributes is ε = 9 for
-               a record. The paper writes only "bit-vector". Here each code has one bit. The bits themselves
-               are published, and not sketches of them. Reports are published without their order.
+    Differs    The budget is for a whole record. If the paper's γ = e is for each of nine attributes, a
+               record has ε = 9. The paper writes only "bit-vector". Here each code has one bit. We publish
+               the bits themselves, where the authors of 2006 publish sketches of them. Reports are
+               published without their order.
     Cost       one bit per record and code, about 7 random words for 64 bits, and one sort.
     """
 
@@ -86,7 +88,9 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """Probability f = 1/(1 + e^(ε/2d)) to flip each bit, for which ((1 − f)/f)^2d = e^ε."""
+        """Probability f that a bit is flipped. With f = 1/(1 + e^(ε/2d)) the likelihood ratio ((1 −
+        f)/f)^2d equals e^ε.
+        """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 

@@ -49,13 +49,13 @@ def _check_marginals(marginals: Any) -> str | None:
 class MaximumEntropySynthesis(Mechanism):
     """Draw records from a maximum entropy model.
 
-    The model agrees with noisy `marginals` up to their noise. Among all such distributions it has the
+    The model agrees with noisy `marginals`, up to their noise. Of all distributions that do, it has the
     largest entropy.
 
     `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
     number of records. An attribute that is in none of the marginals is uniform and independent of all
-    others. The model is that of `MaximumEntropy`, in which `weight` limits the influence of a single count.
-    With a larger weight, the model follows the counts, and their noise, more closely.
+    others. The model is that of `MaximumEntropy`. There `weight` limits the influence of a single count. A
+    larger weight makes the model follow the noisy counts more closely.
 
     Guarantee  ε-DP per unit. ε pays for noisy counts of the marginals' cells. If `rows` is not given, the
                share `total_share` of ε pays for a noisy number of records. All later steps are
@@ -98,7 +98,7 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """Return ε of the number of records (0 if it is public), and of the marginals."""
+        """Return two budgets in ε: for the number of records (0 if it is public), and for the marginals."""
         if self.rows is not None:
             return 0.0, self.budget.epsilon
         share = Fraction(self.total_share)
@@ -149,7 +149,7 @@ def _check_sets(marginals: Any) -> str | None:
 
 
 def axes_of(marginals: Marginals | NamedMarginals, domain: Domain) -> list[Axes]:
-    """Return the attributes of each marginal by their numbers, in ascending order."""
+    """Return the numbers of each marginal's attributes, in ascending order."""
     if isinstance(marginals, Marginals):
         return [*combinations(range(len(domain.shape)), marginals.k)]
     return [tuple(sorted(map(domain.axis, names))) for names in marginals.sets]
@@ -163,7 +163,7 @@ def names_of(axes: Axes, domain: Domain) -> tuple[str, ...]:
 def marginal_counts(
     table: SparseTable | WideTable, names: tuple[str, ...]
 ) -> Int[np.ndarray, " cells"]:
-    """Return all cells of a marginal, exactly."""
+    """Return the exact counts of all cells of a marginal."""
     margin = table.project(names)
     counts = np.zeros(margin.domain.size, np.int64)
     counts[margin.keys] = margin.counts
@@ -174,25 +174,26 @@ def marginal_counts(
 class AIM(Mechanism):
     """Release a model of marginals that data choose.
 
-    The model is for a workload of marginals. A round chooses the marginal that the model fits worst,
-    measures it, and fits the model again. The release is the model, which answers any linear query. `Bank`
-    answers from what *you* choose to ask.
+    You state a workload of marginals. In each round, the mechanism chooses the marginal that its model fits
+    worst, measures it, and fits the model again. The release is the model, which answers any linear query.
+    With a `Bank`, you choose yourself what is measured.
 
-    Guarantee  ρ-zCDP per unit, for all choices and measurements together. Each has a receipt. The last round
-               spends what the others left, so the receipts always add up to ρ.
+    Guarantee  ρ-zCDP per unit, for all choices and measurements together. Each choice and each measurement
+               has a receipt. The last round spends what the others left, so the receipts always add up to
+               ρ.
     Assumes    the table's bound. All fields are stated without looking at the data.
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
                (`mbi`). Cesar & Rogers, ALT 2021, for the ρ of a choice. Feldman & Zrnic, NeurIPS 2021, for
                prices that depend on earlier answers.
-    Differs    Each of the initial marginals is charged, and marginals that cost more than ρ are
-               refused: the authors' code charges for those of one attribute whichever it measures
-               (docs/errata.md). Noise is discrete, and scores are integers. The model holds 131,072
-               cells by default, where the authors take 80 MB. It is the network of the answer bank: its
-               prior weighs 100 tuples, and between rounds it fits to 0.3 standard deviations of the
-               noise. A marginal of the workload that could never be measured raises an error. The
-               authors leave it out.
-    Cost       a fit per round, at most `rounds` of them: seconds to minutes at the default `cells`. Memory for
-               all cells of all subsets of the workload's marginals.
+    Differs    We charge for each of the initial marginals, and refuse them if they cost more than
+               ρ. The authors' code charges for one marginal per attribute, whichever marginals it measures
+               (docs/errata.md). Noise is discrete, and scores are integers. The model holds 131,072 cells
+               by default, where the authors take 80 MB. It is the network of the answer bank. Its prior
+               weighs 100 tuples, and between rounds it fits to 0.3 standard deviations of the noise. If a
+               marginal of the workload could never be measured, we raise an error. The authors leave it
+               out.
+    Cost       one fit per round, with at most `rounds` rounds. This takes seconds to minutes at the
+               default `cells`. Memory holds all cells of all subsets of the workload's marginals.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
@@ -224,9 +225,10 @@ class AIM(Mechanism):
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
-        """Return candidates with their weights, the marginals that are measured first, and the rounds.
+        """Return the candidates with their weights, the marginals to measure first, and the number of
+        rounds.
 
-        A ValueError explains if the budget or the memory does not suffice.
+        If the budget or the memory does not suffice, a ValueError explains why.
         """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]
@@ -332,7 +334,7 @@ def margin_of(model: TreeModel, r: Axes) -> Float[np.ndarray, " cells"] | None:
 
 
 def choice_epsilon(rho: Fraction) -> float:
-    """Return an ε for a choice that costs at most a ρ, and hardly less."""
+    """Return an ε for a choice. The choice then costs at most the given ρ, and only a little less."""
     epsilon = sqrt(8 * rho)
     while choice_rho(epsilon) > rho:
         epsilon = nextafter(epsilon, 0)

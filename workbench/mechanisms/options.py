@@ -35,7 +35,8 @@ def parse_number(name: str, text: str) -> int | float:
 
 
 def with_point(text: str) -> str:
-    """Return a hint with a decimal point if a number was typed with a decimal comma, and otherwise "".
+    """Return a hint for a number that was typed with a decimal comma: the same number with a point.
+    Otherwise return "".
 
     >>> with_point("0,5"), with_point("x")
     (', with a point: 0.5', '')
@@ -74,7 +75,7 @@ def parse_bound(name: str, text: str) -> Bound:
 
 
 def parse_box(text: str) -> dict[str, tuple[float, float]]:
-    """Parse the sides of a box, with both ends included.
+    """Parse the sides of a box. Both ends of a side are included.
 
     >>> parse_box("x=0..10,y=-1.5..2")
     {'x': (0, 10), 'y': (-1.5, 2)}
@@ -105,8 +106,8 @@ def choice_text(choice: Any) -> str:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """Return the choice that a text names, ignoring capitals and spaces. If there is none, return the text
-    itself.
+    """Return the choice that a text names. Capitals and spaces do not matter. If the text names no choice,
+    return the text.
     """
     typed = choice_text(text)
     return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
@@ -176,7 +177,9 @@ def option_text(f: Field[Any], x: Any) -> str:
 
 
 def parse_option(name: str, f: Field[Any], text: str) -> Any:
-    """Parse the value of an option. If only the mechanism's class can parse it, return the text unchanged."""
+    """Parse the value of an option. Return the text unchanged if only the class of the mechanism can parse
+    it.
+    """
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
     if f.metadata["check"] and "," in text:
@@ -212,8 +215,8 @@ def parameter_text(x: Any, between: str = ",") -> str:
 def parse_parameter(f: Field[Any], x: Any) -> Any:
     """Parse the value of a parameter. A value that already has the right type is returned unchanged.
 
-    A list may be in brackets, and an integer may be typed as 1e5. `none` means None if the default is None,
-    and also for the effort, where None selects the profile's own.
+    A list may be in brackets, and an integer may be typed as 1e5. The text `none` means None for a
+    parameter with default None. It is also allowed for the effort, where it selects that of the profile.
     """
     may_be_none = f.default is None or f.metadata["kind"] == "effort"
     if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
@@ -241,7 +244,7 @@ def _parse_member(f: Field[Any], x: Any) -> Any:
 
 
 def parameter_help(f: Field[Any]) -> str:
-    """Describe a parameter and its values, in one line."""
+    """Describe a parameter and its values in one line."""
     choices = f.metadata["choices"]
     need = ", ".join(map(repr, choices)) if choices else option_need(f)
     article = "an" if need.startswith("integer") else "a"
@@ -252,8 +255,8 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options of `workbench release` for a mechanism that takes a table or unlisted values,
-    and otherwise "".
+    """Return the options of `workbench release` for a mechanism. Return "" if the mechanism takes neither a
+    table nor unlisted values.
     """
     from workbench.data import SparseTable, UnlistedValues
 

@@ -54,12 +54,12 @@ def private_bound(table: Any) -> Bound:
 
 
 def sensitivity(table: Any) -> float:
-    """Return the largest change of all counts by one unit, the l1 of `private_bound`."""
+    """Return the most that one unit can change all counts together."""
     return private_bound(table).l1
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Divide ε among measurements. Rounding never makes the sum larger than ε.
+    """Divide ε among measurements. The parts never add up to more than ε, despite rounding.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def amount(budget: DP | ZCDP) -> float:
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """Return the inverse scale of the noise for a sensitivity of 1.
+    """Return the inverse of the noise's scale, for a sensitivity of 1.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def inverse_scale(budget: DP | ZCDP) -> float:
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """Return a budget of the same class, with the given ε or ρ and without δ.
+    """Return a budget of the same class with another ε or ρ, and without a δ.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers. The kind of budget determines the kind of noise.
+    """Add noise to integers. A budget in ρ gives Gaussian noise, and a budget in ε geometric or Laplace
+    noise.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Return the widest `Bound` with the given l1. A `Bound` is returned unchanged.
+    """Return the widest `Bound` with the given l1. If a `Bound` is given, return it unchanged.
 
     Parameters
     ----------
@@ -191,8 +192,7 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks of nodes that get noise, with the cost of each block. The class of the budget
-    determines the kind of noise.
+    """Return the blocks of nodes that get noise, with the cost of each block.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return the noise distribution of a whole release in a basis. `Law.of_nodes` gives the distribution of
-    a block.
+    """Return the distribution of the noise in a release. `Law.of_nodes` converts it to the distribution for
+    one block of nodes.
 
     Parameters
     ----------
@@ -238,8 +238,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Return the blocks that get noise, with their sizes, sensitivities and shares of ε. The shares add up
-    to ε.
+    """Return the blocks of nodes that get noise. Each has a size, a sensitivity, and a share of ε. The
+    shares add up to ε.
 
     `linf` is the largest change of a cell by one unit. A node that is a sum of cells, or a difference
     between two such sums, changes by at most l1.
@@ -262,7 +262,7 @@ def budget_field(
     delta: str = "none",
     refused: str = "its guarantee is not proven for it",
 ) -> Any:
-    """Return the budget field of a mechanism. The class knows from it which budgets it takes.
+    """Return the field `budget` of a mechanism. It states which kinds of budget the class takes.
 
     Parameters
     ----------
@@ -388,19 +388,21 @@ _MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
-    """Base class of mechanisms: frozen values whose fields are the paper's parameters. Calling one spends
-    its budget.
+    """Base class of mechanisms. A mechanism is a frozen value whose fields are the parameters of a paper.
+    Calling it on data makes a release and spends its budget.
 
-    tests/laws/test_laws.py checks these rules for every class in `workbench.mechanisms`. The receipts cost
-    at most the budget. All randomness comes from `rng`, or from the operating system if it is None. The
-    estimate is public and has the declared domain. The error vanishes as ε grows, unless the class sets
-    `converges = False` and explains why.
+    Every class in `workbench.mechanisms` obeys these rules, and tests/laws/test_laws.py checks them. The
+    receipts cost at most the budget. All randomness comes from `rng`, or from the operating system if it is
+    None. The estimate is public and has the declared domain. The error vanishes as ε grows, unless the
+    class sets `converges = False` and explains why.
 
-    `accepts_dp`, `accepts_zcdp` and `spends_delta` follow from the budget field (see `budget_field`). A class
-    without such a field, for example one that runs another mechanism, states them itself.
+    `accepts_dp`, `accepts_zcdp` and `spends_delta` say which budgets the class takes. They follow from the
+    field `budget`. A class without this field must state them, for example a class that runs another
+    mechanism.
 
-    A class with `fixed_price` has the same receipts for all data with the same domain and bound. A session
-    that spends ρ can then book the ρ of these receipts in advance, instead of the larger ρ that ε implies.
+    If a class sets `fixed_price`, its receipts are the same for all data with the same domain and bound. A
+    session with a budget in ρ then books the ρ of these receipts in advance. Otherwise it would book the
+    larger ρ that ε implies.
 
     Figures, panels and advice show the name in `series`, which is a class variable or a property. If there
     is none, they show the name of the class.
@@ -455,7 +457,8 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return a sensible example for laws, audits and widgets. By default it has the default fields.
+        """Return an example that laws, audits and widgets use. Unless a class overrides this, all fields
+        have their defaults.
 
         The class of `budget` must be one that the mechanism takes.
         """
@@ -463,16 +466,16 @@ class Mechanism(Protocol):
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Return every count of the domain, int64[cells]. Raises the error of `refuse_dense` if memory does
-        not suffice.
+        """Return the counts of all cells, int64[cells]. If they do not fit in memory, raise the error of
+        `refuse_dense`.
         """
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
 
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
-        """Raise a ValueError if all cells together, at `each` bytes per cell, exceed `memory`.
+        """Raise a ValueError if all cells together take more than `memory`. A cell takes `each` bytes.
 
-        The bytes of a cell include its count, its noisy count and intermediate results.
+        These are for its count, its noisy count and intermediate results.
         """
         need = each * cells
         if need > self.memory:
@@ -496,8 +499,8 @@ class Mechanism(Protocol):
 
 
 def refuse_other_data(mechanism: Any, data: Any) -> None:
-    """Raise a ValueError for data of another class than the mechanism takes. The message explains how to
-    make such data.
+    """Raise a ValueError for data of a class that the mechanism does not take. The message explains how to
+    make data of the right class.
     """
     takes = getattr(mechanism, "takes", None)
     if isinstance(data, WideTable) and takes is SparseTable:
@@ -526,17 +529,19 @@ def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]
 
 
 def promises_of(cls: type) -> str:
-    """Return a mechanism's docstring from the section Guarantee on, or "" if it has no such section."""
+    """Return the part of a mechanism's docstring that starts with the section Guarantee. Without this
+    section, return "".
+    """
     doc = cleandoc(cls.__doc__ or "")
     start = doc.find("Guarantee  ")
     return doc[start:] if start >= 0 else ""
 
 
 def series_name(mechanism: Any) -> str:
-    """Return a mechanism's name in figures: its `series` or class, its transform, and "consistent" if it is
-    set.
+    """Return the name of a mechanism in figures. It consists of `series` or the class name, the transform,
+    and the word "consistent" if that is set.
 
-    The name includes "Gaussian" if the budget is a ρ and the mechanism draws other noise for an ε.
+    If the budget is a ρ, and the mechanism draws other noise for an ε, the name also says "Gaussian".
 
     >>> from workbench.mechanisms import HighPassFilter
     >>> from workbench.queries import Dyadic

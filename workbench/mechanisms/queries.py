@@ -45,7 +45,7 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """Return a description of the fault in the field `queries`, or None if the field is valid."""
+    """Return what is wrong with the field `queries`, or None if it is valid."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -55,18 +55,18 @@ class LaplaceQueries(Mechanism):
 
     The workload consists of products, tables, marginals or ranges.
 
-    `noise` is the distribution of the noise on integer answers. Other answers get Laplace noise.
+    `noise` names the distribution of the noise on integer answers. Other answers always get Laplace noise.
 
     Guarantee  ε-DP per unit, for all answers together.
     Assumes    the table's bound. A unit changes the answers by at most the workload's sensitivity times the
                table's l1. The sensitivity is computed from the queries and the domain alone.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
-    Differs    Noise is exact, on a public grid. Queries with real weights are rounded to this grid record
-               by record, before the sum, so the order of floating-point sums does not matter. The
-               sensitivity includes the rounding. Standard errors cover the noise only. They omit the
-               rounding error, which matters only if the noise is smaller (ε in the thousands). The paper
-               defines neighbours by replacing one record, but uses sensitivities for adding one. Here
-               neighbours always add or remove one unit.
+    Differs    Noise is exact, on a public grid. If a query has real weights, the contribution of each
+               record is rounded to this grid before the sum. So the order of the sum does not matter. The
+               sensitivity includes the rounding. Standard errors are for the noise only. The rounding error
+               would matter only if the noise were smaller (ε in the thousands). The paper defines
+               neighbours by replacing one record, but uses sensitivities for adding one. Here neighbours
+               always differ by adding or removing one unit.
     Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 
@@ -151,14 +151,14 @@ class LaplaceQueries(Mechanism):
 
 
 def grid_step(scale: float, largest: float) -> float:
-    """Return the grid step: a power of two near 2⁻²⁹ times the scale, and at least 2⁻²⁷ times the largest
-    term of a query.
+    """Return the step of the grid. It is a power of two near 2⁻²⁹ times the scale of the noise, and at
+    least 2⁻²⁷ times the largest term of a query.
     """
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
 def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
-    """Return the number of terms of each query that are rounded. Rounding changes each by at most half a
+    """Return, for each query, how many of its terms are rounded. Rounding changes a term by at most half a
     step.
     """
     if isinstance(workload, Together):
@@ -178,12 +178,12 @@ class GaussianQueries(Mechanism):
     The workload consists of products, tables, marginals or ranges.
 
     Guarantee  ρ-zCDP per unit, for all answers together.
-    Assumes    the table's bound. One record changes the answers by at most the largest l2 norm of a column
-               of the workload, which is computed from the queries and the domain alone. A unit changes them
-               by at most l1 times that.
+    Assumes    the table's bound. The workload is a matrix with one column per cell. One record changes the
+               answers by at most the largest l2 norm of a column, in the l2 norm. A unit changes them by at
+               most l1 times as much. Both follow from the queries and the domain alone.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
-    Differs    As in LaplaceQueries, queries with real weights are rounded to a public grid record by
-               record, before the sum. The sensitivity includes the rounding.
+    Differs    As in LaplaceQueries, real contributions of records are rounded to a public grid
+               before the sum, and the sensitivity includes the rounding.
     Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 

@@ -25,7 +25,7 @@ from workbench.value import parameter, sealed, value
 
 
 def counts_field() -> Any:
-    """Return the field with the share of the budget that pays for noisy counts of the selected values."""
+    """Return the field `counts`, the share of the budget that pays for noisy counts of the selected values."""
 
     def wrong(x: Any) -> str | None:
         good = isinstance(x, int | float) and 0 <= x < 1
@@ -79,7 +79,8 @@ class ValueSelection(Mechanism):
 class GeometricSelection(ValueSelection):
     """Release unlisted values that enough users have.
 
-    A value is released with the largest probability that (ε, δ)-DP allows for its number of users.
+    The probability that a value is released depends on how many users have it. It is the largest
+    probability that (ε, δ)-DP allows.
 
     Guarantee  (ε, δ)-DP per user. δ and ε·(1 − `counts`) pay for the choice of values, and ε·`counts` pays
                for the noise on their counts.
@@ -87,14 +88,14 @@ class GeometricSelection(ValueSelection):
                each. Without a user column, each row is a unit with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022, Theorem 1 (the optimal probability of each
                number of users).
-    Differs    If a user may have m values, each gets ε/m and δ/m, by basic composition. The coins are
-               exact. The counts have a separate share of the budget.
+    Differs    If a user may have m values, each value gets ε/m and δ/m. The coins are exact. The
+               counts have a separate share of the budget.
     Cost       time and memory O(rows).
 
     Proof. With s = ε/m and D = δ/m, a value of n users is released with probability π(n), where π(0) = 0
     and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the largest probability
     of release that (s, D)-DP allows after one more user. The second term follows in the same way from the
-    smallest allowed probability of no release. Because π is non-decreasing, both conditions also hold when
+    probability that the value is not released. Because π is non-decreasing, both conditions also hold when
     a user is removed. Coins of different values are independent. A user changes the numbers of users of at
     most m values, by one each, and basic composition adds m times s and D. Given the released values, which
     are public, a user changes their counts by at most m in total.

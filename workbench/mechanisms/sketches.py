@@ -38,12 +38,13 @@ class CountSketch(Mechanism):
     Assumes    the table's bound. The hash functions are public and drawn without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
                appendix C.6.
-    Differs    The sensitivity is depth·l1 (the paper's 2·depth is for replacing a unit). Noise is geometric
-               instead of Laplace. Our variance in place of Lemma 5 uses ‖M‖₂² and the noise of all rows. By
-               this variance one row is always best at a given size, so the default of `depth` is 1. With a
-               budget in ρ, the noise variance of a mean is l1²/(2ρ) at any depth.
-    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), for a domain of any size. A
-               query costs the number of cells that it covers.
+    Differs    The sensitivity is depth·l1, because the paper's 2·depth is for replacing a unit.
+               Noise is geometric instead of Laplace. We replace the variance of Lemma 5 by one with ‖M‖₂²
+               and the noise of all rows. By this formula, one row is always best for a sketch of a given
+               size, so the default of `depth` is 1. With a budget in ρ, the noise variance of a mean is
+               l1²/(2ρ) at any depth.
+    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), for a domain of any size. An
+               answer takes time O(cells that the query covers).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -75,8 +76,8 @@ class CountSketch(Mechanism):
         other cells.
 
         The variance is (others/width + σ²)/depth, where σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)), or σ² =
-        depth·l1²/(2ρ). In each row, another cell shares the bucket with probability 1/width, and adds its
-        count with a random sign.
+        depth·l1²/(2ρ). In each row, every other cell falls into the same bucket with probability 1/width.
+        Then it adds its count with a random sign.
         """
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
@@ -128,12 +129,12 @@ class ALP(Mechanism):
     Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.alp_projection` has the proof, which holds
                for every ε and α). The hash functions are public and drawn without looking at the data.
     Assumes    the table's bound. `largest` and `total` are stated without looking at the data. If they are
-               wrong, the error grows, but the guarantee still holds.
+               wrong, the error is larger, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
     Differs    The mechanism works for any sensitivity. Rounding and flips have exactly the stated
                probabilities. The hash functions are only pairwise independent.
     Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), for a domain of any
-               size. A query costs the number of cells that it covers times the number of levels.
+               size. An answer takes time O(cells that the query covers · levels).
     """
 
     budget: DP = budget_field(

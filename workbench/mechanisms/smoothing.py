@@ -27,8 +27,8 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return coordinates in the orthonormal basis of 1/√n, √(2/n)·cos(2πft/n) and √(2/n)·sin(2πft/n) for f
-    = 1, 2, … …
+    """Return the coordinates of values in the orthonormal basis of 1/√n, √(2/n)·cos(2πft/n) and
+    √(2/n)·sin(2πft/n) for f = 1, 2, … …
 
     The coordinates are in this order. If n is even, the last one belongs to cos(πt)/√n.
 
@@ -85,17 +85,17 @@ class FPA(contributions.Contributions):
     coefficients.
 
     Guarantee  ε-DP per user, or ρ-zCDP. `split` divides the budget between the table of items and the table
-               of edges. With k=None, half of each table's share pays for choosing k by the exponential
-               mechanism, and the other half for the coefficients.
-    Assumes    a `bound` M that is stated without looking at the data. It is enforced by keeping at most M
-               random records of each user. A user then changes the counts by at most Δ₁ = M in the l1 norm
-               and Δ₂ = M in the l2 norm. Δ₂ is √M if no user has an item twice, by the bound of the data or
-               by `once`. With a budget in ρ, the noise on k of n coefficients is for an l2 sensitivity of
-               min(Δ₂, Δ₁·√(k/n)).
+               of edges. With k=None, the exponential mechanism chooses k. Half of each table's share pays
+               for this choice, and the other half for the coefficients.
+    Assumes    a `bound` M that is stated without looking at the data. The mechanism enforces it by keeping
+               at most M random records of each user. One user then changes the counts by at most Δ₁ = M in
+               the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. It is √M if no user has an
+               item twice, because of the data's bound or because of `once`. With a budget in ρ, the noise
+               on k of n coefficients is for an l2 sensitivity of min(Δ₂, Δ₁·√(k/n)).
     Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
     Differs    The basis is real and orthonormal, so noise protects both real and imaginary parts (the
-               published code of EFPA leaks the phases). The mechanism uses the smaller of two bounds on the
-               sensitivity. Noise is exact, on a public grid, and the sensitivity includes the rounding
+               published code of EFPA leaks the phases). There are two bounds on the sensitivity, and we use
+               the smaller. Noise is exact, on a public grid, and the sensitivity includes the rounding
                error of the transform.
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
@@ -151,21 +151,21 @@ class FPA(contributions.Contributions):
 
         The error of a fast transform is a small multiple of log₂ n units in the last place of the l2 norm
         of its input (Higham 2002, section 24.1). This norm is at most largest·√n. The factor 64 leaves a
-        margin for scaling and for sizes that are not powers of two. Use more `units` for numbers that are
-        computed from the coefficients.
+        margin for scaling and for sizes that are not powers of two. Pass a larger `units` for numbers that
+        are computed from the coefficients.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the values of k from which k=None chooses: 1, 3, 5, … and n."""
+        """Return the values from which the mechanism chooses k if k=None: 1, 3, 5, … and n."""
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the truncated records, which are as private as the data. With the same seed, these are the
-        records of the release.
+        """Return the records that the mechanism keeps, which are private. A release with the same seed
+        keeps the same records.
         """
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
@@ -286,9 +286,9 @@ class _Sample(NamedTuple):
 class GS(contributions.Contributions):
     """Release items and edges as noisy means of groups.
 
-    GS is grouping and smoothing. A group has about `width` counts. The mechanism first sorts all counts by
-    their noisy counts in a sample, and then makes groups of consecutive counts. `grouping` selects the
-    sample:
+    GS is grouping and smoothing. A group has about `width` counts. The mechanism first takes a sample of
+    the records, and sorts all items or edges by their noisy counts in this sample. Neighbours in this order
+    form a group. `grouping` selects the sample:
 
     `onesample`  one random record of each user, which moves them by 1
     `rowsample`  all records of a random part `beta` of the users, which makes ε worth more
@@ -296,15 +296,15 @@ class GS(contributions.Contributions):
     `random`     no sample: a random order
 
     Guarantee  ε-DP per user. `split` divides ε between the table of items and the table of edges. Half of
-               each table's share pays for the order in which counts are grouped (nothing if that is
-               random), and the rest for the group sums.
-    Assumes    a `bound` M that is stated without looking at the data. It is enforced by keeping at most M
-               random records of each user. `width` and `beta` are public.
+               each table's share pays for the order, unless the order is random. The rest pays for the sums
+               of the groups.
+    Assumes    a `bound` M that is stated without looking at the data. The mechanism enforces it by
+               keeping at most M random records of each user. `width` and `beta` are public.
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We renamed its variants.
     Differs    Noise is geometric and is added to group sums. One user changes all sums together by at most
-               M, however large the groups are, so the mean of a group G has noise of scale M/(|G|·ε). Noise
-               added to the means would need the sensitivity M/w, and this only if no group is smaller than
-               w.
+               M, however large the groups are, so the mean of a group G has noise of scale M/(|G|·ε). If
+               noise were added to the means, their sensitivity would be M/w, provided that no group is
+               smaller than w.
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
@@ -344,29 +344,29 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the truncated records, which are as private as the data. With the same seed, these are the
-        records of the release.
+        """Return the records that the mechanism keeps, which are private. A release with the same seed
+        keeps the same records.
         """
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down. An ε'-DP measurement of a sample with rate β costs
-        ε.
+        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down. If each user is in a sample with probability β, an
+        ε'-DP measurement of the sample costs only ε.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Return the starts of the groups of n counts. A group has `width` counts, and the last one also
-        has the rest.
+        """Return where each group of counts starts. A group has `width` of the n counts, and the last group
+        also has the rest.
         """
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """Return the widths from which width=None chooses: 1, 2, 4, … and n."""
+        """Return the widths from which the mechanism chooses if width=None: 1, 2, 4, … and n."""
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
     def suggested_width(
@@ -377,13 +377,16 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """Return the width with the smallest estimated error per count, from public numbers.
+        """Return the width with the smallest estimated error per count. The estimate uses public numbers
+        only.
 
-        The estimated error is the sum of two parts. The first is the error of grouping: factor²·Σ_G Σ (s_j
-        − mean)²/n over groups of sorted sample counts s_j, minus variance·(1 − 1/|G|) per count for their
-        noise, but at least 0. `factor` scales the sample up to all records. The second part is the noise,
-        2·(l1/(w·ε))². Sorting puts counts with similar noise into one group, so the subtracted part is too
-        large. Wide groups therefore look better than they are, above all if there are few records.
+        The estimate has two parts. The first is the error from grouping. Let s_j be the sorted noisy counts
+        of the sample, and let `factor` scale the sample up to all records. The squared differences from the
+        group means give factor²·Σ_G Σ (s_j − mean)²/n. From this, variance·(1 − 1/|G|) per count is
+        subtracted for the noise in s_j, and a negative result becomes 0. The second part is the error from
+        noise on the sums, 2·(l1/(w·ε))². Because sorting puts counts with similar noise into one group, too
+        much is subtracted. Wide groups therefore look better than they are, above all if there are few
+        records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)

@@ -47,11 +47,12 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 class ItemBlanket(Mechanism):
     """Release non-empty cells, hidden among random ones.
 
-    The mechanism chooses non-empty cells whose noisy count reaches a threshold, and fills the release up to
-    `size` cells with random ones. Then it adds new noise to the counts of all released cells.
+    The mechanism chooses non-empty cells whose noisy count reaches a threshold. It adds random cells until
+    there are `size` cells. Then it adds new noise to the counts of all of them.
 
     Guarantee  ε-DP per unit, for tables with at most `nonempty` non-empty cells. One share of ε pays for
-               the choice of cells, the rest for their counts. For replacing a unit, the guarantee is 2ε-DP.
+               the choice of cells, the rest for their counts. If a unit is replaced, the guarantee is
+               2ε-DP.
     Assumes    the table's bound, and that no possible table has more than `nonempty` non-empty cells. A
                table that has more raises an error, which anyone can notice, so the bound must come from
                public knowledge.
@@ -118,7 +119,7 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for at most a thousand non-empty cells that releases twice as many cells."""
+        """Return an example that releases two thousand cells. At most a thousand cells may be non-empty."""
         return cls(budget, nonempty=1000, size=2000)
 
 
@@ -129,15 +130,15 @@ class ItemBlanket(Mechanism):
 class GaussianSparseHistogram(Mechanism):
     """Release large non-empty cells with Gaussian noise.
 
-    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit, the guarantee is
+    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. If a unit is replaced, the guarantee is
                (2ε, (1 + e^ε)·δ)-DP.
     Assumes    the table's bound. A unit changes at most l0 counts, each by at most linf.
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, the exact privacy analysis of the Gaussian sparse
                histogram mechanism.
     Differs    Noise is discrete, and δ is recomputed for it (`noise.gaussian_sparse` has the proof). We
-               first take the smallest standard deviation for which δ would suffice if cells could not
-               appear or disappear, and then the smallest threshold. The l1 of the bound only limits the
-               number of counts that a unit changes. δ must be above 10⁻²⁰⁰.
+               choose the noise first. It is the smallest for which δ would suffice if cells could not
+               appear or disappear. Then we choose the smallest threshold. The l1 of the bound only limits
+               how many counts a unit changes. δ must be above 10⁻²⁰⁰.
     Cost       time and memory O(non-empty cells), for a domain of any size, and O(l0) to choose the noise.
     """
 
@@ -187,18 +188,18 @@ class MisraGries(Mechanism):
 
     The sketch has `size` counters. For n records in total, it undercounts a cell by at most n/(size + 1).
 
-    Guarantee  (ε, δ)-DP per unit. The noise does not grow with `size`. For replacing a unit, the guarantee
+    Guarantee  (ε, δ)-DP per unit. The noise does not grow with `size`. If a unit is replaced, the guarantee
                is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the table's bound. The stream contains the records in the order of their cells. This order
-               depends on the table alone, so a table with one record less gives a stream with one element
-               less.
+    Assumes    the table's bound. The sketch reads the records in the order of their cells. This order
+               depends on the table alone. If a table has one record less, the sketch reads the same stream
+               without one element.
     Source     Lebeda & Tětek, PODS 2023, with their threshold 1 + 2·ln(3/δ)/ε.
     Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is
                rounded up. `rule` = "derived" uses the smallest threshold whose δ suffices, which is our own
-               derivation. The proof removes a unit of l1 records record by record. Placeholder keys are
+               derivation. If a unit has l1 records, the proof removes them one by one. Placeholder keys are
                outside the domain.
-    Cost       time O(non-empty cells · log(size)), and memory O(size) in addition to the table, for a
-               domain of any size.
+    Cost       time O(non-empty cells · log(size)), for a domain of any size, and memory O(size) in
+               addition to the table.
     """
 
     budget: DP = budget_field(delta="some", refused="one draw is shared by all counters")
@@ -259,11 +260,11 @@ class MisraGries(Mechanism):
 class CorrelatedGaussianSparseHistogram(Mechanism):
     """Release non-empty cells with large counts, with Gaussian noise that has a shared part.
 
-    A unit may change every non-empty cell. In this case independent noise would need about twice the
-    standard deviation.
+    One unit may change every non-empty cell. Independent noise would then need about twice the standard
+    deviation.
 
-    Guarantee  (ε, δ)-DP per unit, for tables with at most `nonempty` non-empty cells. For replacing a unit,
-               the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Guarantee  (ε, δ)-DP per unit, for tables with at most `nonempty` non-empty cells. If a unit is
+               replaced, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
     Assumes    the linf of the table's bound, and that no possible table has more than `nonempty` non-empty
                cells. A table that has more raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.

@@ -81,8 +81,8 @@ class Laborious(Mechanism):
                post-processing.
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing. We use it to test that the shortcuts have the same distribution, and to compare
-               their speed.
+    Differs    nothing. We use it to test that the direct draws of other mechanisms have the same
+               distribution, and to compare their speed.
     Cost       time and memory O(domain size).
     """
 

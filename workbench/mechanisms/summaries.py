@@ -39,8 +39,8 @@ from workbench.value import not_allowed, parameter, value
 
 
 def sides_field() -> Any:
-    """Return the field `sides`. For a noisy value v, a filter compares θ with |v| if `sides` is 2, and
-    with v if it is 1.
+    """Return the field `sides` of a filter. If it is 2, the filter compares θ with the absolute value |v|
+    of a noisy value v. If it is 1, it compares θ with v.
     """
     return parameter(
         2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
@@ -61,7 +61,8 @@ def threshold_size_field(symbol: str) -> Any:
 
 
 def summary_name(name: str, sides: int, theta: float = 0) -> str:
-    """Return the name of a summary in figures. It mentions a filter before the sample, and a one-sided filter.
+    """Return the name of a summary in figures. The name says whether there is a filter before the sample,
+    and whether the filter has one side.
 
     >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
     ('one-sided filter', 'filter-priority')
@@ -74,9 +75,9 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 class SparseSummary(Mechanism):
     """Base of mechanisms that release some of the noisy cells or nodes.
 
-    A call draws the summary directly, in time proportional to the released and the non-empty nodes. The
-    same distribution results from two steps: noise on all nodes, then `summarise`. A subclass defines
-    the thresholds and the second step.
+    One could add noise to all nodes, and then select some of them with `summarise`. A call draws a release
+    with the same distribution directly, in time proportional to the released and the non-empty nodes. A
+    subclass defines the thresholds and `summarise`.
     """
 
     cite = "cormode2012"
@@ -127,7 +128,8 @@ class SparseSummary(Mechanism):
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Select the cells to release from noisy cells, which must include all that pass the filter.
+        """Select the cells to release from noisy cells. The noisy cells must include all that pass the
+        filter.
 
         `l1` is the largest change of the table by one unit. For a budget in ρ, it must be the whole
         `Bound`.
@@ -175,16 +177,16 @@ class HighPassFilter(SparseSummary):
 
     A noisy count v passes if |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and the filter is
-               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
-               which share the budget.
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. The filter comes after the
+               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
+               share the budget.
     Assumes    the table's bound. θ, or the size from which it is computed, is stated without looking at the
                data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
                transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    Formulas hold for real θ (the paper prints them for integers). If θ is computed from
-               `size`, the formula uses m instead of m − n, which would reveal n. The mechanism does not
-               repeat the draw until the summary is large enough, because this would cost 2ε.
+    Differs    Formulas hold for real θ (the paper prints them for integers). If θ is computed from `size`,
+               the formula uses m. With m − n it would reveal n. The mechanism draws once, even if the
+               summary is small, because repeated draws could cost 2ε.
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
                transform, n non-empty cells give O(n·log(m/n)) non-empty nodes.
     """
@@ -211,10 +213,10 @@ class HighPassFilter(SparseSummary):
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """Return p_θ, the probability that an empty cell passes, where α = exp(−ε/Δ).
+        """Return p_θ, the probability that an empty cell passes the filter.
 
-        It is the sum of (1−α)/(1+α)·α^|x| over all x that pass, which is sides·α^⌈θ⌉/(1+α). With two sides
-        and θ = 0, every cell passes.
+        With α = exp(−ε/Δ), it is the sum of (1−α)/(1+α)·α^|x| over all x that pass. This is
+        sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -222,11 +224,12 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return θ in counts: the given one, or the smallest integer >= 1 for which Σ m·p_θ <= size.
+        """Return θ in counts. It is the given θ or, if you gave `size`, the smallest integer >= 1 for which
+        Σ m·p_θ <= size.
 
         For one block of m cells, the function solves sides·m·α^θ/(1+α) = size for θ. For several blocks it
-        uses bisection between the values that suffice for each block alone. The number n of non-empty cells
-        is not used, so θ reveals nothing. For a budget in ρ, `l1` must be the whole `Bound`.
+        searches by bisection. The number n of non-empty cells is not used, so θ reveals nothing about it.
+        For a budget in ρ, `l1` must be the whole `Bound`.
         """
         if self.theta is not None:
             return self.theta
@@ -282,20 +285,20 @@ class ThresholdSampling(SparseSummary):
 
     A noisy value v is kept with probability |v|/τ if |v| is below τ, and always above τ.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and sampling is
-               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
-               which share the budget.
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. Sampling comes after the
+               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
+               share the budget.
     Assumes    the table's bound. τ, or the size from which it is computed, is stated without looking at the
                data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2, and
                C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling itself:
                Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    Formulas hold for real θ and τ. If τ is computed from `size`, it solves m·p_τ = size
-               instead of using ‖M‖₁, which would reveal the total. Sampled values are divided by their
-               probability (the paper writes "scaled by").
+    Differs    Formulas hold for real θ and τ. If τ is computed from `size`, it is the solution of m·p_τ =
+               size. The paper uses ‖M‖₁, which would reveal the total. Sampled values are divided by their
+               probability, where the paper writes "scaled by".
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
-               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, the cost
-               includes all cells that pass θ.
+               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, there is
+               a cost for every cell that passes θ.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -325,8 +328,8 @@ class ThresholdSampling(SparseSummary):
         return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
-        """Return p_θτ, the probability that an empty cell is released, given the distribution of the noise
-        or its decay ε/Δ.
+        """Return p_θτ, the probability that an empty cell is released. It follows from the distribution of
+        the noise, or from its decay ε/Δ.
 
         It is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
         """
@@ -335,8 +338,8 @@ class ThresholdSampling(SparseSummary):
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return τ in counts: the given one, or the solution of Σ m·p_θτ = size. It is 0 if the filter
-        alone keeps few enough cells.
+        """Return τ in counts. It is the given τ or, if you gave `size`, the solution of Σ m·p_θτ = size. It
+        is 0 if the filter alone keeps few enough cells.
 
         For a budget in ρ, `l1` must be the whole `Bound`.
         """
@@ -401,21 +404,22 @@ def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], .
 class PrioritySampling(SparseSummary):
     """Release `size` cells, favouring large counts.
 
-    Estimates are unbiased. The mechanism releases fewer cells if fewer pass θ.
+    Estimates are unbiased. If fewer than `size` cells pass θ, the mechanism releases only these.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and sampling is
-               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
-               which share the budget.
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. Sampling comes after the
+               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
+               share the budget.
     Assumes    the table's bound. `size` and θ are stated without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3; with
                θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3; consistency: 4.3;
                priority sampling itself: Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    If the guessed threshold was too high, the draw is extended exactly. Drawing again until the
-               sample is large enough would bias τ_s. If at most `size` cells pass θ, all are released and
-               τ_s = 0. τ_s is rounded down to a public grid, and weights use the rounded value.
+    Differs    If the guessed threshold was too high, we extend the sample to a lower one. Drawing
+               again until the sample is large enough would bias τ_s. If at most `size` cells pass θ, all
+               are released and τ_s = 0. We round τ_s down to a public grid, and use this value in the
+               weights.
     Cost       time and memory O(non-empty cells + size), for a domain of any size m. With a transform, n
-               non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, the cost includes all
-               cells that pass θ.
+               non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, there is a cost for
+               every cell that passes θ.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -472,8 +476,8 @@ class PrioritySampling(SparseSummary):
 class StabilityHistogram(Mechanism):
     """Release non-empty cells above a threshold from δ.
 
-    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. ε, or ρ, pays for the counts. δ bounds the
-               probability that a cell which only one unit fills is released. An empty cell is never
+    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. The ε, or ρ, pays for the counts. A
+               cell that only one unit fills is released with probability at most δ. An empty cell is never
                released.
     Assumes    the table's bound.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim & Stemmer, ITCS
@@ -493,11 +497,11 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+        """Return the threshold T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
 
-        The product is over the cells that one unit newly fills, with c_j counts in cell j, for the worst
-        unit that the bound allows. If a unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε,
-        rounded up.
+        The product is over the cells that were empty before one unit filled them, with c_j counts in cell
+        j. The unit is the worst that the bound allows. For example, if a unit fills one cell with one
+        count, T is 1 + ln(1/(δ(1+α)))/ε, rounded up.
         """
         theta, _ = noise.stability_threshold(bound, **self.price)
         return theta

@@ -36,8 +36,8 @@ _BITS = 320  # decays are at least 2^-36
 def geometric_rho(
     decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
 ) -> float:
-    """Return the ρ of geometric noise if a unit changes each value by at most `linf` and all together by at
-    most `l1`.
+    """Return the ρ that geometric noise costs. One unit changes each value by at most `linf`, and
+    all values together by at most `l1`.
 
     Parameters
     ----------
@@ -71,10 +71,9 @@ def _shifted(decay: Fraction, k: Fraction) -> Fraction:
 
 
 def choice_rho(epsilon: float) -> float:
-    """Return ε²/8, the ρ of the exponential mechanism, whose log-probabilities change within an interval of
-    length ε.
+    """Return ε²/8, the cost in ρ of an exponential mechanism that is ε-DP.
 
-    Source: Cesar & Rogers, ALT 2021. The result is at most the ρ of any ε-DP measurement.
+    Source: Cesar & Rogers, ALT 2021. Other ε-DP measurements may cost more.
     """
     exact = Fraction(epsilon)
     return round_up(min(exact**2 / 8, exact))
@@ -92,8 +91,8 @@ class NoisyValues(NamedTuple):
 
 
 class PortionedGeometric:
-    """Geometric noise on one vector that arrives in portions. All portions are one measurement with one
-    receipt.
+    """Geometric noise on a long vector that arrives in portions. The privacy cost is that of one
+    measurement.
 
     Pass each value exactly once. `l1` bounds how much one unit changes all portions together.
 
@@ -191,9 +190,10 @@ def laplace(
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
     """Add discrete Laplace noise on the multiples of `grid`, which is ε-DP.
 
-    Values are first rounded to the grid. If a unit changes `l0` values, it changes the rounded values by at
-    most l1 + l0·grid in total, or by l1 if the values are integers and the grid divides 1. Rounding the
-    output of a floating-point sampler instead would leak (Mironov, CCS 2012).
+    The function first rounds the values to the grid. Suppose that one unit changes `l0` values, by
+    l1 in total. Rounding can make this change larger, but it stays at most l1 + l0·grid. For
+    integers on a grid that divides 1 it stays l1. Rounding the output of a floating-point sampler
+    instead would reveal the data (Mironov, CCS 2012).
 
     Parameters
     ----------
@@ -290,8 +290,8 @@ def add_noise(
 
 
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
-    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)², times the squared step of its
-    grid.
+    """Return the variance of the noise that `add_noise` draws. It is 2α/(1−α)², times the square of
+    the step between values on the grid.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
 
 
 def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
-    """Return the sampler for a distribution. Its tables are computed once and kept.
+    """Return an object that draws from a distribution. It computes its tables once and keeps them.
 
     Parameters
     ----------
@@ -343,8 +343,8 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
 def empty_cell(
     law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> EmptyCell | GaussianCell:
-    """Return the distribution of the noisy value of one empty cell. It is public, because the cell contains
-    no data.
+    """Return the distribution of the noisy value of one empty cell. This distribution is public,
+    because an empty cell contains no data.
 
     Parameters
     ----------

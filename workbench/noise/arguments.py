@@ -47,8 +47,8 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio. Above 2^60, where noise is always 0,
-    return 2^60.
+    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio. The largest result is 2^60,
+    because noise with a larger rate is always 0.
     """
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
@@ -61,8 +61,8 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Round values to steps of the grid, and clip large ones, because an error for a large value would
-    reveal it.
+    """Round values to multiples of the grid. Clip very large values, because an error message about
+    one of them would reveal it.
     """
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
     return np.rint(steps).astype(np.int64)

@@ -29,10 +29,11 @@ _BITS = 320  # decays are at least 2^-36, and domains at most 2^63
 
 @lru_cache(256)
 def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> int:
-    """Return the smallest τ >= 1 at which the random cells hide one cell with a count of 1.
+    """Return the smallest threshold τ >= 1 at which the randomly chosen cells hide a cell with a
+    count of 1.
 
-    With α = exp(−rate), such a cell is kept with probability q = α^(τ−1)/(1+α). This must be at most 1 − α,
-    and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
+    Let α = exp(−rate). The mechanism keeps such a cell with probability q = α^(τ−1)/(1+α). To hide
+    it, q must be at most 1 − α, and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells: non-empty ones with large noisy counts, filled up with random cells.
+    """Choose exactly `size` cells. First come non-empty cells with large noisy counts. Random cells
+    fill the remaining places.
 
     The choice is ε-DP for tables with at most `nonempty` non-empty cells (proof in docs/proofs.toml).
 
@@ -128,7 +130,9 @@ def draw_blanket(
     rate: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " size"]:
-    """Return the non-empty cells whose noisy count reaches the threshold, and uniformly chosen other cells."""
+    """Return the non-empty cells whose noisy count reaches the threshold, together with cells that
+    are chosen at random from the rest.
+    """
     noisy = np.array(counts, np.int64)
     two_sided(rate).add(noisy, words)
     kept = keys[noisy >= threshold]

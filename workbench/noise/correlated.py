@@ -30,8 +30,8 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Standard deviations of the shared draw and of each cell's separate draw, and the threshold, all in
-    counts.
+    """Two standard deviations and the threshold, in counts. The first is for the draw that all
+    cells share, the second for the separate draw of each cell.
     """
 
     shared: float
@@ -43,8 +43,8 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the noise and the threshold for at most `nonempty` cells, each of which a unit changes by at
-    most `moved`.
+    """Return the noise and the threshold for at most `nonempty` cells. One unit changes each of
+    them by at most `moved`.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ def correlated_gaussian(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], float, Receipt]:
-    """Add correlated Gaussian noise to the non-empty cells, and return those that reach a threshold.
+    """Add correlated Gaussian noise to the non-empty cells, and return the cells whose noisy counts
+    reach a threshold.
 
     Parameters
     ----------

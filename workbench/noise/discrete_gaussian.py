@@ -45,10 +45,11 @@ _NARROW = Fraction(1, 200)  # rates above it (σ < 10) are summed, others transf
 def upper_sums(
     rate: Fraction, start: int, step: int, count: int, bits: int, rising: bool = False
 ) -> list[Interval]:
-    """Enclose Σ_{i >= j} h_i for j = 0 … `count`, where h_i = exp(−rate·(x_i² − start²)).
+    """Compute intervals that contain the sums Σ_{i >= j} h_i for j = 0 … `count`, where h_i =
+    exp(−rate·(x_i² − start²)).
 
-    With x_i = start + i·step, `rising` multiplies h_i by x_i + step − 1. Each term takes two products:
-    h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
+    Here x_i = start + i·step. If `rising` is set, each h_i is also multiplied by x_i + step − 1.
+    Each term takes two products: h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
     """
     guard = bits + _GUARD
     one = 1 << guard
@@ -80,7 +81,9 @@ def upper_sums(
 
 @lru_cache(64)
 def normaliser(rate: Fraction, bits: int) -> Interval:
-    """Enclose Σ exp(−rate·x²) over all integers x, which is √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate))."""
+    """Compute an interval that contains Σ exp(−rate·x²), summed over all integers x. The sum equals
+    √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate)).
+    """
     if rate > _NARROW:
         from_zero, from_one = upper_sums(rate, 0, 1, 1, bits)
         return from_zero + from_one
@@ -125,10 +128,11 @@ _EXTRA = 32  # bits that quotients of sums are computed with beyond those asked 
 
 
 class HalfGaussian:
-    """Distribution Pr[X = x] ∝ exp(−rate·x²) on x >= `start`, in blocks of 2^shift values.
+    """Distribution Pr[X = x] ∝ exp(−rate·x²) of integers x >= `start`, which are grouped in blocks
+    of 2^shift values.
 
-    With `rising`, every block is also weighted by its last value. A caller that samples in proportion to x
-    uses this.
+    If `rising` is set, the probability of a block is also multiplied by its last value. This is for
+    callers that sample in proportion to x.
     """
 
     def __init__(self, rate: Fraction, start: int, rising: bool = False):
@@ -173,7 +177,7 @@ class HalfGaussian:
         return boundaries
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Return n draws, without the `rising` weight. Rejected draws are repeated."""
+        """Draw n values. The weight of `rising` is left out."""
         x, stays = self.propose(n, words)
         again = np.flatnonzero(~stays)
         if again.size:
@@ -183,10 +187,11 @@ class HalfGaussian:
     def propose(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Propose n uniform places in blocks, and accept each with probability exp(−rate·(x² − left²)).
+        """Propose n uniformly random places x in blocks, and accept each proposal with probability
+        exp(−rate·(x² − left²)), where `left` begins the block.
 
-        The first bits of a random word give the place. The next 16 bits are a coin that decides most
-        acceptances.
+        The first bits of a random word give the place. The next 16 bits usually decide whether the
+        place is accepted.
         """
         x = np.zeros(n, np.int64)
         where, block = self.table.add(x, substream(words))
@@ -284,7 +289,7 @@ class DiscreteGaussian(TwoSided):
 
 @lru_cache(64)
 def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
-    """Return the distribution with this rate. Its tables are computed once and kept."""
+    """Return the distribution with this rate. Repeated calls return the same object."""
     return DiscreteGaussian(rate)
 
 
@@ -300,8 +305,8 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells with Gaussian noise from one distribution, an l2 sensitivity of √l2_squared, and a
-    cost in ρ.
+    """Consecutive cells that get Gaussian noise from one distribution. Their l2 sensitivity is
+    √l2_squared, and their noise costs `rho`.
     """
 
     size: int
@@ -310,7 +315,7 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Sensitivity of the block to one unit, in the form that `Source.add` takes."""
+        """Sensitivity of the block to one unit, as `Source.add` expects it."""
         return self.l2_squared
 
     @property
@@ -324,8 +329,8 @@ class GaussianBlock(NamedTuple):
 
 
 class PortionedGaussian:
-    """Discrete Gaussian noise on one vector that arrives in portions. All portions are one measurement
-    with one receipt.
+    """Discrete Gaussian noise on a long vector that arrives in portions. The privacy cost is that
+    of one measurement.
 
     Pass each value exactly once. `l2_squared` bounds how much one unit changes all portions together.
 
@@ -417,8 +422,8 @@ def gaussian_on_grid(
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
     """Add discrete Gaussian noise on the multiples of `grid`, which is ρ-zCDP.
 
-    Values are first rounded to the grid, by at most half a step each. This adds up to √n steps to the l2
-    sensitivity of n values.
+    The function first rounds each value to the grid, which moves it by at most half a step. This
+    raises the l2 sensitivity of n values by at most √n steps.
 
     Parameters
     ----------
@@ -453,7 +458,7 @@ def gaussian_on_grid(
 
 
 def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
-    """Return the square of a + b, rounded up, for two lengths a and b whose squares are given.
+    """Return (a + b)², rounded up, if a² and b² are given.
 
     Parameters
     ----------

@@ -89,11 +89,12 @@ class _Cell:
 
 
 class EmptyCell(_Cell):
-    """Distribution of one empty cell with noise v.
+    """Distribution of the released value of one empty cell, whose noise is v.
 
-    The noise passes the filter if |v| >= theta (`sides` = 2) or v >= theta (`sides` = 1). The cell is then
-    sampled with probability min(|v|/tau, 1). `above` conditions on a cell that was not sampled at this
-    larger threshold. Priority sampling needs this when it lowers its guess.
+    The value passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1).
+    The cell is then sampled with probability min(|v|/tau, 1). If `above` is given, the distribution
+    is conditional: the cell was not sampled at the larger threshold `above`. Priority sampling
+    needs this when it tries a lower threshold.
     """
 
     def __init__(
@@ -141,22 +142,22 @@ class EmptyCell(_Cell):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a cell survives, in floating point."""
+        """Return the probability that a cell survives, as a float."""
         return float(self.survival(192))
 
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw the survivors among a number of cells: their sorted ranks and their values."""
+        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
         ranks = survivor_ranks(empty, self.survival, words)
         return ranks, self.values(len(ranks), words)
 
     def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw n independent values of survivors, exactly distributed.
+        """Draw the values of n cells that survive.
 
-        Without sampling, |v| − θ is geometric. With sampling, the method uses rejection. Proposals have the
-        distribution ∝ α^v if τ is small, and ∝ v·α^v if τ is large. In both cases at least about half of
-        the proposals are accepted.
+        If there is no sampling, |v| − θ has a geometric distribution. Otherwise the method uses
+        rejection sampling. It proposes values v with probability ∝ α^v if τ is small, and ∝ v·α^v
+        if τ is large. It accepts about half of the proposals or more.
         """
         if self.sampled:
             v = self._sampled_values(n, words)
@@ -199,7 +200,9 @@ class EmptyCell(_Cell):
 
 
 class WeightedGeometric:
-    """Distribution Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …, of the excess over θ if τ is large."""
+    """Distribution Pr[X = x] ∝ (θ + x)·α^x for x = 0, 1, 2, …. If τ is large, this is the
+    distribution of the excess over θ.
+    """
 
     def __init__(self, alpha: Real, theta: int):
         self.alpha = alpha
@@ -269,7 +272,9 @@ def _gaps(p: Real) -> Geometric:
 
 
 def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
-    """Draw the survivors among `empty` cells, each independent with probability exactly p, as sorted ranks."""
+    """Draw which of `empty` cells survive, and return their sorted ranks. Each cell survives
+    independently, with probability exactly p.
+    """
     chance = float(p(192))
     if p(192).lo >= 1 << 192:
         return np.arange(empty)
@@ -317,7 +322,9 @@ def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
 
 
 class GaussianCell(_Cell):
-    """Distribution of one empty cell with Gaussian noise. The fields mean the same as those of `EmptyCell`."""
+    """Distribution of the released value of one empty cell with Gaussian noise. It has the same
+    fields as `EmptyCell`.
+    """
 
     def __init__(
         self,
@@ -333,7 +340,7 @@ class GaussianCell(_Cell):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a cell survives, in floating point. `above` is ignored."""
+        """Return the probability that a cell survives, as a float. The field `above` is ignored."""
         values, chances = Law(GAUSSIAN, self.rate).upper_tail(self.theta)
         weights = np.minimum(values / float(self.tau), 1) if self.sampled else 1
         return float(self.sides * (weights * chances).sum())
@@ -341,7 +348,7 @@ class GaussianCell(_Cell):
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw the survivors among a number of cells: their sorted ranks and their values."""
+        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
         if self.is_dense:
             return self._dense_survivors(empty, words)
         ranks = survivor_ranks(empty, self.candidacy, words)
@@ -491,8 +498,8 @@ class GaussianCell(_Cell):
 
 
 def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
-    """Return Pr[X >= x]. For noise wider than one table this is an upper bound, at most 0.3 % too large
-    for x > 0.
+    """Return Pr[X >= x]. For wide noise, the result is an upper bound. It is at most 0.3 % too
+    large for x > 0.
     """
     half = half_gaussian(rate, max(x, 1 - x))
     tail = half.mass(bits + 64) * exp_neg(rate * half.start**2, bits + 64)

@@ -46,17 +46,19 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """Choose one candidate i per row with probability ∝ exp(ε·score_i / (2·sensitivity)), which is ε-DP.
+    """Choose one candidate per row. Candidate i has probability ∝ exp(ε·score_i / (2·sensitivity)),
+    so the choice is ε-DP.
 
-    One ε pays for the choices in all rows. Set `monotone` if an added unit changes all scores of its row in
-    one direction. The probability is then ∝ exp(ε·score_i / sensitivity), without the factor 2. This is
-    still ε-DP, because each weight changes by a factor in [e^−ε, 1] and so does their sum.
+    One ε pays for the choices in all rows together. Set `monotone` if adding a unit raises all
+    scores of a row, or lowers all of them. Then the probability is ∝ exp(ε·score_i / sensitivity),
+    without the factor 2. This is still ε-DP. One unit changes each weight by a factor between e^−ε
+    and 1, and so it also changes the sum of the weights by a factor in this range.
 
-    Integer scores are used unchanged. Float scores are first rounded down to multiples of `grid`. Rounding
-    down is monotone and commutes with integer shifts, so a unit changes the rounded scores of row i by at
-    most ⌈sᵢ/grid⌉ steps, in the same direction as the scores. All rows together change by less than Σ
-    (sᵢ/grid + 1), which is at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. The caller must include the
-    error of computing scores in floating point in the sensitivity.
+    Integer scores are used unchanged. Float scores are first rounded down to multiples of `grid`.
+    If a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most
+    ⌈sᵢ/grid⌉ steps, in the same direction. For all rows together, this is less than Σ (sᵢ/grid +
+    1), and so at most ⌈sensitivity/grid⌉ + rows_per_unit − 1 steps. If you compute scores in
+    floating point, add the rounding error of this computation to the sensitivity.
 
     Parameters
     ----------
@@ -153,10 +155,11 @@ def sample_candidates(
     decay: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " rows"]:
-    """Draw one candidate per row from those available, candidate i with probability ∝ exp(decay · score_i).
+    """Draw one of the available candidates in each row. Candidate i has probability ∝ exp(decay ·
+    score_i).
 
-    Scores are integers, possibly stored as floats. Scores beyond ±2^61 are clipped. Each row needs an
-    available candidate.
+    Scores are integers, but they may be stored as floats. Scores beyond ±2^61 are clipped. Each row
+    needs at least one available candidate.
     """
     rows, candidates = scores.shape
     chosen = np.empty(rows, np.int64)
@@ -274,12 +277,13 @@ def dirichlet_multinomial(
     cost: DP,
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
-    """Draw p ~ Dirichlet(alpha + counts) over all `size` cells, and then `records` synthetic records from p.
+    """Draw synthetic records. First draw cell probabilities p ~ Dirichlet(alpha + counts) over all
+    `size` cells, then draw `records` records from p.
 
-    The function first treats all empty cells as one class and draws the number of their records. If this
-    number is small, it assigns the records to cells one by one, as in a Pólya urn (Blackwell & MacQueen,
-    Annals of Statistics 1973). The draws use floats, so the receipt is marked as `idealised`. The guarantee
-    is for the replacement of one record.
+    The function first draws how many records fall into empty cells. If this number is small, the
+    function assigns these records to empty cells one by one, as in a Pólya urn (Blackwell &
+    MacQueen, Annals of Statistics 1973). The draws use floats, so the receipt is marked as
+    `idealised`. The guarantee is for the replacement of one record.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class SparseNoise(NamedTuple):
 
 
 def moves(bound: Bound) -> tuple[int, int]:
-    """Return C, the largest number of counts that one unit changes, and m, the largest change of each."""
+    """Return C and m. One unit changes at most C counts, each by at most m."""
     return min(int(bound.l0), int(bound.l1)), int(bound.linf)
 
 
@@ -147,7 +147,8 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
 
 @lru_cache(256)
 def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
-    """Return the smallest noise for which δ suffices, and the smallest threshold for this noise.
+    """Return the smallest noise for which the given δ suffices, and the smallest threshold that is
+    possible with this noise.
 
     Parameters
     ----------
@@ -214,7 +215,8 @@ def gaussian_sparse_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Add Gaussian noise to the non-empty cells only, and return those that reach a threshold.
+    """Add Gaussian noise to the non-empty cells only, and return the cells whose noisy counts reach
+    a threshold.
 
     Parameters
     ----------

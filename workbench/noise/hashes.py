@@ -57,10 +57,11 @@ def _eight(parameters):
 
 @njit(cache=True, nogil=True)
 def add_counts(keys, counts, parameters, out):
-    """Add every count, times the sign of its key, to the bucket of its key in one row of a sketch.
+    """Add counts to one row of a sketch. Each key has a bucket and a random sign, and its count is
+    added to the bucket with this sign.
 
-    A separate hash function gives the signs. The formula for the variance requires that the signs of two
-    keys are independent given the buckets of three keys.
+    The signs come from a separate hash function. This is necessary for the variance formula, in
+    which the signs of two keys must be independent given the buckets of three keys.
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
@@ -73,7 +74,9 @@ def add_counts(keys, counts, parameters, out):
 
 @njit(cache=True, nogil=True)
 def sum_buckets(lo, hi, parameters, row, out):
-    """Write out[i] = Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
+    """Write to out[i] the sum of the signed buckets of all keys from lo[i] to below hi[i], in one
+    row of a sketch.
+    """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
     bucket_of = np.empty(_CELLS_AT_ONCE, np.uint64)
@@ -102,8 +105,8 @@ def sum_buckets(lo, hi, parameters, row, out):
 
 
 def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
-    """Store buckets in half the memory, if their values fit and many cells are visited, so that more
-    buckets stay in cache.
+    """Store buckets in half the memory if their values fit. If many cells are visited this saves
+    time, because more buckets stay in the processor's cache.
     """
     if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
         return row
@@ -112,7 +115,7 @@ def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, "
 
 @njit(cache=True, nogil=True)
 def set_bits(keys, levels, parameters, bits):
-    """Set the bits for the first levels of every key. Each level of a key has one bit."""
+    """Set one bit for each of the first levels of every key."""
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
         x = np.uint64(keys[i])
@@ -123,10 +126,11 @@ def set_bits(keys, levels, parameters, bits):
 
 @njit(cache=True, nogil=True)
 def sum_levels(lo, hi, parameters, bits, out):
-    """Write out[i] = Σ over keys in [lo[i], hi[i]) of the level that best explains the key's bits.
+    """Write to out[i] a sum over all keys from lo[i] to below hi[i]. A key contributes the level
+    that best explains its bits.
 
-    A walk goes up at every set bit and down at every other bit. The level is the mean position of the
-    walk's maxima.
+    To find this level, a walk goes up by one at every bit that is set, and down by one at every
+    other bit. The level is the mean position at which the walk is highest.
     """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(lo.size):
@@ -156,8 +160,8 @@ def _power(n):
 
 
 class Visited(NamedTuple):
-    """Ranges into which queries are split. `which` has the number of the query of each range, and is None
-    if each query is one range.
+    """Ranges into which queries are split. `which[i]` is the number of the query to which range i
+    belongs. It is None if each query is one range.
     """
 
     ranges: Ranges
@@ -168,7 +172,9 @@ class Visited(NamedTuple):
     def sums(
         self, kernel: Callable[..., None], *arguments: Any
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum for each query, from the sums that a kernel computes over each range."""
+        """Return the sum for each query. A compiled loop, the kernel, computes the sums over the
+        ranges of the query.
+        """
         sums = np.empty(len(self.ranges))
 
         def visit(part: slice) -> None:
@@ -215,5 +221,5 @@ def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:
 
 
 def from_hex(text: str, parameters: int) -> UInt64[np.ndarray, "functions parameters"]:
-    """Return the hash functions that `to_hex` wrote. The caller gives the number of parameters per function."""
+    """Return the hash functions that `to_hex` wrote. State how many parameters each function has."""
     return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, parameters)

@@ -7,8 +7,8 @@ from workbench.compiled import njit
 
 @njit(cache=True, nogil=True)
 def gather(u, table, unsure, out, where):
-    """Compute out[i] += table[u[i]]. Write the places of entries marked as `unsure` to `where`, and return
-    their number.
+    """Compute out[i] += table[u[i]] for all i. If the entry is marked as `unsure`, write i to
+    `where`. Return the number of such places.
     """
     k = 0
     for i in range(u.size):
@@ -23,8 +23,8 @@ def gather(u, table, unsure, out, where):
 
 @njit(cache=True, nogil=True)
 def toss(drawn, chance, margin, heads, near):
-    """Set heads[i] = (64-bit uniform < chance[i]). Write to `near` the places that are within `margin`, and
-    count them.
+    """Set heads[i] = (64-bit uniform < chance[i]). If the two numbers differ by at most `margin`,
+    write i to `near`. Return the number of such places.
     """
     k = 0
     for i in range(drawn.size):
@@ -54,11 +54,10 @@ def toggle(bits, places, start):
 
 @njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
-    """Write the places that follow each other at distances `gaps` (uint64) from `start` on, while they are
-    below `end`.
+    """Write places from `start` on, where each gap is the distance from one place to the next. Stop
+    at `end`.
 
-    Return the number of places written so far, and the place where the next gap starts (`end` if it is
-    beyond the end).
+    Return the number of places written so far, and the place at which to continue (at most `end`).
     """
     for i in range(gaps.size):
         if gaps[i] >= end - start:
@@ -71,11 +70,11 @@ def advance(gaps, start, end, out, k):
 
 @njit(cache=True, nogil=True)
 def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
-    """Merge kept occupied cells with empty ones in key order. Empty cells are given by rank among the keys
-    not in `keys`.
+    """Merge occupied cells that are kept with empty cells, in the order of their keys. Each empty
+    cell is given by its rank among the keys that are not in `keys`.
 
-    Ranks count from the cell `start` on. The loop selects the next cell by arithmetic instead of a branch,
-    because a processor cannot predict such a branch.
+    Ranks count from the cell `start` on. The loop selects the next cell by arithmetic and not by an
+    `if`, because a processor could not predict the outcome of that `if`.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size and k < out_keys.size:
@@ -101,7 +100,7 @@ def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
 
 @njit(cache=True, nogil=True)
 def place_ranks(start, keys, ranks, out):
-    """Write the places with some ranks among those from `start` on that are not in `keys`."""
+    """Convert ranks to places. Ranks count the places from `start` on that are not in `keys`."""
     i, j = 0, 0
     while j < ranks.size and i < keys.size:
         place = start + ranks[j] + i
@@ -122,8 +121,8 @@ def _inverse(value, u, tau, above):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
-    """Convert random words `drawn` to inverse priorities of values v, in (1/max(|v|, above), 1/max(|v|,
-    tau)].
+    """Convert the random words in `drawn` to inverse priorities. That of a value v is between
+    1/max(|v|, above) and 1/max(|v|, tau).
     """
     for i in range(values.size):
         out[i] = _inverse(values[i], drawn[i], tau, above)
@@ -131,7 +130,9 @@ def invert(values, drawn, tau, above, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_below(values, drawn, tau, above, limit, places):
-    """List the places whose inverse priority (see `invert`) is at most `limit`, and count them."""
+    """List the places with an inverse priority (see `invert`) of at most `limit`. Return how many
+    they are.
+    """
     k = 0
     for i in range(values.size):
         places[k] = i
@@ -143,7 +144,7 @@ def list_below(values, drawn, tau, above, limit, places):
 def between(values, low, high, out, k):
     """Append the values above `low` and at most `high` to out[:k].
 
-    Return the number of values that are at most `low`, and the number of values then in `out`.
+    Return how many values are at most `low`, and how many values `out` contains now.
     """
     below = 0
     for i in range(values.size):
@@ -156,10 +157,10 @@ def between(values, low, high, out, k):
 
 @njit(cache=True, nogil=True)
 def take(values, low, high, taken, unsure, start, k):
-    """Set taken[i] = (values[i] <= low), and append the places, from `start` on, of values up to `high` to
-    unsure[k:].
+    """Set taken[i] = (values[i] <= low). Append the places of values between `low` and `high`,
+    counted from `start`, to unsure[k:].
 
-    Return the number of places then in `unsure`.
+    Return how many places `unsure` contains now.
     """
     for i in range(values.size):
         taken[i] = values[i] <= low
@@ -170,9 +171,10 @@ def take(values, low, high, taken, unsure, start, k):
 
 @njit(cache=True, nogil=True)
 def urn(cells, prior, rng, out):
-    """Draw cells from a Pólya urn. Each draw repeats one of the t earlier draws with probability t/(t + prior).
+    """Draw cells from a Pólya urn. After t draws, the next one repeats one of them with probability
+    t/(t + prior).
 
-    Otherwise it takes a uniformly random cell, which may have been drawn before.
+    Otherwise it is a uniformly random cell, which may be one that was drawn before.
     """
     for t in range(out.size):
         u = rng.random() * (t + prior)
@@ -183,7 +185,8 @@ def urn(cells, prior, rng, out):
 def propose(drawn, coins, shift, sure, places, unsure):
     """Write places from the first bits of each word.
 
-    Write the places of coins that are at least `sure` to `unsure`, and count them.
+    If the coin of a word is at least `sure`, write its place to `unsure`. Return the number of such
+    places.
     """
     k = 0
     for i in range(drawn.size):
@@ -195,10 +198,11 @@ def propose(drawn, coins, shift, sure, places, unsure):
 
 @njit(cache=True, nogil=True)
 def place(blocks, drawn, shift, start, sure, unsure):
-    """Convert words to values, in blocks of 2^shift values from `start` on. The first bits of each word
-    choose the block.
+    """Convert random words to values. The values from `start` on are in blocks of 2^shift, and the
+    first bits of a word choose the block.
 
-    Write the indices of words whose last 16 bits are at least `sure` to `unsure`, and return their number.
+    If the last 16 bits of a word are at least `sure`, write its index to `unsure`. Return the
+    number of such words.
     """
     k = 0
     for i in range(blocks.size):

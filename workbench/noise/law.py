@@ -21,7 +21,7 @@ _REACH = 12  # standard deviations, beyond which a Gaussian is nothing to a floa
 
 
 class Moments(NamedTuple):
-    """Mean and mean square of the amount that an empty cell adds to an answer."""
+    """Mean and mean square of the noise that one empty cell adds to an answer."""
 
     mean: float
     square: float
@@ -54,7 +54,8 @@ class Law:
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the moments of noise v at an empty cell that passes |v| >= θ (two sides) or v >= θ (one side).
+        """Return the moments of the noise v of an empty cell. The noise counts only if it passes
+        the filter: |v| >= θ with two sides, v >= θ with one.
 
         The value v is an integer other than 0. Geometric noise has Pr[v] = (1−α)/(1+α)·α^|v|. With t = ⌈θ⌉,
         the sum of v·α^v over v >= t is α^t·(t/(1−α) + α/(1−α)²), and the sum of v²·α^v is α^t·(t²/(1−α) +
@@ -74,8 +75,9 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the largest count that an absent cell may have, allowing for three standard deviations
-        of noise, or 0 if only noisy values of 0 are absent.
+        """Return the largest count that is plausible for a cell which was not released. It allows
+        for three standard deviations of noise. The result is 0 if only cells with a noisy value of
+        0 are missing.
         """
         if cut <= 1 and sides == 2:
             return 0.0
@@ -84,13 +86,13 @@ class Law:
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         """Return the values >= `low` of Gaussian noise with their probabilities.
 
-        For wide noise, one value may represent a run of neighbouring integers.
+        For wide noise, one value may stand for several neighbouring integers.
         """
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution on the nodes of one block, given this distribution for a whole release in
-        a basis.
+        """Return the distribution of the noise on the nodes of one block. This distribution itself
+        is for a whole release in a basis.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
@@ -124,8 +126,8 @@ def _gaussian_tail(rate: float, low: int) -> Any:
 
 
 def law_to_json(law: Law | None) -> Any:
-    """Return the form in which files store a distribution: the number ε/Δ for geometric noise, otherwise
-    kind and rate.
+    """Return a distribution as files store it. For geometric noise this is the number ε/Δ, and for
+    other noise its kind and rate.
     """
     if law is None:
         return None

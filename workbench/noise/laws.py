@@ -41,7 +41,9 @@ _NEAR = (
 
 
 def is_below(word: int, real: Real, words: Words) -> bool:
-    """Return whether a uniform number whose first 64 bits are `word` is below `real`."""
+    """Return whether a uniform random number is below `real`. The first 64 bits of the random
+    number are `word`.
+    """
     u, known, bits = word, 64, 192
     x = real(bits)
     while True:
@@ -59,10 +61,10 @@ def is_below(word: int, real: Real, words: Words) -> bool:
 def accept(
     chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
 ) -> Bool[np.ndarray, " n"]:
-    """Toss n independent coins. Coin i shows heads with probability exactly `exact(i, ·)`, which the float
-    `chance` approximates.
+    """Toss n independent coins. Coin i shows heads with probability exactly `exact(i, ·)`. The
+    float `chance` is close to this probability.
 
-    The float decides unless the uniform random number is within 2^-40 of it.
+    The float decides the coin, unless the uniform random number is within 2^-40 of it.
     """
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
@@ -90,10 +92,11 @@ class _Enclosures(NamedTuple):
 
 
 class Inversion:
-    """Sampler of outcomes 0 … len(boundaries) by inversion of a cumulative distribution, mapped to int16
-    `outcomes`.
+    """Sampler that inverts a cumulative distribution. It draws an index from 0 to len(boundaries),
+    and returns the entry of `outcomes` with this index.
 
-    `tails` are outcomes beyond which the caller must draw further. The fast table never returns them.
+    The outcomes in `tails` mean that the caller must draw further. The fast table never returns
+    them.
     """
 
     def __init__(
@@ -122,8 +125,8 @@ class Inversion:
     def add(
         self, out: Int[np.ndarray, " n"], words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Add a draw to every element of `out`. Return the places where the fast table did not decide, with
-        their draws.
+        """Add a draw to every element of `out`. Return the places where the fast table could not
+        decide, and the draws at these places.
         """
         u = words(-(-out.size // 4)).view(np.uint16)[: out.size]
         where = np.empty(out.size, np.int32)
@@ -182,7 +185,7 @@ class Geometric:
         self.blocks = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> np.ndarray:
-        """Return n draws as uint64. A draw of 2^63 or more means only that the value is at least that large."""
+        """Return n draws as uint64. If a draw is 2^63 or more, the true value may be even larger."""
         out = np.zeros(n, np.int64)
         chunk = getattr(words, "chunk", _CHUNK)
         for start in range(0, n, chunk):
@@ -230,8 +233,8 @@ class Geometric:
 
 
 class TwoSided:
-    """Base of symmetric distributions over all integers. A table holds the likely ones, unless they are too
-    many.
+    """Base of symmetric distributions over all integers. A table holds the likely integers, unless
+    there are too many of them.
     """
 
     inverse: Inversion | None = None
@@ -304,7 +307,7 @@ class TwoSidedGeometric(TwoSided):
 
 @lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """Return the sampler of geometric noise with decay ε/Δ. Its tables take up to 1.4 MB and are computed
-    once.
+    """Return the sampler of geometric noise with decay ε/Δ. It computes its tables once, which take
+    up to 1.4 MB.
     """
     return TwoSidedGeometric(decay)

@@ -76,8 +76,8 @@ class PrioritySample(NamedTuple):
 
 
 class Measurement:
-    """Noise on all cells of some blocks, drawn in parts. The whole is one measurement with one receipt per
-    block.
+    """Noise on all cells of some blocks, drawn in parts. A block is a run of cells with one noise
+    distribution, and gets one receipt however many parts there are.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Measurement:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """Return the cost of the measurement: one receipt per block, whatever the number of parts."""
+        """Return one receipt per block, which states its cost. The number of parts does not matter."""
         return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
@@ -196,14 +196,14 @@ class Measurement:
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> NoisyCells:
-        """Return the `threshold_sample` of a table in memory."""
+        """Make a threshold sample of a table that is in memory."""
         runs = self._draw(draw_survivors, keys, counts, threads)
         return NoisyCells(*merged_on_threads(runs, threads), self.receipts)
 
     def priority_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> PrioritySample:
-        """Return the `priority_sample` of a table in memory, whose noise is drawn once."""
+        """Make a priority sample of a table that is in memory."""
         cells = self._draw(Prioritised, keys, counts, threads)
 
         def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -264,10 +264,11 @@ def threshold_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> NoisyCells:
-    """Add noise to all cells of all blocks, and return those that pass a filter and sampling.
+    """Add noise to all cells of all blocks. Return the cells that pass a filter and are then
+    sampled.
 
-    A value passes if |v| >= theta (sides = 2) or v >= theta (sides = 1). If tau > 0, it is then kept with
-    probability min(|v|/tau, 1).
+    A noisy value v passes the filter if |v| >= theta (for sides = 2) or v >= theta (for sides = 1).
+    If tau > 0, a value that passes is kept with probability min(|v|/tau, 1).
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ from workbench.value import Int, sealed
 
 
 def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
-    """Return the δ for units of up to `elements` elements and noise of decay `rate`, rounded up.
+    """Return the δ of a release, rounded up. A unit has up to `elements` elements, and the noise
+    has decay `rate`.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def _log_expm1(x: float) -> float:
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
-    """Return the integer threshold τ, and the δ that is spent.
+    """Return the threshold τ, which is an integer, and the δ that the release spends.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Sketch the elements in the order of their cells, and release the noisy counters that reach a threshold.
+    """Count the elements in a sketch with few counters, and release the noisy counters that reach a
+    threshold.
 
     Parameters
     ----------
@@ -158,13 +160,14 @@ def misra_gries(
 def sketch(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], size: int
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the keys and counters of a sketch. The stream lists the cells in order, each as often as its
-    count.
+    """Return the keys and counters of a sketch. The sketch reads a stream that lists the cells in
+    order, each as often as its count says.
 
-    All elements with one key are consecutive, so the loop handles them together. They lower all counters
-    until one is 0, and the rest of them replaces the smallest key with counter 0. Counters are stored
-    relative to `lowered`, so that one step lowers all of them. Keys below 0 are placeholders, which sort
-    before all others.
+    All elements with one key follow each other, so the loop handles them together. If the key has
+    no counter, the elements lower all counters by the same amount, until one is 0. The elements
+    that are left take over the counter of the smallest key with counter 0. The array stores each
+    counter minus a common number, so that one step lowers all of them. Keys below 0 are
+    placeholders for unused counters.
     """
     heap = [(0, key) for key in range(-size, 0)]
     lowered = 0

@@ -42,10 +42,10 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells with one noise distribution. A unit changes them by at most `l1`, at a cost of
-    `epsilon`.
+    """Consecutive cells with one noise distribution. One unit changes them by at most `l1` in
+    total, and their noise costs `epsilon`.
 
-    `linf` is the largest change of any one cell, by default `l1`. The receipt's ρ follows from it.
+    `linf` is the largest change of any one cell (default `l1`). It determines the ρ on the receipt.
     """
 
     size: int
@@ -73,12 +73,12 @@ AnyBlock = Block | GaussianBlock
 
 
 def as_block(block: Any) -> AnyBlock:
-    """Return a block as it is, or make one from a tuple of its fields."""
+    """Return a block unchanged, or make one from a tuple of its fields."""
     return block if isinstance(block, GaussianBlock) else Block(*block)
 
 
 def check_size(size: int, released: float) -> None:
-    """Raise a ValueError for a summary too large for memory. The check uses public quantities only.
+    """Raise a ValueError if a summary does not fit in memory. The check uses public numbers only.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def passes_and_sampled(
     source: Source,
     names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the values that reach θ and, if τ > 0, are then sampled with probability min(|v|/τ,
-    1).
+    """Return a mask of the values v that reach θ. If τ > 0, each of these is kept with probability
+    min(|v|/τ, 1) only.
     """
     if not tau > 0:
         return passes(noisy, ceil(theta), sides)
@@ -144,11 +144,11 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """Some cells of a measurement, in ascending runs, and everything needed to draw their noise except
-    their counts.
+    """Some cells of a measurement, with everything that is needed to draw their noise except the
+    counts.
 
-    The key and the results of a part reveal the counts. A part therefore has no readable text and cannot be
-    saved. A single part may have a source in place of a key, which it draws from in turn.
+    The key and the results of a part reveal the counts, so a part cannot be printed or saved. If
+    there is only one part, it may draw from a generator and then needs no key.
     """
 
     runs: tuple[Run, ...]
@@ -163,7 +163,9 @@ class Part:
 
     @property
     def source(self) -> Source:
-        """Return the source of random draws of this part. With a key, it gives the same draws every time."""
+        """Return the source of random draws of this part. If the part has a key, the draws are the
+        same every time.
+        """
         return Source(self.key) if isinstance(self.key, bytes) else self.key
 
     @property
@@ -177,8 +179,8 @@ def balanced_ranges(
 ) -> list[list[tuple[int, int]]]:
     """Divide the cells into ranges with similar numbers of cells and of occupied cells.
 
-    These ranges depend on the data, but do not change the distribution of a release. They only divide work
-    among threads, and are never published.
+    The ranges depend on the data, but they only divide the work among threads. They do not change
+    the distribution of a release, and are never published.
     """
     places = [len(keys) * i // parts for i in range(1, parts)]
     ends = {0, size, *keys[places].tolist()} if len(keys) else {0, size}
@@ -187,8 +189,8 @@ def balanced_ranges(
 
 
 def keys_of_parts(rng: bytes | None, parts: int) -> list[bytes]:
-    """Return a secret key per part. Keys come from the operating system, or from one key that makes the
-    noise repeatable.
+    """Return a secret key for each part. The keys come from the operating system, or from one given
+    key, which makes the noise repeatable.
     """
     if rng is None:
         return [system_key() for _ in range(parts)]
@@ -198,7 +200,7 @@ def keys_of_parts(rng: bytes | None, parts: int) -> list[bytes]:
 
 
 def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
-    """Raise a ValueError unless the ranges of all parts together contain each cell once."""
+    """Raise a ValueError if the ranges of the parts omit a cell or contain it twice."""
     everything = sorted((low, high) for own in ranges for low, high in own)
     ascending = all(list(own) == sorted(own) for own in ranges)
     ends = [0, *(high for _, high in everything)]
@@ -223,7 +225,7 @@ def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
 
 
 def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slice]:
-    """Return the slice of the sorted keys that is in each run."""
+    """Return, for each run of cells, the slice of the sorted keys that are in it."""
     slices = []
     for start, block in runs:
         last = start + block.size - 1  # a search for the key behind it might overflow
@@ -246,7 +248,7 @@ class NoisyPart(NamedTuple):
 def survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> NoisyPart:
-    """Return the cells of one part that pass the filter and threshold sampling.
+    """Return the cells of one part that pass the filter and are then sampled.
 
     Parameters
     ----------
@@ -266,8 +268,8 @@ def survivors(
 
 
 class DrawnRun(NamedTuple):
-    """Run of cells with its noise: a mask of the occupied cells that are kept, and the ranks and values of
-    the empty ones that are.
+    """Run of cells with its noise. It has a mask of the occupied cells that are kept, and the ranks
+    and noisy values of the empty cells that are kept.
     """
 
     start: int
@@ -279,7 +281,7 @@ class DrawnRun(NamedTuple):
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
-    """Return the keys and values that ascending runs release. If `out` is given, write them there."""
+    """Return the keys and values that several runs release. If `out` is given, write them there."""
     ends = list(accumulate(map(_released, runs), initial=0))
     if out is None:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
@@ -293,8 +295,8 @@ def _released(run: DrawnRun) -> int:
 
 
 def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
-    """Return the cells that all parts release, in order. A thread writes each part directly to its place in
-    the result.
+    """Return the cells that all parts release, in order. Threads write the parts directly to their
+    places in the result.
     """
     sizes = on_threads(lambda own: sum(map(_released, own)), runs, threads)
     ends = list(accumulate(sizes, initial=0))
@@ -344,15 +346,15 @@ class EmptyKeys(NamedTuple):
         return np.setdiff1d(every, self.occupied, assume_unique=True)
 
     def at(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return the keys with some ascending ranks, without the others."""
+        """Return the keys with the given ranks. The other keys are not computed."""
         keys = np.empty(len(ranks), np.int64)
         kernels.place_ranks(self.start, self.occupied, ranks, keys)
         return keys
 
 
 class Sample(NamedTuple):
-    """Noisy values from which τ_s is guessed. They are private: only the code that joins the parts may use
-    them.
+    """Noisy values from which the threshold τ_s is guessed. They are private, and only the code
+    that joins the parts may use them.
     """
 
     sizes: Float[np.ndarray, " some"]
@@ -361,8 +363,8 @@ class Sample(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Cells whose priorities may be among the largest of all, and the first bits of each priority. They are
-    private until all parts are joined.
+    """Cells that may have the largest priorities of all, with the first bits of each priority. They
+    are private until all parts are joined.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -378,8 +380,8 @@ def joined(pools: Sequence[Pool]) -> Pool:
 
 
 class Prioritised:
-    """Noisy cells of a part with their inverse priorities. It contains only those empty cells whose inverse
-    priority is below 1/τ.
+    """Noisy cells of a part with their inverse priorities. An empty cell is included only if its
+    inverse priority is below 1/τ.
     """
 
     def __init__(self, part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]):
@@ -408,7 +410,9 @@ class Prioritised:
         return Sample(priorities.sample_of(values), len(values), empty)
 
     def best(self, taus: Sequence[float]) -> list[Pool]:
-        """Return the occupied cells with a priority above the last τ, and the empty ones of each τ."""
+        """Return the occupied cells with a priority above the last τ, and the empty cells that each
+        τ added.
+        """
         for tau in taus[len(self.taus) :]:
             self._extend(tau)
         places, above = self.occupied.listed(taus[-1])
@@ -441,7 +445,8 @@ def _inside(keys: Int[np.ndarray, " k"], run: Run) -> slice:
 
 
 def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """Draw the first round of priority sampling: some noisy values, from which a common guess of τ_s is made.
+    """Draw the first round of priority sampling. It gives some noisy values of each part, from
+    which the threshold τ_s is guessed.
 
     Parameters
     ----------
@@ -462,7 +467,8 @@ def best(
     counts: Int[np.ndarray, " n"],
     taus: Sequence[float],
 ) -> list[Pool]:
-    """Draw the second round of priority sampling: the cells with a priority above the last τ.
+    """Draw the second round of priority sampling. It gives the cells of the part whose priority is
+    above the last guess τ.
 
     Parameters
     ----------

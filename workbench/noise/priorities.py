@@ -37,10 +37,11 @@ Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bound
 
 
 class Candidates:
-    """Cells with inverse priorities `low` + u · (`high` − `low`), where u is uniform on (0, 1].
+    """Cells that may be sampled. Each has the inverse priority low + u·(high − low), where u is
+    uniform on (0, 1].
 
-    Here low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). With `tau` = 0 and `above` = ∞, the
-    interval is from 0 to 1/|v|.
+    For a noisy value v, low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). For example, `tau`
+    = 0 and `above` = ∞ give the interval from 0 to 1/|v|.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class Candidates:
         return inverse
 
     def listed(self, tau: float) -> tuple[Int[np.ndarray, " k"], Candidates]:
-        """Return the cells with a priority above `tau`, or so close to it that floats cannot decide, and
-        their places.
+        """Return the cells with a priority above `tau`, and their places. Cells so close to `tau`
+        that floats cannot decide are included.
         """
         limit = 1 / tau
         limit += margin(limit)
@@ -84,8 +85,8 @@ class Candidates:
         return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
-        """Return a lower and an upper bound on the inverse priority of cell i, as rationals, from 64 +
-        `extra` bits of u.
+        """Return two rational numbers that enclose the inverse priority of cell i. They follow from
+        64 + `extra` bits of the random number u.
         """
         u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
         while known_bits < 64 + extra:
@@ -103,8 +104,8 @@ class Candidates:
 def largest_priorities(
     pools: Sequence[Candidates], size: int, tau: float = 0.0
 ) -> tuple[Bool[np.ndarray, " candidates"], float]:
-    """Return the candidates (pools concatenated) with the `size` largest priorities, and τ_s rounded to its
-    grid.
+    """Return the `size` candidates with the largest priorities, and the next priority τ_s, rounded
+    to its grid.
 
     The candidates must include all cells with priorities above `tau`. If there are at most `size`
     candidates, all are taken and τ_s = 0.
@@ -155,7 +156,7 @@ def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
 
 
 def margin(inverse: float) -> float:
-    """Return the distance between two values beyond which their comparison in floating point is certain."""
+    """Return how far apart two floats must be so that their order is certain despite rounding."""
     return inverse * 2.0**-40 + 2.0**-62
 
 
@@ -184,7 +185,7 @@ def _on_grid(i: int, bounds: Bounds) -> float:
 
 
 def sample_of(values: Int[np.ndarray, " n"]) -> Float[np.ndarray, " some"]:
-    """Return the sizes of a sample of about ten thousand values, for a guess of τ_s."""
+    """Return the sizes of about ten thousand sampled values, from which τ_s is guessed."""
     return np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
 
 
@@ -196,10 +197,11 @@ def guess_threshold(
     sides: int,
     wanted: float,
 ) -> float:
-    """Guess a threshold with about `wanted` cells above it in expectation, or 0 if no sampling is needed.
+    """Guess a threshold that about `wanted` cells exceed on average. Return 0 if no sampling is
+    needed.
 
-    A good guess only saves work. Floats suffice, because the distribution of the release does not depend on
-    the guess.
+    The release has the same distribution for every guess, so floats suffice. A good guess only
+    saves work.
     """
     weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)

@@ -40,8 +40,8 @@ class NoSensitivity(Exception):
 
 
 class Added(NamedTuple):
-    """One call of `Source.add`: names, exact values, their declared sensitivity, and the distribution of
-    the noise.
+    """Record of one call of `Source.add`. It has the names, the exact values, their stated
+    sensitivity, and the distribution of the noise.
     """
 
     names: UInt64[np.ndarray, " n"]
@@ -52,8 +52,8 @@ class Added(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One call of `Source.choose`: its kind, its public numbers, the private numbers that it used, and its
-    outcome.
+    """Record of one call of `Source.choose`. It has the kind of choice, its public numbers, the
+    private numbers that it used, and the outcome.
     """
 
     draw: str
@@ -90,7 +90,7 @@ class Replay(Source):
         self._run: list[_Recorded] = []
 
     def again(self) -> None:
-        """Begin another run, which receives the draws of the first one."""
+        """Begin another run, which gets the same random outcomes as the first."""
         if self._run and self._recorded is None:
             self._recorded = self._run
         self._run = []
@@ -112,14 +112,12 @@ class Replay(Source):
         return self._rng
 
     def bytes(self, length: int) -> bytes:
-        """Return the key by which users are truncated. It is the same in every run, whether or not a user
-        is truncated.
-        """
+        """Return the key that decides which rows of a user are kept. It is the same in every run."""
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """List the faults of the last run: all differences from the first run that are larger than one
-        unit may cause.
+        """List the differences between the last run and the first that are larger than one unit may
+        cause.
         """
         found = []
         recorded = self._recorded or []
@@ -159,7 +157,7 @@ class _Recorded(Source):
         return self
 
     def step(self, number: int) -> Source:
-        """Return the source itself, because its noise belongs to cells."""
+        """Return the source itself. Its noise belongs to cells and not to steps."""
         return self
 
     # verbs
@@ -172,7 +170,9 @@ class _Recorded(Source):
         moved: float | Fraction,
         names: Names = None,
     ) -> None:
-        """Add the recorded noise or, if a cell had none, new noise on its value."""
+        """Add the noise that was recorded for each cell. A cell without recorded noise gets new
+        noise.
+        """
         named = self._named(names, len(values))
         exact = values.copy()
         drawn = self._noise(law, named)
@@ -229,8 +229,8 @@ class _Recorded(Source):
         tau: float = 0.0,
         above: float = np.inf,
     ) -> Words:
-        """Return words that give a cell the same priority in every run, even if it was occupied in one
-        and empty in the other.
+        """Return random words that give a cell the same priority in every run, even if the cell is
+        occupied in one run and empty in another.
         """
         size = np.maximum(np.abs(values), 1).astype(float)
         inverse = self._uniform(self._named(names, len(values)), "coin") / size
@@ -295,8 +295,8 @@ class _Recorded(Source):
         return np.trunc(np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / rate)
 
     def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
-        """Return the recorded noisy values of the names that have one, and computed values for the
-        other names.
+        """Return the noisy value of each name. It is the recorded value, if there is one, and
+        otherwise `compute` gives it.
         """
         pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
         return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)

@@ -39,8 +39,8 @@ _MAX_BITS = 2**16  # of a report
 
 
 class BitLayout(NamedTuple):
-    """Layout of reports: the first bit of each attribute (−1 for attributes with a single code, which need
-    no bit), and the words per row.
+    """Layout of the bits in a report: the first bit of each attribute, and the number of words per
+    row. An attribute with a single code needs no bit, and its entry is −1.
     """
 
     starts: Int[np.ndarray, " attributes"]
@@ -48,8 +48,8 @@ class BitLayout(NamedTuple):
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """Return the layout of reports over a domain, with one bit per code. Raise a ValueError if there are
-    too many bits.
+    """Return the layout of reports over a domain. There is one bit per code of each attribute.
+    Raise a ValueError if there are too many bits.
     """
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
@@ -65,7 +65,7 @@ def bit_layout(domain: Domain) -> BitLayout:
 def transpose(
     rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
 ) -> None:
-    """Transpose columns of bits to rows of bits. An additional last row has all bits set."""
+    """Turn columns of bits into rows of bits. Append a row in which all bits are set."""
     one, low = np.uint64(1), np.uint64(63)
     for i in range(rows.shape[0]):
         word, bit = i >> 6, one << (np.uint64(i) & low)
@@ -99,8 +99,8 @@ def count_cells(
     sizes: Int[np.ndarray, " attributes"],
     out: Int[np.ndarray, " cells"],
 ) -> None:
-    """Count the reports in which all given bits are set. A query gives at most one bit per attribute, and
-    the last row for none.
+    """Count, for each query, the reports in which all bits of the query are set. A query names at
+    most one bit per attribute. If it names none, it uses the last row.
     """
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)
@@ -128,8 +128,8 @@ def count_cells(
 
 
 class RandomisedReports(NamedTuple):
-    """Sorted reports of all tuples, the probability to keep each attribute or to flip each bit, and a
-    receipt.
+    """Sorted reports of all tuples, with a receipt. `chance` is the probability that an attribute
+    is kept or a bit is flipped.
     """
 
     reports: np.ndarray
@@ -146,10 +146,11 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Randomise every tuple separately. This is locally ε-DP for all attributes of a tuple together.
+    """Randomise every tuple separately. The report of a tuple is locally ε-DP, for all its
+    attributes together.
 
-    Attributes with at least two codes share ε equally, in exact arithmetic. Reports are sorted by value,
-    because the original order of tuples could identify people.
+    All attributes with at least two codes get the same share of ε. The function sorts reports by
+    value, because the original order of tuples could identify people.
 
     Parameters
     ----------
@@ -230,9 +231,11 @@ def _flipping(
 
 
 def retention_probability(decay: Fraction, size: int) -> Real:
-    """Return p = (γ − 1)/(γ − 1 + size), γ = exp(decay), the probability to keep one of `size` values.
+    """Return the probability p that one of `size` values is kept. It is p = (γ − 1)/(γ − 1 + size)
+    with γ = exp(decay).
 
-    Otherwise a uniformly drawn value, possibly the same one, replaces it. Then γ = 1 + p·size/(1 − p).
+    If the value is not kept, a uniformly drawn value replaces it, which may be the same. The ratio
+    of probabilities is then γ = 1 + p·size/(1 − p).
     """
 
     def chance(bits: int) -> Interval:
@@ -245,9 +248,10 @@ def retention_probability(decay: Fraction, size: int) -> Real:
 
 
 def flip_probability(decay: Fraction) -> Real:
-    """Return f = 1/(1 + √γ) with γ = exp(decay).
+    """Return the probability f = 1/(1 + √γ) that a bit is flipped, with γ = exp(decay).
 
-    Two one-hot codes differ in two bits, so the likelihood ratio is ((1 − f)/f)² = γ.
+    The bits of two different codes differ in two places, so the likelihood ratio is ((1 − f)/f)² =
+    γ.
     """
 
     def chance(bits: int) -> Interval:
@@ -271,8 +275,8 @@ def flipped_codes(
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """Return reports of `size` bits. For each attribute, the bit of its code is set. Then every bit is
-    flipped with probability `flip`.
+    """Return noisy reports of `size` bits. In a report, one bit is set for the code of each
+    attribute. Then every bit is flipped with probability `flip`.
     """
     width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
@@ -283,7 +287,9 @@ def flipped_codes(
 def retain_or_replace(
     codes: Int[np.ndarray, " tuples"], size: int, keep: Real, words: Words
 ) -> Int[np.ndarray, " tuples"]:
-    """Keep each code with probability `keep`, and otherwise draw it uniformly below `size`."""
+    """Keep each code with probability `keep`. Replace the others by uniformly random codes below
+    `size`.
+    """
     chance = np.full(len(codes), float(keep(192)))
     replaced = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
     out = np.array(codes)
@@ -310,9 +316,9 @@ def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " coun
 def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
     """Return 64·count independent bits, each 1 with probability exactly `chance`.
 
-    For each bit, the function draws binary digits of a uniform number until one differs from the digit of
-    the probability. The bit is 1 if the uniform number has the smaller digit. Most bits are decided early,
-    so 64 bits take about 7 words.
+    For each bit, the function draws the binary digits of a uniform number until a digit differs
+    from that of the probability. The bit is 1 if the uniform number is then the smaller one. A few
+    digits usually suffice, so 64 bits take about 7 random words.
     """
     heads = np.zeros(count, np.uint64)
     undecided = np.full(count, 2**64 - 1, np.uint64)
@@ -356,8 +362,8 @@ def _decide(heads, undecided, where, left, drawn, digit):
 
 @njit(cache=True, nogil=True)
 def flip_code_bits(bits, codes, starts):
-    """Flip the bit of each tuple's code for each attribute, with 64 bits per word. An attribute with starts
-    < 0 has no bit.
+    """Flip, in each report, the bits of the tuple's codes. Words have 64 bits. An attribute whose
+    start is negative has no bit.
     """
     for k in range(len(starts)):
         if starts[k] < 0:
@@ -385,12 +391,13 @@ def alp_projection(
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
     """Store counts in unary in `size` bits, each flipped with probability 1/(α+2). The bits are ε-DP.
 
-    A count x is converted to y = x·ε/(α·l1) levels. This number is rounded at random to a neighbouring
-    integer with mean y, and limited to the number of `hash_words`. For each level, a hash function
-    determines the bit to set. Why this is ε-DP: let f(k) be the probability of an output if the number of
-    levels of one cell is k and everything else is fixed. One more level sets at most one more bit, whose
-    two likelihoods differ by a factor of at most (1−p)/p = α + 1 with p = 1/(α+2). So f changes by at most
-    this factor. For real y, the probability of the output is the linear interpolation F of f, with slope
+    The function converts a count x to y = x·ε/(α·l1) levels. It rounds y at random up or down to an
+    integer, so that the mean is y, and limits the result to the number of `hash_words`. For each
+    level, a hash function determines one bit, which is set. Why this is ε-DP: let f(k) be the
+    probability of an output if the number of levels of one cell is k and everything else is fixed.
+    One more level sets at most one more bit, whose two likelihoods differ by a factor of at most
+    (1−p)/p = α + 1 with p = 1/(α+2). So f changes by at most this factor. For real y, the
+    probability of the output is the linear interpolation F of f, with slope
     |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F changes by at most α per level, which is ε/l1 per count and
     ε per unit.
 
@@ -442,7 +449,9 @@ def alp_projection(
 def randomised_rounding(
     counts: Int[np.ndarray, " n"], rate: Fraction, source: Source, names: Names = None
 ) -> Int[np.ndarray, " n"]:
-    """Round counts · rate at random: up with a probability equal to its fractional part, otherwise down."""
+    """Multiply counts by a rate, and round each result at random. The probability of rounding up is
+    the fractional part.
+    """
     different, which = np.unique(counts, return_inverse=True)
     worth = different.astype(object) * rate.numerator  # as Python's own integers
     below = worth // rate.denominator
@@ -464,7 +473,9 @@ def unary_bits(
     alpha: Fraction,
     words: Words,
 ) -> UInt64[np.ndarray, " words"]:
-    """Return the noisy bits: set the bits for the first levels of every key, then flip each bit at random."""
+    """Return the noisy bits. First set the bits for the first levels of every key, then flip each
+    bit at random.
+    """
     bits = np.zeros(size // 64, np.uint64)
     hashes.set_bits(keys, levels, hash_words, bits)
     flip_bits(bits, alpha, words)

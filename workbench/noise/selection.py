@@ -35,11 +35,12 @@ from workbench.value import Bool, Int
 
 
 class OptimalChance:
-    """Function π(n): the largest probability with which a value that n units have can be released.
+    """Function π(n), the largest probability of releasing a value that n units have.
 
-    With s = ε/m and D = δ/m, π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The
-    first term is the smaller one as long as π(n−1) <= (1 − D)/(e^s + 1). This holds for all n up to `last`,
-    and there π(n) = D·(1 − e^−ns)/((1 − e^−s)·e^−(n−1)s). Beyond `last`, 1 − π(n) = e^−s·(1 − π(n−1) − D).
+    Let s = ε/m and D = δ/m for units with up to m values. Then π(0) = 0 and π(n) = min{e^s·π(n−1) +
+    D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the smallest as long as π(n−1) <= (1 −
+    D)/(e^s + 1). This holds for all n up to `last`, and for these n, π(n) = D·(1 − e^−ns)/((1 −
+    e^−s)·e^−(n−1)s). Beyond `last`, 1 − π(n) = e^−s·(1 − π(n−1) − D).
     """
 
     def __init__(self, step: Fraction, share: Fraction):
@@ -102,7 +103,8 @@ def select_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release each value that n units have with probability π(n), by exact coins. This is (ε, δ)-DP.
+    """Release some of the values. A value that n units have is released with probability π(n). This
+    is (ε, δ)-DP.
 
     Parameters
     ----------
@@ -159,8 +161,8 @@ _ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
 
 
 def weight_of(values: int) -> int:
-    """Return the weight that a unit with t values adds to each of them: ⌊1024/√t⌋. Their squares add up to
-    at most 1024².
+    """Return ⌊1024/√t⌋, the weight that a unit with t values adds to each of them. The squares of
+    these t weights add up to at most 1024².
     """
     return isqrt(MOST_VALUES // values)
 
@@ -172,12 +174,14 @@ def weight_law(rho: float) -> Law:
 
 @lru_cache(64)
 def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
-    """Return the smallest threshold T that the new values of any one unit reach with probability at most δ.
+    """Return the smallest threshold T for which the new values of one unit pass with probability at
+    most δ.
 
-    If a unit has t values that no other unit has, at least one reaches T with probability 1 − (1 − Pr[w(t)
-    + X >= T])^t. For the discrete Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its
-    terms decrease, and their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition
-    25). This bound makes T one step larger than for a continuous Gaussian.
+    Suppose that a unit has t values that no other unit has. At least one of them reaches T with
+    probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is its weight and X the noise. For the
+    discrete Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms decrease,
+    and their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25).
+    This bound makes T one step larger than for a continuous Gaussian.
 
     Parameters
     ----------

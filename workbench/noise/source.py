@@ -30,7 +30,9 @@ Names = (
 
 
 class AdditiveLaw(Protocol):
-    """Distribution of noise. Its `rate` and the sensitivity of the values determine the price."""
+    """Distribution of noise. Its `rate`, together with the sensitivity of the values, determines
+    the privacy cost.
+    """
 
     rate: Fraction
 
@@ -39,16 +41,17 @@ class AdditiveLaw(Protocol):
 
 
 class EmptyLaw(Protocol):
-    """Distribution for an empty cell, which draws the surviving cells and their values."""
+    """Distribution of the noise in empty cells. It draws which cells survive, and their values."""
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the survivors among a number of cells: their sorted ranks and their values."""
+        """Draw which of many cells survive. Return their sorted ranks and their values."""
 
 
 class Reads(NamedTuple):
-    """Private numbers that a choice depends on, and the largest change of them by one unit.
+    """Private numbers on which a choice depends, and the most that one unit can change them.
 
-    `distance` computes the distance between two sets of such numbers. The default is the l1 norm.
+    `distance` is a function that measures how far two sets of such numbers are apart. The default
+    is the l1 norm.
     """
 
     values: Any
@@ -58,16 +61,16 @@ class Reads(NamedTuple):
 
 
 class Source:
-    """Source of all random draws of one measurement, made from the caller's `rng`.
+    """Source of all random draws of one measurement. It uses the generator `rng` of the caller.
 
-    All randomness of a release passes through four methods: `add` adds noise, `survive` draws the surviving
-    empty cells, `choose` draws one of several outcomes, and `toss` tosses coins. If the positions of draws
-    depend on private data, `names` identify them, so that a subclass can repeat the draw for the same cell
-    of another table.
+    Four methods make all random draws of a release: `add` adds noise, `survive` draws which empty
+    cells survive, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of
+    draws depends on private data, `names` say to which cell each draw belongs. A subclass can then
+    repeat the draw for the same cell of another table.
 
-    A receipt is marked as `simulated` if the `rng` has a seed, and as `idealised` if noise was drawn in
-    floating point, where the proof is for real numbers. The source sets both marks itself, so a mechanism
-    cannot forget them.
+    The source marks a receipt as `simulated` if the `rng` has a seed. It marks the receipt as
+    `idealised` if noise was drawn in floating point, because the proof is for real numbers. A
+    mechanism cannot forget these marks.
 
     Parameters
     ----------
@@ -82,15 +85,17 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return the source of randomness for the next measurement. `rng` may itself be a source."""
+        """Return the source of random draws for the next measurement. `rng` may itself be a source."""
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
-        """Return the source of randomness for the next measurement."""
+        """Return the source of random draws for the next measurement."""
         return Source(self._rng)
 
     def step(self, number: int) -> Source:
-        """Return the source of the n-th step of a part. A source with a key gives the same draws every time."""
+        """Return the source of random draws for the n-th step of a part. If the source has a key,
+        the draws are the same every time.
+        """
         if not isinstance(self._rng, bytes):
             return self
         step = Source(self._rng)
@@ -99,11 +104,11 @@ class Source:
 
     @cached_property
     def words(self) -> Words:
-        """Return uniform 64-bit words, for exact distributions."""
+        """Return uniformly random 64-bit words, from which exact samplers draw."""
         return word_source(self._rng)
 
     def bytes(self, length: int) -> bytes:
-        """Return random bytes, for example the key that truncates users."""
+        """Return random bytes, for example the key that decides which rows of a user are kept."""
         return self.words(-(-length // 8)).tobytes()[:length]
 
     # verbs
@@ -150,16 +155,16 @@ class Source:
     def survive(
         self, law: EmptyLaw, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw the survivors among a number of empty cells: their sorted ranks and their values."""
+        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
         return law.survivors(empty, self.words)
 
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """Return `draw(*arguments, words)`. If the choice is `idealised`, `draw` receives a generator of
-        floats instead of words.
+        """Make a random choice by calling `draw(*arguments, words)`. If the choice is `idealised`,
+        `draw` receives a generator of floats instead of random words.
 
-        The distribution of the outcome may depend on private data only through the numbers in `reads`.
+        The outcome may depend on private data only through the numbers in `reads`.
         """
         return draw(*arguments, self.floats if idealised else self.words)
 
@@ -169,26 +174,26 @@ class Source:
         exact: Callable[[int, int], Interval],
         names: Names = None,
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins. Coin i shows heads with probability exactly `exact(i, ·)`, which the float `chance`
-        approximates.
+        """Toss coins. Coin i shows heads with probability exactly `exact(i, ·)`. The float `chance`
+        is close to this probability.
         """
         return accept(chance, exact, self.words)
 
     def places(
         self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
     ) -> Words:
-        """Return random words for priorities between two thresholds: first n words, one per value, then
-        words for further bits.
+        """Return random words from which priorities between two thresholds are made. The first n
+        words are for n values, and the rest give further bits.
         """
         return self.words
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return random words that a release may contain, or words that sample rows with these names."""
+        """Return random words that may be published, or that choose among rows with these names."""
         return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
-        """Return a generator for draws in floating point, which mark the receipt as idealised."""
+        """Return a generator for draws in floating point, and mark the receipt as idealised."""
         self._idealised = True
         return generator(self._rng)
 
@@ -202,13 +207,16 @@ class Source:
         *,
         rho: float | None = None,
     ) -> Receipt:
-        """Return the receipt for this measurement. `rho` is the ρ that follows from its structure."""
+        """Return the receipt for this measurement. `rho` states a smaller cost in ρ, if the
+        structure of the measurement proves one.
+        """
         simulated = self._rng is not None
         return Receipt(name, cost, relation, simulated, self._idealised, rho=rho)
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Price a whole procedure by a theorem that proves a lower cost than the sum of its draws.
+    """State the cost of a whole procedure. A theorem must prove that it costs less than its draws
+    do in sum.
 
     Parameters
     ----------

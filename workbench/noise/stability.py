@@ -55,7 +55,7 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """Distribution for an empty cell that draws whether it survives, but no value."""
+    """Distribution for empty cells that draws which of them survive, but not their values."""
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
         """Draw the survivors among a number of cells, as sorted ranks."""
@@ -63,8 +63,8 @@ class PassingCell(EmptyCell):
 
 
 class Comparisons(NamedTuple):
-    """Result of noisy comparisons: the counts and the zeros that reach a threshold after noise, and a
-    receipt.
+    """Result of noisy comparisons. It says which counts and which zeros reach the threshold after
+    noise, and has a receipt.
     """
 
     reached: Bool[np.ndarray, " n"]
@@ -82,11 +82,13 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Find which `counts`, and which of `zeros` further counts of 0, reach `threshold` after noise.
+    """Find which counts reach `threshold` after noise. Besides `counts`, there are `zeros` further
+    counts of 0.
 
-    The comparisons cost as much privacy as a release of the noisy counts. Each zero passes independently,
-    with the same probability. For integer counts and a positive threshold, the run time grows with the
-    number of zeros that pass, and not with the number of zeros.
+    The comparisons cost as much privacy as a release of the noisy counts. All zeros pass
+    independently, with the same probability. The function draws directly which of them pass. For
+    integer counts and a positive threshold, its run time therefore grows only with the number of
+    zeros that pass.
 
     Parameters
     ----------
@@ -165,7 +167,8 @@ def stability_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> StableCells:
-    """Add noise to the non-empty cells only, and return those that reach `stability_threshold`.
+    """Add noise to the non-empty cells only, and return the cells whose noisy counts reach a
+    threshold.
 
     A cell that only one unit fills is released with probability at most δ. If it is not released, noise
     with rate ε/l1 on the other cells hides the unit. Together this is (ε, δ)-DP. With a ρ the noise is
@@ -204,8 +207,8 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """Threshold, the parts with everything needed to draw their noise except the counts, and one receipt
-    for all parts.
+    """Threshold, parts, and one receipt for all parts. A part has everything that is needed to draw
+    its noise except the counts.
     """
 
     threshold: int
@@ -215,7 +218,7 @@ class StableParts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class StablePart:
-    """Part of the cells. Its key and its results reveal the counts, so it has no readable text."""
+    """Part of the cells. Its key and its results reveal the counts, so it is never printed."""
 
     law: Law
     moved: float | Fraction
@@ -232,7 +235,7 @@ def stable_parts(
     delta: float,
     rng: bytes | None = None,
 ) -> StableParts:
-    """Prepare a `stability_histogram` of cells that are drawn in parts, with independent noise on each cell.
+    """Prepare a stability histogram that is drawn in parts, for example one part per file.
 
     Parameters
     ----------
@@ -261,8 +264,8 @@ def stable_parts(
 def stable_cells(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], part: StablePart
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the non-empty cells of one part that reach the threshold. Drawing a part again gives the same
-    result.
+    """Return the non-empty cells of one part whose noisy counts reach the threshold. Drawing a part
+    again gives the same result.
 
     Parameters
     ----------
@@ -311,10 +314,10 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """Return the smallest threshold T for which `stability_histogram` reveals a newly filled cell with
-    probability at most δ.
+    """Return the smallest threshold that is safe. With it, `stability_histogram` releases a cell
+    that only one unit fills with probability at most δ.
 
-    Under Gaussian noise with σ > 512, that probability is at most 0.3 % below δ.
+    For Gaussian noise with σ > 512 the threshold may be a little larger than necessary.
 
     Parameters
     ----------
@@ -343,7 +346,8 @@ def stability_threshold(
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
-    """Return ways in which one unit can fill empty cells. The worst way is among them.
+    """Return some ways in which one unit can fill empty cells. The way with the highest probability
+    of release is among them.
 
     A *filling* is a list of counts with the number of cells that get each count. The function g(c) = −log(1
     − q(c)) is convex on c >= 1, because the noise is log-concave. For a fixed number k of cells, the worst
@@ -392,7 +396,9 @@ def upper_tail(x: int, law: Law, bits: int) -> Interval:
 
 
 def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
-    """Return the probability that any cell filled by only one unit is released, for the worst such unit."""
+    """Return the probability that at least one cell that only one unit fills is released. The unit
+    is the worst that the bound allows.
+    """
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
     for filling in worst_fillings(bound):
@@ -414,8 +420,8 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
 
 
 def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
-    """Return the smallest integer >= 1 that suffices. All larger integers must suffice. A guess speeds up
-    the search.
+    """Return the smallest integer >= 1 for which `suffices` is true. It must be true for all larger
+    integers as well. A good guess speeds up the search.
     """
     low, high = 0, guess
     step = max(1, high >> 10)
@@ -429,11 +435,12 @@ def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
 
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
-    """Return the smallest threshold T >= 1 with a failure probability of at most δ, and this probability,
-    rounded up.
+    """Return the smallest threshold T >= 1 that fails with probability at most δ, and this
+    probability, rounded up.
 
-    Each comparison increases the precision until it is certain. This always ends, because the probability
-    is transcendental and so never equals a float.
+    The function compares probabilities with δ, and increases the precision until the result is
+    certain. This always ends, because the probability is transcendental and so never equals a
+    float.
     """
     exact_delta = Fraction(delta)
 
