@@ -27,8 +27,8 @@ def summary_in_basis(
     tau: float = 0.0,
     sides: int = 2,
 ) -> Summary:
-    """Make a summary from the released cells of a noisy table, or from the released nodes if there is a
-    transform.
+    """Make a summary from the released cells of a noisy table. If there is a transform, the released things
+    are its nodes.
     """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)

@@ -22,7 +22,7 @@ USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
-    """Return the rows of `Release.describe`."""
+    """Return the rows that `Release.describe` shows."""
     rows = [
         ("Released", _released_in_words(release)),
         ("Mechanism", str(release.mechanism)),
@@ -42,7 +42,9 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """Return sentences on the cost of each measurement. Measurements with equal costs share a sentence."""
+    """Return sentences that state the cost of each measurement. Measurements with equal costs share a
+    sentence.
+    """
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
     lines = []
     for (name, cost, relation, part), count in alike.items():
@@ -63,7 +65,7 @@ def _released_in_words(release: Release) -> str:
 
 
 def cautions(release: Release) -> list[str]:
-    """Return warnings: reasons not to publish the release, or not to use its numbers as data."""
+    """Return warnings. Each is a reason not to publish the release, or not to use its numbers as data."""
     reasons = []
     if release.simulated:
         reasons.append(
@@ -79,12 +81,14 @@ def cautions(release: Release) -> list[str]:
 
 
 def promises_nothing(release: Release) -> bool:
-    """Return whether some part of the release was read from the data without protection."""
+    """Return whether the release promises nothing, because part of it was read from the data without noise."""
     return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def noise_in_words(release: Release) -> str:
-    """Return a sentence on the noise of a released value, from the distribution that the file names."""
+    """Return a sentence that describes the noise of a released value. It follows from the distribution in
+    the file.
+    """
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
     if not len(deviations):
@@ -100,7 +104,7 @@ def noise_in_words(release: Release) -> str:
 
 
 def sampled_in_words(release: Release) -> str:
-    """Return a sentence that explains why a sampled cell's count may be above its noisy value."""
+    """Return a sentence that explains why the count of a sampled cell may be larger than its noisy value."""
     tau = getattr(release.estimate, "tau", 0)
     if not tau:
         return ""
@@ -111,8 +115,8 @@ def sampled_in_words(release: Release) -> str:
 
 
 def absent_in_words(release: Release) -> str:
-    """Return a sentence on the largest count that a cell which was not released may have. This is the
-    second part of an error.
+    """Return a sentence that states the largest count of a cell that was not released. This is the second
+    part of an error.
     """
     estimate = release.estimate
     if not isinstance(estimate, Summary) or not estimate.absent_cells:
@@ -128,9 +132,7 @@ def absent_in_words(release: Release) -> str:
 
 
 def cells_from_nothing(release: Release) -> str:
-    """Return a sentence on the number of cells that noise alone would release from an empty table, computed
-    from the file alone.
-    """
+    """Return a sentence that states how many cells noise alone would release from an empty table."""
     expected = release.cells_from_nothing
     what = release.estimate.contents
     released = len(release.estimate)
@@ -147,7 +149,9 @@ def cells_from_nothing(release: Release) -> str:
 
 
 def users_cut_in_words(release: Release) -> str:
-    """Return a sentence on the number of users truncated by the bound, if the release paid for this number."""
+    """Return a sentence that states how many users were truncated to the bound. The release must have paid
+    for this number.
+    """
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
     if release.users_cut is None or not paid:
@@ -197,8 +201,8 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """Return the guarantee of the release at a δ in plain words, by the best proven bound over all its
-    receipts.
+    """Return the guarantee of the release at a given δ in plain words. It states the smallest ε that is
+    proven for all receipts together.
     """
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up

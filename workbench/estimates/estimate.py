@@ -28,9 +28,10 @@ BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 
 class Answers(tuple[Any, ...]):
-    """Answers and their standard errors, as a pair, with the two parts of the error as attributes.
+    """Answers and their standard errors, which unpack as a pair. Attributes give the two parts of the
+    error.
 
-    All numbers are in counts. They are NaN if they cannot be computed from the release alone.
+    All numbers are in counts. A number is NaN if it cannot be computed from the release alone.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """Return the same answers under the stated assumption about absent cells."""
+        """Return the same answers, but with another assumption about the cells that were not released."""
         if belief is None:
             return self
         if belief not in BELIEFS:
@@ -87,8 +88,8 @@ class Answers(tuple[Any, ...]):
         return f"<Answers: {'; '.join([*rows, *more])}>"
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
-        """Return one line for each of the first `most` answers: count, noise, number of absent cells, and
-        the upper limit on these.
+        """Return one line of text for each of the first `most` answers. It gives the count, the noise, how
+        many cells were not released, and how large their counts may be.
         """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
@@ -123,13 +124,12 @@ _LONGEST = 60  # characters of a marginal's name, which are at most 240 bytes
 
 
 class Estimate:
-    """Base class for the contents of a release. A subclass is a frozen dataclass that defines the content
-    of its file.
+    """Base class for the contents of a release. A subclass is a frozen dataclass, and its fields determine
+    what the release file contains.
 
-    `kind` is the name of the class in files, and `contents` the name of the things that `len` counts. Arrays
-    become read-only. Fields that are not columns of a file are in its
-    metadata, in the format that the module `stored` defines. If `rows_are_counts`, each row of `to_frame`
-    is a count with its own error.
+    `kind` is the name of the class in files. `contents` names what `len` counts, for example cells. Arrays
+    become read-only. A file holds some fields as columns and the others as metadata, in the format of the
+    module `stored`. If `rows_are_counts`, each row of `to_frame` is a count with its own error.
     """
 
     kind: ClassVar[str]
@@ -148,7 +148,7 @@ class Estimate:
 
         @property
         def values(self) -> Any:
-            """The numbers."""
+            """Released numbers."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -163,7 +163,7 @@ class Estimate:
 
     @property
     def held(self) -> str:
-        """Number of released things, in words."""
+        """Text with the number of released cells or other things."""
         possible = f" of {self.domain.size:,}" if self.contents == "cells" else ""
         return f"{len(self):,}{possible} {self.contents}"
 
@@ -175,7 +175,7 @@ class Estimate:
         return plain(" × ".join(names))
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
-        """Return estimated answers to queries, and if requested their errors.
+        """Return estimated answers to queries. With `error`, return their errors as well.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Estimate:
         raise NotImplementedError
 
     def deviations(self) -> Any:
-        """Return the standard deviation of the noise on each row of `to_frame`, or NaN if it is unknown."""
+        """Return the standard deviation of the noise in each row of `to_frame`, or NaN if it is unknown."""
         return np.nan
 
     @property
@@ -280,7 +280,7 @@ class Estimate:
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
-        """Return the estimate that `to_arrow` and `metadata` described.
+        """Return the estimate that `to_arrow` and `metadata` stored.
 
         Parameters
         ----------
@@ -320,6 +320,6 @@ def by_name(
 
 
 def check_weights(weights: str) -> None:
-    """Raise a ValueError unless `weights` is "unbiased" or "raw". These differ only for samples."""
+    """Raise a ValueError unless `weights` is "unbiased" or "raw". The two differ only for samples."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")

@@ -44,9 +44,11 @@ _HEX = "[0-9a-f]" * 16
 
 
 class Draft:
-    """New file that you write at `path`, and that later gets its name in the folder of `target`.
+    """New file. You write it at `path`, and give it its final name in the folder of `target` when it is
+    complete.
 
-    Unless `clean` is False, drafts of killed processes are first removed from this folder.
+    Before that, the class removes drafts that killed processes left in this folder, unless `clean` is
+    False.
     """
 
     def __init__(self, target: Path, clean: bool = True):
@@ -62,7 +64,7 @@ class Draft:
             _lock(self._held)
 
     def link(self, to: Path) -> None:
-        """Give the file one more name. Raises FileExistsError if the name is taken."""
+        """Give the file one more name. Raise FileExistsError if the name is taken."""
         if self._hidden:
             os.link(self.path, to)
         else:  # with a descriptor, which an absolute path ignores, it is the file and not its link
@@ -87,7 +89,7 @@ class Draft:
             self._held = held
 
     def close(self) -> None:
-        """Remove the draft. Names that it was given remain."""
+        """Remove the draft. The file stays under the other names that it was given."""
         for hidden in self._hidden:
             hidden.unlink(missing_ok=True)
         if self._held is not None:
@@ -104,13 +106,14 @@ class Draft:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove the drafts of killed processes."""
+    """Remove the drafts that killed processes left behind."""
     _remove_abandoned(folder, f".*.{_HEX}.draft")
 
 
 @contextmanager
 def temporary_folder(parent: str | None = None) -> Iterator[Path]:
-    """Make a folder that is removed afterwards. Folders of killed processes are removed first.
+    """Make a folder that is removed at the end. Before that, remove folders that killed processes left
+    behind.
 
     Parameters
     ----------
@@ -135,9 +138,7 @@ def _remove_in_use(folder: Path) -> None:
 
 
 def process_folder() -> Path:
-    """Return a new temporary folder that is removed when this process ends. Forked child processes do not
-    remove it.
-    """
+    """Return a new temporary folder. This process removes it at its end, but forked child processes do not."""
     folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
     return folder
@@ -240,8 +241,8 @@ _COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILIN
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the source code and whether there are uncommitted changes, or None outside a git
-    repository.
+    """Return the commit of the source code, and whether there are uncommitted changes. Return None outside
+    a git repository.
     """
     root = Path(__file__).resolve().parents[2]
 
@@ -272,8 +273,8 @@ def to_text(record: dict[str, Any]) -> str:
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """Return metadata for matplotlib to write into a picture: the record, but no date, so that pictures are
-    reproducible.
+    """Return metadata that matplotlib writes into a picture. It contains the record, but no date, so that
+    pictures are reproducible.
     """
     text = to_text(record)
     if kind == "pdf":
@@ -307,7 +308,7 @@ def sidecar(path: Path) -> Path:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the provenance record of a file.
+    """Return the record in a file, which says how the file was made.
 
     Parameters
     ----------

@@ -36,12 +36,12 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
-    """Values of all cells in the order of keys. `variance` is the variance of independent noise on each, or
-    None.
+    """Values of all cells, in the order of their keys. `variance` is the variance of the noise on each
+    value, if this noise is independent, and otherwise None.
 
-    A histogram can answer any workload. After one prefix sum, each range costs O(1). The standard error is
-    sqrt(cells · variance). If the noise of cells is not independent, `noise` describes how it arose, and
-    gives the standard error of ranges. If neither is known, standard errors are NaN.
+    A histogram can answer any workload. After it has added up the values once, each range takes O(1). The
+    standard error of an answer is sqrt(cells · variance). If the noise of cells is not independent, `noise`
+    describes it, and gives the standard error of ranges. If neither is known, standard errors are NaN.
     """
 
     domain: Domain
@@ -78,14 +78,16 @@ class Histogram(Estimate):
         return answers, np.sqrt(queries.cells(self.domain) * variance)
 
     def deviations(self) -> Float[np.ndarray, " cells"] | float:
-        """Return the standard deviation of the noise per value, or NaN if it is unknown."""
+        """Return the standard deviation of the noise on each value, or NaN if it is unknown."""
         if self.noise is not None:
             return cell_deviations(self.noise, self.domain)
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: the counts were changed after the noise was added."""
+        """Return a sentence that explains unknown errors: the counts were changed after the noise was
+        added.
+        """
         known = self.variance is not None or self.noise is not None
         return (
             ""
@@ -113,11 +115,10 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
-    """Values of all nodes of a tree, level by level from the root. Each level ends at the last cell.
+    """Values of all nodes of a tree, level by level from the root. Nodes beyond the last cell are left out.
 
-    `variance` is the variance of the independent noise on every node. It is None if the noise is not
-    independent, and standard errors are then NaN. The estimate can answer ranges, and workloads that
-    consist of ranges.
+    `variance` is the variance of the noise on every node, if this noise is independent. Otherwise it is
+    None, and standard errors are NaN. The estimate can answer ranges, and workloads that consist of ranges.
     """
 
     domain: Domain
@@ -162,12 +163,14 @@ class HierarchicalSums(Estimate):
         return np.bincount(which, sums, len(queries)), errors
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise per node, or NaN if the noise is not independent."""
+        """Return the standard deviation of the noise on each node, or NaN if the noise is not independent."""
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: setting subtrees to zero depends on the noise."""
+        """Return a sentence that explains unknown errors: which subtrees were set to zero depends on the
+        noise.
+        """
         if self.variance is not None:
             return ""
         return (
@@ -200,9 +203,9 @@ class HierarchicalSums(Estimate):
 class ItemEdgeCounts(Estimate):
     """Estimated counts of all items and of all edges (item × context), each as a `Histogram`.
 
-    Variances describe the noise on the counts of the kept records. `covariance` is the covariance of two
-    edges of one item (0 if the noise is independent). `sampled` means that records may have been dropped
-    before the count. The error is then larger than the noise.
+    Variances describe the noise on the counts of the kept records. `covariance` is the covariance of the
+    noise on two edges of one item (0 if the noise is independent). `sampled` means that records may have
+    been dropped before the count, so that the error is larger than the noise.
     """
 
     items: Histogram
@@ -235,7 +238,7 @@ class ItemEdgeCounts(Estimate):
         error: bool = False,
         of: str = "edges",
     ) -> Any:
-        """Return estimated counts of edges or of items.
+        """Return estimated counts of edges, or of items if the queries are about items.
 
         Parameters
         ----------
@@ -274,12 +277,12 @@ class ItemEdgeCounts(Estimate):
         return Answers(answers, noise + dropped, noise, absent=dropped)
 
     def deviations(self) -> Float[np.ndarray, " edges"] | float:
-        """Return the standard deviation of the noise per edge."""
+        """Return the standard deviation of the noise on each edge."""
         return self.edges.deviations()
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: records may have been dropped."""
+        """Return a sentence that explains unknown errors: records may have been dropped."""
         reasons = []
         if self.sampled:
             reasons.append("records beyond what a user may contribute were dropped")
@@ -309,14 +312,15 @@ class ItemEdgeCounts(Estimate):
         return pairs + np.bincount(pieces // items, covered * (covered - 1), len(workload))
 
     def consistent(self) -> Self:
-        """Make each item the sum of its edges, by weighted least squares over both tables.
+        """Adjust the counts so that each item is the sum of its edges, by weighted least squares over both
+        tables.
 
         There are two noisy values for the count of an item: its own value y, with variance v, and the sum e
         of its h edges, with variance h·w. Their mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v
-        + h·w). Each edge is corrected by (x − e)/h. Because e is uncorrelated with the deviation of an edge
-        from the mean edge, a corrected edge has the variance w(1 − 1/h) + Var(x)/h², and two edges of one
-        item have the covariance Var(x)/h² − w/h. Results are real numbers and may be negative. The step
-        uses public values only.
+        + h·w). The difference x − e is spread evenly over the h edges. The noise of e is uncorrelated with
+        the difference between an edge and the mean edge. Therefore, a corrected edge has the variance w(1 −
+        1/h) + Var(x)/h², and two edges of one item have the covariance Var(x)/h² − w/h. Results are real
+        numbers and may be negative. The step uses public values only.
 
         Returns
         -------
@@ -350,11 +354,11 @@ class ItemEdgeCounts(Estimate):
         )
 
     def scaled(self, total: float) -> Self:
-        """Multiply both tables by one common factor, so that the items sum to `total`.
+        """Multiply both tables by one common factor, so that the item counts add up to `total`.
 
-        A separate factor per user would not be private, because it would undo the bound. If the sum of
-        items is below the standard deviation of its noise, this standard deviation replaces it in the
-        factor. The result has no standard errors.
+        A separate factor per user would undo the bound, so it would not be private. If the sum of the item
+        counts is below the standard deviation of its noise, the factor is computed from this standard
+        deviation instead. The result has no standard errors.
 
         Parameters
         ----------
@@ -398,7 +402,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
-        """Descriptions of the noise of items and of edges, if it is not independent."""
+        """Descriptions of the noise of items and of edges, for noise that is not independent."""
         return self.items.noise, self.edges.noise
 
     @classmethod
@@ -424,10 +428,11 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
-    """Disjoint boxes [lo, hi) of finest cells of a hierarchy over attributes, with their counts.
+    """Disjoint boxes with their counts. A box [lo, hi) consists of the finest cells of a hierarchy over
+    attributes.
 
-    A partition can answer `Boxes`: the count of each released box is spread evenly over its cells. Standard
-    errors have no closed form, because the noise was adjusted to make counts add up.
+    A partition can answer `Boxes`. It spreads the count of each released box evenly over the cells of the
+    box. There are no standard errors, because the counts were adjusted after the noise to make them add up.
     """
 
     hierarchy: Hierarchy

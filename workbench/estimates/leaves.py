@@ -44,16 +44,16 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
-    """Disjoint nodes of a hierarchy, in the order of keys, with a noisy count each.
+    """Disjoint nodes of a hierarchy, each with a noisy count, in the order of their keys.
 
-    `levels` and `keys` (uint64[words, n], the lowest key of each node) identify the nodes. Everything
-    outside of them counts as 0. `law` is the distribution of the noise on every count. It is None if counts
-    have different distributions, and there are no standard errors then.
+    `levels` and `keys` identify the nodes, where `keys` (uint64[words, n]) has the lowest key of each node.
+    Everything outside the nodes counts as 0. `law` is the distribution of the noise on every count. If
+    counts have different distributions, it is None, and there are no standard errors.
 
-    The estimate can answer workloads over the hierarchy. Each node's noisy count is spread evenly over its
-    keys (for boxes of points, over its volume). If a query contains or excludes every node as a whole, the
-    standard error is that of the noise. If it cuts a node, the standard error is NaN, because the
-    distribution of records within a node is unknown.
+    The estimate can answer workloads over the hierarchy. They treat the records of a node as spread evenly
+    over its keys (for boxes of points, over its volume). If a query splits no node, its standard error is
+    that of the noise. If it splits a node, the standard error is NaN, because nobody knows where in the
+    node the records are.
     """
 
     hierarchy: Hierarchy
@@ -71,8 +71,9 @@ class Leaves(OverHierarchy, Estimate):
     def counts(self) -> Int[np.ndarray, " n"]:
         """Return the number of synthetic records per node.
 
-        Because negative counts become 0, the sum over many empty nodes is biased upwards. `answer` uses the
-        unchanged noisy counts, and `inference.project_to_simplex` preserves their sum.
+        Negative counts become 0, so the sum over many empty nodes is too large on average. `answer` avoids
+        this, because it uses the unchanged noisy counts. `inference.project_to_simplex` avoids it as well,
+        because it keeps the sum of the counts.
 
         Returns
         -------
@@ -146,9 +147,9 @@ class Leaves(OverHierarchy, Estimate):
         return _Position(node, np.where(at < 0, 0, part))
 
     def coarsened(self, level: int) -> Self:
-        """Return a coarser estimate, in which all leaves below a level are added up to nodes of this level.
+        """Return a coarser estimate. Leaves below the given level are added up to nodes of this level.
 
-        Standard errors of the result have no closed form.
+        The result has no standard errors.
 
         Parameters
         ----------
@@ -168,7 +169,8 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw synthetic records uniformly within the nodes. Prefixes of strings are not extended.
+        """Draw synthetic records uniformly within the nodes. If the nodes are prefixes of strings, the
+        records are these prefixes.
 
         Parameters
         ----------
@@ -189,7 +191,7 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Return synthetic points of a `Quadtree`, uniform within their nodes.
+        """Return synthetic points of a `Quadtree`. Each is drawn uniformly within its node.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: counts are spread evenly within a node."""
+        """Return a sentence that explains unknown errors: where in a node its records are is unknown."""
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
         return (
@@ -236,7 +238,7 @@ class Leaves(OverHierarchy, Estimate):
         )
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise per node, or NaN if it is unknown."""
+        """Return the standard deviation of the noise on each node, or NaN if it is unknown."""
         return np.nan if self.law is None else float(np.sqrt(self.law.variance))
 
     def nodes(self) -> pd.DataFrame:
@@ -275,11 +277,12 @@ class Leaves(OverHierarchy, Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata(Estimate):
-    """Synthetic records, drawn from a model of the tuples. The answer to a query is a count of rows.
+    """Synthetic records, drawn from a model. The answer to a query is the number of records that it
+    selects.
 
-    `keys` contains the cells of the records, sorted. `gap` and `lacks` are those of the `Model` from which
-    the records were drawn. Standard errors are NaN, because the model does not determine its distance from
-    the truth.
+    `keys` contains the cells of the records in ascending order. `gap` and `lacks` are those of the `Model`
+    from which the records were drawn. Standard errors are NaN, because a model does not tell how far it is
+    from the truth.
     """
 
     domain: Domain
@@ -301,7 +304,9 @@ class Microdata(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: a model does not determine its distance from the truth."""
+        """Return a sentence that explains unknown errors: a model does not tell how far it is from the
+        truth.
+        """
         return (
             "rows are drawn from a model of what was released, and how far a model lies from the truth "
             "only the truth tells"

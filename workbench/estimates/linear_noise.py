@@ -23,7 +23,9 @@ def _variance() -> Any:
 
 
 class Pieces(NamedTuple):
-    """Queries as ranges of keys. `which` is the query of each range. The ranges of one query do not overlap."""
+    """Ranges of keys that make up queries. `which` has the query to which each range belongs. The ranges of
+    one query do not overlap.
+    """
 
     which: Int[np.ndarray, " pieces"]
     ranges: Ranges
@@ -32,7 +34,8 @@ class Pieces(NamedTuple):
 
 @value
 class TreeNoise:
-    """Noise after least squares on a k-ary tree. Before, every node had independent noise of equal variance.
+    """Noise that is left after least squares on a k-ary tree. Before that, every node had independent noise
+    of equal variance.
 
     Let A be the nodes × cells matrix of the tree. The variance of a query w is σ²·w'(A'A)⁻¹w. The matrix M
     = A'A of the subtree at a node v is block diagonal, with the matrices M_c of its children c as blocks,
@@ -41,7 +44,7 @@ class TreeNoise:
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 
-    A node that is completely in the query has q = s = g, and a node outside of it has q = s = 0. The
+    For a node that is completely in the query, q = s = g. For a node outside the query, q = s = 0. The
     computation starts at the fewest nodes that make up the query, and goes upwards.
     """
 

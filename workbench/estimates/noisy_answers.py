@@ -35,17 +35,19 @@ class _MergedAnswers(NamedTuple):
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """Return the position of each query, or −1 if it was not asked."""
+        """Return the position of each given query among the stored ones, or −1 if it was not asked."""
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyAnswers(Estimate):
-    """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
+    """Queries over a domain, with noisy answers. The noise on answers is independent, and the object has
+    its variances.
 
-    If a query was asked twice, both noisy answers are kept. The class answers only the stored queries, by
-    the mean of their answers weighted by inverse variance. If the queries include every cell of the domain,
-    it also answers sums of cells. Any other query raises a ValueError, because it needs inference.
+    If a query was asked twice, both noisy answers are kept. `answer` returns their mean, weighted by
+    inverse variance. It answers only queries that were asked. If they include every cell of the domain, it
+    also answers sums of cells. Any other query raises a ValueError, because its answer would need
+    inference.
     """
 
     domain: Domain
@@ -77,7 +79,7 @@ class NoisyAnswers(Estimate):
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Join several releases to one, in the given order.
+        """Join several releases to one history, in the given order.
 
         Parameters
         ----------
@@ -115,7 +117,7 @@ class NoisyAnswers(Estimate):
         )
 
     def without_repeats(self) -> NoisyAnswers:
-        """Return each distinct query once, in the order of the first answers.
+        """Return each distinct query once, in the order in which they were first asked.
 
         Returns
         -------
@@ -130,8 +132,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise in counts. For weighted sums, they are divided by the largest
-        weight.
+        """Standard deviations of the noise, in counts. For queries with weights, they are divided by the
+        largest weight.
         """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
@@ -145,7 +147,7 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """Scales b of Laplace noise with the same variances, 2b²."""
+        """Scales b of Laplace noise that has the same variances, 2b²."""
         return np.sqrt(self.variances / 2)
 
     @cached_property
@@ -240,7 +242,7 @@ class NoisyAnswers(Estimate):
         )
 
     def deviations(self) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of the noise per answer."""
+        """Return the standard deviation of the noise on each answer."""
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
@@ -258,10 +260,10 @@ class NoisyAnswers(Estimate):
 
 
 class DerivedAnswers(NoisyAnswers):
-    """Answers that were computed from noisy answers by least squares. Their errors are correlated.
+    """Answers that were computed from other noisy answers by least squares. Their errors are correlated.
 
-    `variances` contains the variance of each single answer. Because of the correlation, inference does not
-    accept these answers, and the class does not answer sums of them.
+    `variances` has the variance of each single answer. Because errors are correlated, the class does not
+    answer sums of these answers, and inference does not accept them.
     """
 
     kind = "derived-answers"

@@ -60,7 +60,7 @@ _DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCou
 
 
 class Largest(NamedTuple):
-    """The largest released cells: labels, counts, and the standard deviations of their noise."""
+    """Largest released cells, with their labels, counts, and the standard deviations of their noise."""
 
     labels: pd.DataFrame
     counts: Float[np.ndarray, " cells"]
@@ -68,14 +68,16 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether the number of users truncated by the bound can be released for the given private data."""
+    """Return whether a mechanism can release how many users were truncated to the bound, for the given
+    private data.
+    """
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 def refuse_report_cut(epsilon: float) -> None:
-    """Raise a ValueError for an invalid ε of the number of truncated users, before anything is read or
-    spent.
+    """Check the ε that pays for the number of truncated users. Raise a ValueError before anything is read
+    or spent.
     """
     if not (isinstance(epsilon, int | float) and 0 < epsilon < inf):
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite ε > 0")
@@ -90,7 +92,7 @@ class _Ledger(tuple[Receipt, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A public estimate, the receipts that paid for it, and the mechanism that made it.
+    """Public estimate, with the receipts that paid for it and the mechanism that made it.
 
     Parameters
     ----------
@@ -165,8 +167,8 @@ class Release:
 
     @property
     def by_theorem(self) -> str:
-        """Sentence on prices that a theorem proves to be below the sum of the draws, or "" if there are
-        none.
+        """Sentence on costs that are lower than the sum of the draws, because of a theorem. It is "" if
+        there are none.
         """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
@@ -293,8 +295,8 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence that explains that counts and error bars describe a truncated table, or "" if no unit
-        was truncated.
+        """Sentence that explains that counts and error bars are about a truncated table. It is "" if no
+        unit was truncated.
         """
         return self.bound.counts_what if self.bound else ""
 
@@ -310,7 +312,7 @@ class Release:
 
     @property
     def absent_at_most(self) -> float:
-        """Largest likely count of a cell (or node) that was not released, or NaN if it is unknown."""
+        """Largest plausible count of a cell (or node) that was not released, or NaN if it is unknown."""
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
         return self.estimate.absent_at_most(**self._law_of_noise)
@@ -382,8 +384,8 @@ class Release:
         80 is kept with probability 80/500, and then has the `count` 500. Use `count` for sums, and `noisy`
         for single cells.
 
-        If users were truncated to a bound, counts and errors are about their kept records, for example
-        about patients who are in at most 4 cells each. `counts_what` explains this in a sentence.
+        If users were truncated to a bound, counts and errors are about the records that were kept. For
+        example, each patient may count in at most 4 cells. `counts_what` explains this in a sentence.
 
         Returns
         -------
@@ -434,10 +436,10 @@ class Release:
     def cells_from_nothing(self) -> float | None:
         """Expected number of cells (or nodes) that the same thresholds would release from an empty table.
 
-        The number is computed from the file alone. It is an upper bound on the expected number of released
-        cells that are truly empty, because no table has more empty cells than the empty table. If the
-        mechanism releases every cell, or a stated number of cells, this is that number. None if the file
-        does not contain enough information.
+        The number is computed from the file alone. On average, at most this number of the released cells
+        are empty in the table, because no table has more empty cells than the empty table. If the mechanism
+        always releases every cell, or a stated number of cells, the result is that number. It is None if
+        the file does not contain enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
@@ -463,12 +465,13 @@ class Release:
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether at least half of the released cells may be there because of noise alone.
+        """Whether half of the released cells or more may be there because of noise alone.
 
         This is the case if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. Noise
-        alone gives n cells on average, and rarely three standard deviations more. If cells are released
-        whatever their values, only those whose values exceed three standard deviations of the noise are
-        counted. False if the file does not contain enough information.
+        alone gives n cells on average, and rarely more than three standard deviations above that. If the
+        mechanism releases cells whatever their values, only those with values above three standard
+        deviations of the noise are counted. The result is False if the file does not contain enough
+        information.
         """
         estimate = self.estimate
         expected = self.cells_from_nothing
@@ -543,12 +546,11 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release with the noisy number of users that were truncated by the bound.
+        """Return the release together with a noisy number: how many users were truncated to the bound.
 
-        One user more or less changes this number by at most one, because whether a user is truncated
-        depends on that user's records alone. Geometric noise of sensitivity 1 protects the number, and has
-        a separate receipt. The number of dropped rows is never released, because one user can change it by
-        a large amount.
+        Whether a user is truncated depends on that user's records alone. So adding or removing one user
+        changes the number by at most one. Geometric noise of sensitivity 1 protects it, and has a separate
+        receipt. The number of dropped rows is never released, because one user can change it a lot.
 
         Parameters
         ----------
@@ -589,7 +591,7 @@ class Release:
         force: bool = False,
         command: str = "",
     ) -> Path:
-        """Write the release and its guarantee to a file that any reader of tables can open.
+        """Write the release and its guarantee to a file, which other programs can open as a table.
 
         A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the guarantee is in a
         second file `x.csv.json`. The tables of a release of marginals are also written to files of their own,
@@ -631,8 +633,8 @@ class Release:
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
-        """Write a folder for publication: a table with errors, a data sheet, a statement of the guarantee,
-        and metadata.
+        """Write a folder to publish. It has a table with errors, a data sheet, a statement of the
+        guarantee, and metadata.
 
         Parameters
         ----------
@@ -696,8 +698,8 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a file that `save` wrote, Parquet or CSV. The mechanism is loaded as text, which is never
-        evaluated.
+        """Read a Parquet or CSV file that `save` wrote. The mechanism is loaded as text, which is never run
+        as code.
 
         Parameters
         ----------

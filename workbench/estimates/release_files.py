@@ -39,7 +39,7 @@ _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool st
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Raise a ValueError if `path` may not be written: it exists, or its folder does not."""
+    """Raise a ValueError if the file `path` exists, or if its folder does not exist."""
     if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
         raise ValueError(
             f"{path} exists: choose another name, or force=True (--force) to overwrite it"
@@ -49,8 +49,8 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 def refuse_place(path: Path, force: bool) -> None:
-    """Raise a ValueError if a release cannot be written to this path, because of its ending, its folder or
-    an existing file.
+    """Raise a ValueError if a release cannot be written to this path. The reason is its ending, its folder
+    or an existing file.
     """
     if path.suffix not in ENDINGS:
         raise ValueError(
@@ -69,10 +69,10 @@ def tables_folder(path: Path) -> Path:
 
 
 def reserve(path: Path, data: Any) -> Draft:
-    """Reserve disk space for a release of these data. Closing the draft frees it.
+    """Reserve disk space for a release of these data. Close the draft to free it.
 
-    The size depends only on the domain, which is public, so a lack of disk space reveals nothing about
-    rows.
+    The size of the space depends only on the public domain. So an error for lack of disk space reveals
+    nothing about rows.
     """
     cells = getattr(getattr(data, "domain", None), "size", 0)
     size = min(_MOST_RESERVED, _BYTES_OF_A_RECORD + _BYTES_OF_A_CELL * cells)
@@ -94,9 +94,10 @@ def reserve(path: Path, data: Any) -> Draft:
 
 
 def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise a ValueError if `path`, or a file that is written next to it, is one of the inputs.
+    """Raise a ValueError if a release would overwrite one of the inputs. The release may consist of `path`
+    and of a file next to it.
 
-    Links and hard links to an input count as the input.
+    Links to an input count as the input.
     """
     for written in (path, sidecar(path)) if path.suffix == ".csv" else (path,):
         for given in inputs:
@@ -136,7 +137,7 @@ def write_release(
 
 
 def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
-    """Return columns for human readers, followed by the columns from which a release is loaded."""
+    """Return columns for human readers, followed by the columns from which the workbench loads a release."""
     if (
         len(frame) != table.num_rows
     ):  # synthetic records: the release is what they were drawn from
@@ -232,7 +233,7 @@ def _publish(draft: Draft, force: bool) -> None:
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, Record]:
-    """Return the rows and the record of a release file, before their values are checked.
+    """Return the rows and the record of a release file. Their values are not checked yet.
 
     Parameters
     ----------
@@ -452,12 +453,12 @@ def _printable(x: Any) -> Any:
 
 
 def bound_record(bound: Bound) -> dict[str, Any]:
-    """Return the form in which files store a bound. The unit is left out if it was not stated."""
+    """Return a bound as files store it. The unit is left out if it was not stated."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return the form in which files store a receipt. The description explains the price."""
+    """Return a receipt as files store it. Its description explains the cost."""
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {
@@ -472,8 +473,8 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
-    """Return the receipts and the bound in a file. A ValueError names a value that this workbench cannot
-    have written.
+    """Return the receipts and the bound in a file. If the workbench cannot have written a value, raise a
+    ValueError that names it.
     """
     ledger = []
     for i, stored in enumerate(record.ledger):

@@ -41,7 +41,7 @@ from workbench.value import Float, Int, UInt64, outer_rows, sealed
 
 
 class Joints(Margins):
-    """Estimated joint counts of reports, computed when they are first needed."""
+    """Estimated counts of combinations of codes. Each table is computed when it is first needed."""
 
     def __init__(self, reports: Any, clipped: bool = False):
         self.reports = reports
@@ -50,7 +50,7 @@ class Joints(Margins):
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated table over some axes, computed once."""
+        """Return the estimated table over some axes. It is computed once and kept."""
         if axes not in self._made:
             self._made[axes] = self._estimate(axes)
         return self._made[axes]
@@ -73,8 +73,8 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return a mask of the queries that are a single product or table, and the squared queries. The squares
-    of other queries are not valid.
+    """Return the squares of queries, and a mask of the queries for which the square is valid. These are the
+    queries that consist of a single product or table.
     """
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
@@ -98,7 +98,7 @@ _MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
 
 
 class RandomisedReports(Estimate):
-    """Base of both kinds of reports."""
+    """Base of the two kinds of randomised reports."""
 
     contents: ClassVar[str] = "reports"
     rows_are_counts: ClassVar[bool] = False
@@ -119,7 +119,7 @@ class RandomisedReports(Estimate):
 
     @property
     def held(self) -> str:
-        """Number of reports, in words."""
+        """Text with the number of reports."""
         return f"{self.total:,} reports"
 
     def answer(
@@ -212,10 +212,12 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
-    """Reports of randomised response by replacement: the sorted keys of all reports, which may repeat.
+    """Reports in which some values were replaced at random. `keys` has the sorted keys of all reports, and
+    keys may repeat.
 
     `retention` is the probability p that an attribute was kept. Otherwise its value was drawn uniformly
-    from its n codes. The channel p·I + (1 − p)/n·11ᵀ has the inverse (I − (1 − p)/n·11ᵀ)/p.
+    from its n codes. Estimates multiply the reported counts by the inverse of the matrix p·I + (1 −
+    p)/n·11ᵀ, which is (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -323,12 +325,12 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Reports of randomised response by bit flipping: one bit per code of each attribute, flipped with
-    probability f.
+    """Reports that consist of randomly flipped bits. There is one bit per code of each attribute, and each
+    was flipped with probability f.
 
-    A report is a row of 64-bit words. The lowest bit belongs to the first code of the first attribute. For
-    a bit b, (b − f)/(1 − 2f) is an unbiased estimate of the original bit. For a cell of several attributes,
-    the estimate is the product of these.
+    A report is a row of 64-bit words. The lowest bit belongs to the first code of the first attribute. If b
+    is a reported bit, (b − f)/(1 − 2f) is an unbiased estimate of the original bit. For a cell of several
+    attributes, the estimates of its bits are multiplied.
     """
 
     domain: Domain

@@ -23,9 +23,9 @@ _REST = "any other value"
 class SelectedValues(Estimate):
     """Selected values of one attribute, in ascending order.
 
-    `values` contains one noisy count per label, or is empty. `variance` is the variance of the independent
-    noise on each. The domain has one additional label for all values that were not selected. Their counts
-    are unknown.
+    `values` contains one noisy count per label, or is empty. `variance` is the variance of the noise on
+    each count, which is independent. The domain has one additional label, which stands for all values that
+    were not selected. Their counts are unknown.
     """
 
     attribute: str
@@ -66,12 +66,12 @@ class SelectedValues(Estimate):
         return answers, np.where(is_known, errors, np.nan)
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise per count."""
+        """Return the standard deviation of the noise on each count."""
         return float(np.sqrt(self.variance)) if self.variance is not None else np.nan
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: some values were not selected."""
+        """Return a sentence that explains unknown errors: some values were not selected."""
         return "nobody knows which other values there are, nor how many users have them"
 
     def to_frame(self) -> pd.DataFrame:

@@ -202,7 +202,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def encode(estimate: Any) -> dict[str, Any]:
-    """Return the metadata of an estimate for its file."""
+    """Return the metadata that the file of an estimate stores."""
     return {
         name: write(getattr(estimate, field))
         for field, name, (write, _) in _fields(estimate.kind)
@@ -210,7 +210,7 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that `encode` wrote. A ValueError names the path of an invalid field."""
+    """Return the fields that `encode` wrote. If one is invalid, raise a ValueError that says where it is."""
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])
     except msgspec.ValidationError as e:
@@ -233,7 +233,7 @@ _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers 
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
-    """Return the keys of the cells that columns of labels name."""
+    """Return the key of the cell in each row, from columns with labels."""
     codes = []
     for name in domain.attributes:
         column = table[name].combine_chunks()
@@ -247,7 +247,7 @@ def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
 
 
 def check_arrays(cls: type, given: dict[str, Any]) -> None:
-    """Raise a ValueError if an array from a file does not have the type and shape of its field."""
+    """Raise a ValueError if an array from a file does not have the type and the shape that its field needs."""
     sizes: dict[str, int] = {}
     for field in fields(cls):
         if field.name in given and (match := _ARRAY.match(_array_type(field.type))):

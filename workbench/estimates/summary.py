@@ -25,13 +25,14 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
-    """Released cells: sorted keys, noisy values, and the thresholds that selected them.
+    """Released cells. The fields are their sorted keys, their noisy values, and the thresholds that
+    selected them.
 
-    `tau` is the threshold of threshold sampling, or τ_s of a priority sample, or 0 if cells were not
+    `tau` is the threshold τ of threshold sampling, or τ_s of a priority sample. It is 0 if cells were not
     sampled. `theta` is the threshold of the filter. `sides` is 1 if only positive values were kept, and 2
-    otherwise. `law` is the distribution of the noise on every cell. It is None if cells have different
-    distributions, and there are no standard errors then. `scale` multiplies all weights. It differs from 1
-    only for uniform and synthetic samples.
+    otherwise. `law` is the distribution of the noise on every cell. If cells have different distributions,
+    it is None, and there are no standard errors. All weights are multiplied by `scale`, which differs from
+    1 only for uniform and synthetic samples.
     """
 
     domain: Domain
@@ -46,7 +47,7 @@ class Summary(Estimate):
     contents: ClassVar[str] = "cells"
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
-        """Return a smaller summary with the released cells that a mask selects.
+        """Return a smaller summary, with only those released cells that a mask selects.
 
         Parameters
         ----------
@@ -63,7 +64,7 @@ class Summary(Estimate):
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """Return the count with which each released cell enters an answer.
+        """Return the count that each released cell adds to an answer.
 
         Parameters
         ----------
@@ -99,18 +100,18 @@ class Summary(Estimate):
         absent: float = 0.0,
         filled_law: Law | None = None,
     ) -> Any:
-        """Return estimated counts, and if requested their errors.
+        """Return estimated counts. With `error`, return their errors as well.
 
         The standard error, relative to the true counts, is sqrt(cells · σ² + Σ τ·(τ − |v|)⁺), where the sum
-        is over released values v. The first term is noise of variance σ² on every cell of the query, and
-        the second an unbiased estimate of the sampling variance. The standard error is NaN if the release
-        alone gives no closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights
-        of sampled cells, and with `absent`.
+        is over released values v. The first term is for noise of variance σ² on every cell of the query.
+        The second is an unbiased estimate of the variance from sampling. In some cases there is no such
+        formula, and the standard error is NaN: after a filter (θ > 1 or one side), for uniform samples, for
+        raw weights of sampled cells, and with `absent`.
 
-        If the standard error has a closed form, `noise` is equal to it. Otherwise `noise` is the square
-        root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells of the query, and
-        r the number that passed the filter (for a sample, an unbiased estimate of it). μ and s² are the
-        mean and variance of the amount that an empty cell adds.
+        If there is a standard error, `noise` is equal to it. Otherwise `noise` is the square root of r·σ² +
+        (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells of the query, and r the number
+        of these that passed the filter. (For a sample, r is an unbiased estimate.) An empty cell adds noise
+        with mean μ and variance s².
 
         Parameters
         ----------
@@ -195,11 +196,11 @@ class Summary(Estimate):
 
     @property
     def cut(self) -> float:
-        """Noisy value, in counts, above which a cell is always released."""
+        """Noisy value, in counts. A cell above it is always released."""
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
-        """Return the standard deviation of each released weight, in counts."""
+        """Return the standard deviation of the noise on each released weight, in counts."""
         law = filled_law or self.law
         if law is None:
             return np.full(len(self), np.nan)
@@ -209,7 +210,7 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return the reason for unknown errors: a uniform sample does not look at most cells."""
+        """Return a sentence that explains unknown errors: a uniform sample does not look at most cells."""
         if self.scale == 1:
             return ""
         return (
@@ -223,7 +224,9 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the threshold plus three standard deviations of noise, which an absent cell rarely exceeds."""
+        """Return the threshold plus three standard deviations of noise. The count of an absent cell is
+        rarely larger.
+        """
         law = filled_law or self.law
         if law is None or self.scale != 1:
             return np.nan
@@ -272,8 +275,8 @@ class Summary(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
-    """Released nodes of a transform. `keys` contains their sorted numbers in the basis of `transform` on
-    the domain.
+    """Released nodes of a transform. `keys` has the numbers of the nodes in ascending order, as `transform`
+    numbers them on the domain.
 
     `law` is the distribution for the whole release, from which `Law.of_nodes` gives the distribution for
     each block of nodes. In a `consistent` tree, all nodes below an absent node are absent.
@@ -302,9 +305,9 @@ class TransformedSummary(Summary):
         """Return estimated counts of ranges, and of workloads that consist of ranges, such as subsets and
         boxes.
 
-        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, over the nodes
-        that the query needs, with the noise of each block of nodes. A standard error is NaN if there is no
-        closed form. For wavelets, all errors of queries with several ranges are NaN.
+        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, from the nodes
+        that the query needs and from the noise of each block of nodes. If there is no formula, a standard
+        error is NaN. For wavelets, all errors of queries with several ranges are NaN.
 
         Parameters
         ----------
@@ -394,7 +397,7 @@ class TransformedSummary(Summary):
         return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
-        """Return the standard deviation of each released weight, in counts."""
+        """Return the standard deviation of the noise on each released weight, in counts."""
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
     @property
@@ -403,7 +406,9 @@ class TransformedSummary(Summary):
         return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest likely count of an absent node, for the block with the widest noise."""
+        """Return the largest plausible count of a node that was not released. It is for the block of nodes
+        with the widest noise.
+        """
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
@@ -463,11 +468,12 @@ class TransformedSummary(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
-    """Rows of noisy buckets. Each cell adds its count, with a sign, to one bucket per row.
+    """Rows of noisy buckets. Each cell adds its count to one bucket per row, with a random sign.
 
-    `hash_parameters` contains the parameters of the rows' hash functions, for buckets and for signs. `law`
-    is the distribution of the noise on every bucket. `estimate` is "mean" or "median", the way in which
-    rows are combined. The sketch can answer Ranges and Subsets, and looks up every cell of a query.
+    `hash_parameters` has the parameters of the hash functions, which give the bucket and the sign of a cell
+    in each row. `law` is the distribution of the noise on every bucket. `estimate` says how rows are
+    combined, by their "mean" or by their "median". The sketch can answer Ranges and Subsets, and looks up
+    every cell of a query.
 
     For a mean, the standard error of a query over r cells with the total S is at most sqrt((r·F₂/width +
     S²/width + r·σ²)/depth). The first two terms are due to cells that share a bucket, and the third to
@@ -509,7 +515,7 @@ class Sketch(Estimate):
         return answers, np.sqrt(per_cell + together)
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise per bucket."""
+        """Return the standard deviation of the noise on each bucket."""
         return float(np.sqrt(self.law.variance))
 
     def to_frame(self) -> pd.DataFrame:
@@ -536,14 +542,14 @@ class Sketch(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(Estimate):
-    """Noisy bits, 64 per word, whose number is a power of two, and the parameters of one hash function per
-    level.
+    """Noisy bits, 64 per word, with the parameters of one hash function per level. The number of bits is a
+    power of two.
 
-    A cell whose count corresponds to y levels, of `step` counts each, had the bits of its first y levels
-    set before the noise. The projection can answer Ranges and Subsets, and looks up every cell of a query.
-    The bits of a cell give a walk, with a step of +1 for each set bit and −1 for each other bit. The
-    estimated count is the mean position of the walk's maxima, times `step`. Standard errors have no closed
-    form.
+    One level stands for `step` counts. If a cell has a count of y levels, the bits of its first y levels
+    were set before the noise flipped some bits. The projection can answer Ranges and Subsets, and looks up
+    every cell of a query. To estimate a count, a walk goes along the bits of the cell: one step up for each
+    bit that is set, and one step down for each other bit. The estimate is the mean position at which the
+    walk is highest, times `step`. There are no standard errors.
     """
 
     domain: Domain

@@ -55,7 +55,7 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers from the bank. They unpack to two arrays: `values, errors = session.recall(…)`.
+    """Answers from the bank. You can unpack them to two arrays: `values, errors = session.recall(…)`.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class Recalled:
 class AnswerBank:
     """Noisy answers from which new questions can be answered without further cost.
 
-    The bank makes each fit when it is first needed. The held-out answers and the noise added for the bars
-    are the same each time.
+    The bank fits a model when it first needs it. It always holds out the same answers, and adds the same
+    noise to estimate error bars.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class AnswerBank:
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
-        """Return the method that the rule selects, and the reason for it.
+        """Return the method that answers questions, and the reason for this choice.
 
         Parameters
         ----------
@@ -192,8 +192,8 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """Return warnings: faults of the answers themselves, and of the fit of a method to them, as
-        sentences.
+        """Return warnings as sentences. They are about faults of the answers, or about a method that does
+        not fit them.
         """
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
@@ -213,8 +213,8 @@ class AnswerBank:
 
     @cached_property
     def eigen(self) -> Eigenqueries:
-        """Eigenqueries of the history, from one eigendecomposition. Raises a ValueError if there are too
-        many answers.
+        """Eigenqueries of the history, from one eigendecomposition. If there are too many answers, a
+        ValueError is raised.
         """
         self.refuse_many(len(self.history))
         return Eigenqueries.of(self.history, self.total, self.prior)
@@ -230,7 +230,9 @@ class AnswerBank:
 
     @cached_property
     def alpha(self) -> float:
-        """Value of α with the smallest estimated error. With very few answers it is the total, or ∞."""
+        """Value of α with the smallest estimated error. If there are very few answers, it is the total, or
+        ∞ if the total is unknown.
+        """
         if not self.folds or not len(self.eigen):
             return self.total or inf
         deviations = np.sqrt(self.history.variances)
@@ -241,13 +243,13 @@ class AnswerBank:
         return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
 
     def posterior(self, alpha: float | None = None) -> Posterior:
-        """Return the posterior of kernel PCA. By default, α is the bank's own."""
+        """Return the posterior of kernel PCA. By default, it uses the α that the bank selected."""
         return Posterior(self.eigen, self.alpha if alpha is None else alpha)
 
     @property
     def cautious_alpha(self) -> float:
-        """Value of α at which the errors of kernel PCA are about as wide as the bars. It predicts the cost
-        of more answers.
+        """Value of α at which the errors of kernel PCA are about as large as the error bars. The cost of
+        better answers is predicted with it.
         """
         if self._sets is None or not np.isfinite(self._scale(KERNEL)):
             return self.total or inf
@@ -257,8 +259,8 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """Fitting problem of the network, or None if the total is unknown or every set of attributes is
-        too large.
+        """Problem of fitting the network. It is None if the total is unknown, or if every set of attributes
+        has too many cells.
         """
         if self.marginals.total is None:
             return None
@@ -271,7 +273,7 @@ class AnswerBank:
 
     @cached_property
     def tree(self) -> NetworkFit:
-        """Network on a junction tree that agrees with the paid answers as closely as their noise requires."""
+        """Network on a junction tree. It agrees with the paid answers as closely as their noise requires."""
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
         return self.network.fit(STRENGTH)

@@ -26,12 +26,12 @@ _SWEEPS = 40
 
 @value
 class MaximumEntropyAsPrinted:
-    """Fit maximum entropy as the paper prints it: one chain with Metropolis steps, weight steps of `gamma`,
-    and no averaging.
+    """Fit maximum entropy as the paper prints it. One chain makes Metropolis steps, weights change in steps
+    of `gamma`, and nothing is averaged.
 
-    A weight can rise by at most gamma·steps·π in total. For a cell with one tuple in a thousand this is
-    0.1, which is far from convergence. Stopping so early regularises the fit, which the paper does not
-    mention. Each answer must be the count of a cell of a marginal.
+    For a cell with the share π of the tuples, the weight can rise by at most gamma·steps·π in total. If π
+    is a thousandth, this is 0.1, which is far from convergence. Such an early stop regularises the fit. The
+    paper does not mention this. Each answer must be the count of a cell of a marginal.
     """
 
     alpha: float = likelihood_weight()

@@ -59,7 +59,7 @@ from workbench.value import Float, Int, Num, finite_array, number_array, sealed,
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the ascending sequence with the smallest squared distance from a noisy one.
+    """Return the ascending sequence that is nearest to a noisy sequence, by squared distance.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """Round to the nearest integers >= 0.
+    """Round each number to the nearest integer >= 0.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 def consistent(tree: Summary) -> Summary:
     """Return the released nodes whose ancestors were all released too.
 
-    The argument must be the output of a filter. In a sample, an ancestor may be absent by chance, so its
-    absence says nothing about the node.
+    The nodes must come from a filter, and not from a sample. In a sample, an ancestor may be absent by
+    chance.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def consistent(tree: Summary) -> Summary:
 def refilter(summary: Summary, theta: float) -> Summary:
     """Return the released cells whose noisy value reaches a higher threshold.
 
-    The result has the same distribution as the output of a filter at `theta`. Drawing again
-    until the size is right would cost twice the budget.
+    The result has the same distribution as a release with this higher threshold, so you can choose the size
+    of a release afterwards. Drawing again until the size is right could cost twice the budget.
 
     Parameters
     ----------
@@ -192,11 +192,12 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """Return the integer counts >= 0 that are nearest to the noisy ones and have the same sum (or 0 if that
-    is negative).
+    """Return integer counts >= 0 that have the same sum as the noisy counts, and are as near to these as
+    possible. If the noisy sum is negative, the sum is 0.
 
-    Setting negative counts to 0 would make the sum too large, because the noise of empty leaves no longer
-    cancels. Therefore all counts are lowered by the same amount, but not below 0, until the sum is right.
+    If negative counts only became 0, the sum would be too large, because the noise of empty leaves would no
+    longer cancel. The function therefore lowers all counts by the same amount, but not below 0, until the
+    sum is right.
 
     Parameters
     ----------
@@ -241,8 +242,8 @@ _BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
-    """Return the numbers of nodes per level of the tree with `nodes` nodes. An error names the nearest
-    possible numbers.
+    """Return the number of nodes on each level of the tree that has `nodes` nodes. If there is no such
+    tree, the error names the nearest possible numbers.
     """
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
@@ -262,7 +263,9 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
 
 
 def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
-    """Return the sums of all nodes of the tree over the given leaves, level by level from the root down."""
+    """Return the sums of all nodes of the tree that has the given leaves, level by level from the root
+    down.
+    """
     levels = [np.asarray(leaves, float)]
     while levels[-1].size > 1:
         first_children = np.arange(0, levels[-1].size, branching)
@@ -274,9 +277,9 @@ def tree_least_squares(
     noisy: Num[np.ndarray, " nodes"],
     branching: int = 2,
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the tree nearest to `noisy` in which every node is the sum of its children.
+    """Return the nearest tree to `noisy` in which every node is the sum of its children.
 
-    The result is linear in `noisy`, unbiased, and has the smallest variance among such trees (Theorem 4).
+    The result is unbiased and linear in `noisy`. No other such estimate has a smaller variance (Theorem 4).
 
     Parameters
     ----------
@@ -471,8 +474,8 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """First pass of least squares with a variance per node: average from the leaves up. It writes the
-    variance of each subtree's estimate to `below`.
+    """Make the first pass of least squares in which each node has a variance. The pass averages from the
+    leaves up, and writes the variance of each subtree's estimate to `below`.
     """
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
@@ -494,7 +497,9 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Second pass of least squares with a variance per node: distribute corrections from the root down."""
+    """Make the second pass of least squares in which each node has a variance. The pass distributes
+    corrections from the root down.
+    """
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -518,9 +523,9 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Apply the paper's heuristic: if a node is 0 or negative, set it and everything below it to 0.
+    """Set every node that is 0 or negative to 0, and everything below it. This is the paper's heuristic.
 
-    The other nodes do not change, so the parent of a zeroed node may differ from the sum of its children.
+    The other nodes do not change. So a parent may then differ from the sum of its children.
 
     Parameters
     ----------
@@ -554,9 +559,9 @@ def nonnegative_least_squares(
 ) -> Float[np.ndarray, " nodes"]:
     """Return the nearest tree in which every node is the sum of its children and no leaf is negative.
 
-    The solution is exact and uses block principal pivoting. Each step guesses which leaves are 0, and
-    corrects all wrong guesses (only one at a time if the guesses would cycle). A step takes two passes over
-    the tree, and about ten steps are needed.
+    The solution is exact. The method, block principal pivoting, guesses which leaves are 0. In each step,
+    it corrects all wrong guesses, or only one if guesses repeat. A step takes two passes over the tree, and
+    about ten steps are needed.
 
     Parameters
     ----------
@@ -618,11 +623,10 @@ def _sums_to_leaves(
 
 @value
 class Zeroed:
-    """Least squares on a released tree, then `zero_negative_subtrees`.
+    """Method that applies least squares to a released tree, and then `zero_negative_subtrees`.
 
-    Ranges are answered from the fewest nodes. Zeroing makes the tree inconsistent, so the sum of a range's
-    leaves can differ from this answer. The sum of leaves has an upward bias, because negative leaves were
-    set to 0.
+    The result answers a range from the fewest nodes. Because subtrees were set to 0, the sum of a range's
+    leaves can differ from this answer. It is too large on average, because negative leaves became 0.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
@@ -651,8 +655,8 @@ class Zeroed:
 
 @value
 class NonnegativeLeastSquares:
-    """`nonnegative_least_squares` on a released tree. It returns a histogram and is an alternative to the
-    paper's heuristic `Zeroed`.
+    """Method that applies `nonnegative_least_squares` to a released tree and returns a histogram. Use it
+    instead of the paper's heuristic, `Zeroed`.
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:

@@ -50,11 +50,11 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """Prediction error of each answer of the history when its fold is held out, and the variance that α
-    predicts for it.
+    """Prediction error of each past answer when its fold is held out. For comparison, the object has the
+    variance that α predicts for this error.
 
-    Both are in units of the answer's noise. The variance includes this noise. They are NaN for answers in
-    no fold.
+    Both are in units of the answer's noise. The variance includes this noise. For answers that are in no
+    fold, both are NaN.
     """
 
     residuals: Float[np.ndarray, " queries"]
@@ -62,7 +62,8 @@ class Missed(NamedTuple):
 
 
 class HeldOut:
-    """Cross-validation of eigenqueries: a history from which answers are held out.
+    """Cross-validation of eigenqueries. It holds out some answers of a history, and predicts them from the
+    others.
 
     Parameters
     ----------
@@ -91,12 +92,12 @@ class HeldOut:
 
     @property
     def largest_alpha(self) -> float:
-        """Value of α above which rounding errors dominate. Larger values give nearly the same answers."""
+        """Largest useful value of α. Above it rounding errors dominate, and answers hardly change."""
         squares = self.eigen.squares
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 
     def missed(self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]) -> Missed:
-        """Return the prediction errors with each fold held out in turn."""
+        """Hold out each fold in turn, and return the prediction errors."""
         residuals = np.full(len(self.whitened), np.nan)
         variances = residuals.copy()
         for fold in folds:
@@ -107,7 +108,7 @@ class HeldOut:
         return Missed(residuals, variances)
 
     def residuals(self, alpha: float, fold: Int[np.ndarray, " held_out"]) -> np.ndarray:
-        """Return the prediction errors when one fold is held out."""
+        """Hold out one fold, and return the prediction errors."""
         from scipy.linalg import solve
 
         rest, residual = self._rest(alpha, fold)
@@ -126,10 +127,10 @@ class HeldOut:
         return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
-        """Estimate the mean squared error at the past queries for each α, without holding out answers.
+        """Estimate, for each α, the mean squared error at the past queries. No answers are held out.
 
-        The mean is weighted by `reliabilities`. Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise,
-        because â is linear.
+        Queries are weighted by `reliabilities`. The estimate is Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii. It is
+        unbiased for any noise, because the answers â are linear in the noisy answers a.
         """
         leverage, fitted = self._smoothed(alphas)
         left = (self.whitened[:, None] - fitted) ** 2 - 1 + 2 * leverage
@@ -164,11 +165,11 @@ _GOLDEN = (sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SelectedAlpha:
-    """Selected α, with its mean squared error as estimated on a new split, and the curve from which it was
-    selected.
+    """Selected α, with the curve from which it was selected. Its mean squared error was estimated on a new
+    split.
 
-    Estimates may be negative, because noise is subtracted. All errors are in squared units of the answers.
-    `past` is the fit of the history for all α of the curve.
+    An estimated error may be negative, because the variance of noise is subtracted from it. All errors are
+    in squared units of the answers. `past` is the fit of the history, for all α of the curve.
     """
 
     alpha: float
@@ -179,12 +180,12 @@ class SelectedAlpha:
 
     @property
     def rmse(self) -> float:
-        """Square root of the error, or 0 if the estimate is negative."""
+        """Square root of the estimated error, or 0 if this estimate is negative."""
         return sqrt(max(0.0, self.error))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Posterior from the whole history at this α, with errors. It is computed on first use."""
+        """Posterior from the whole history at this α, with errors. It is computed when it is first needed."""
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
         return Posterior(eigen, self.alpha)
@@ -192,7 +193,8 @@ class SelectedAlpha:
     def answer(
         self, workload: Recipe, alpha: float | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Answer queries at this α or another one. The method avoids an eigendecomposition if it can.
+        """Answer queries at this α, or at another one. An eigendecomposition is made only if it is
+        necessary.
 
         Parameters
         ----------
@@ -230,7 +232,8 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """Find the α with the smallest cross-validated error, on a grid and then around its best point.
+    """Find the α with the smallest cross-validated error. Search on a grid first, and then around its best
+    point.
 
     Parameters
     ----------
@@ -295,7 +298,8 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error at several α by Theorem 4. Choose the α with the smallest error.
+    """Estimate the squared error at several α by Theorem 4. The α with the smallest error is the best
+    choice.
 
     Parameters
     ----------
@@ -371,7 +375,7 @@ class _Residuals:
         self.held_out = HeldOut(eigen, history.values, history.variances)
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return the mean in Theorem 4 for α, over a split of the past answers."""
+        """Return the mean error of Theorem 4 for α, over a split of the past answers."""
         held_out = self.held_out
         without = [cache(partial(self._without, part)) for part in parts]
 
@@ -400,7 +404,7 @@ class _Residuals:
 
     @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products in units of the noise, computed on first use."""
+        """Inner products in units of the noise. They are computed when they are first needed."""
         eigen = self.held_out.eigen
         prior = prior_vectors(eigen.prior, self.history.domain)
         gram = centred_gram(self.history, prior, eigen.total is not None).products

@@ -57,12 +57,12 @@ _ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no varian
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Dual problem of maximum entropy: shares π, bounds β of the weights, and queries grouped by the axes
-    of their terms.
+    """Dual problem of maximum entropy. It consists of the noisy shares π, the limits β of the weights, and
+    the queries, grouped by the axes of their terms.
 
-    `constants` contains the parts of queries that are equal at every tuple, and `peak` the largest |f| of
-    each query. `fixed` contains the weights that are optimal whatever the other weights are, and NaN for
-    all others.
+    `constants` has the parts of queries that are the same at every tuple, and `peak` the largest absolute
+    value of each query. `fixed` has the weights whose best value does not depend on other weights, and NaN
+    for the rest.
     """
 
     domain: Domain
@@ -85,7 +85,7 @@ class DualProblem:
         prior: tuple[Any, ...] | None,
         consistent: bool,
     ) -> DualProblem:
-        """Make the problem from noisy answers. A ValueError explains why answers do not fit."""
+        """Make the problem from noisy answers. If they do not fit the problem, a ValueError explains why."""
         answers = NoisyAnswers.history(history)
         domain = answers.domain
         if total is None:
@@ -112,7 +112,7 @@ class DualProblem:
 
     @property
     def modelled_axes(self) -> tuple[int, ...]:
-        """Axes that any query uses."""
+        """Axes that at least one query uses."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
@@ -122,12 +122,14 @@ class DualProblem:
 
     @cached_property
     def first_cells(self) -> Int[np.ndarray, " ends"]:
-        """First cell of the table of each set, if tables follow one another, and the end of the last table."""
+        """First cell of the table of each set, in one vector of all tables. The end of the last table
+        follows.
+        """
         return np.cumsum([0, *map(prod, self.shapes)])
 
     @cached_property
     def set_of_terms(self) -> list[int]:
-        """Set of axes to which each part of the terms belongs."""
+        """Number of the set of axes to which each group of terms belongs."""
         return [self.sets.index(part.axes) for part in self.terms]
 
     @cached_property
@@ -142,7 +144,7 @@ class DualProblem:
 
     @cached_property
     def binary(self) -> bool:
-        """Whether each query is a single term of 0 and 1, so that p[f²] = p[f]."""
+        """Whether each query has a single term with the values 0 and 1. Then p[f²] = p[f]."""
         count = np.zeros(len(self.pi), np.int64)
         for part in self.terms:
             np.add.at(count, part.query, 1)
@@ -150,15 +152,15 @@ class DualProblem:
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the weights, with the fixed ones set to their optimal values."""
+        """Return the weights, in which the fixed ones are set to their best values."""
         return np.where(np.isnan(self.fixed), w, self.fixed)
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
-        """Return Σ w_i f_i as one table per set of axes."""
+        """Return the weighted sum of queries, Σ w_i f_i, as one table per set of axes."""
         return self.by_set(self.cells_of(w))
 
     def cells_of(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " cells"]:
-        """Return Σ w_i f_i on the cells of all tables, in one vector."""
+        """Return the weighted sum of queries, Σ w_i f_i, for the cells of all tables in one vector."""
         rectangles, others = self._parts
         cells = rectangles.weighted_sum(w)
         for s, part in others:
@@ -176,13 +178,13 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return p[f_i], the mean of each query, from the expected tables."""
+        """Return the mean of each query, p[f_i], from the expected tables."""
         return self.means_of_cells(flattened(margins))
 
     def means_of_cells(
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return p[f_i], the mean of each query, from the vector of all cells."""
+        """Return the mean of each query, p[f_i], from the vector of all cells."""
         means = self.constants.copy()
         rectangles, others = self._parts
         rectangles.add_means(cells, means)
@@ -193,7 +195,7 @@ class DualProblem:
     def mean_squares(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return p[f²] for each query, summed over its terms."""
+        """Return the mean square p[f²] of each query, summed over its terms."""
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
             np.add.at(squares, part.query, part.mean_squares(margins[i]))
@@ -215,8 +217,8 @@ class DualProblem:
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the larger of variance and residual for each query, because a variance below the residual
-        is not reliable.
+        """Return the variance of each query, or its residual if that is larger. A variance below the
+        residual is not reliable.
         """
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
@@ -228,20 +230,22 @@ class DualProblem:
         margins: Sequence[Float[np.ndarray, "..."]],
         step: Float[np.ndarray, " queries"],
     ) -> Float[np.ndarray, " queries"]:
-        """Make a step along the gradient within the bounds of the weights, by at most one nat per weight."""
+        """Make a step along the gradient. Weights stay within their limits, and each changes by at most one
+        nat.
+        """
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
         return self.within(w + change)
 
     def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the nearest weights within the bounds ±β."""
+        """Return the nearest weights that are within the limits ±β."""
         return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
         self, w: Float[np.ndarray, " queries"], margins: Sequence[Float[np.ndarray, "..."]]
     ) -> float:
-        """Return Σ (β_i |r_i| − w_i r_i) for r = π − p[f].
+        """Return the duality gap, Σ (β_i |r_i| − w_i r_i) with r = π − p[f].
 
-        If tuples are drawn, noise in r makes the gap larger on average, so the estimate is biased upwards.
+        If tuples are drawn, r is noisy. This makes the estimated gap too large on average.
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
@@ -279,7 +283,9 @@ _POWER_STEPS = 12  # of the power iteration for the steepness
 
 
 class SampledCovariance:
-    """Covariance matrix of the queries, estimated from tuples. Only its products with vectors are computed."""
+    """Covariance matrix of the queries, estimated from drawn tuples. Only its products with vectors are
+    computed.
+    """
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
         self.problem = problem
@@ -306,7 +312,9 @@ class SampledCovariance:
         return self.problem.means_of_cells(self._mean_cells(weights)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
-        """Return the largest eigenvalue of the queries' correlation matrix, at least 1, by power iteration."""
+        """Return the largest eigenvalue of the queries' correlation matrix, or 1 if it is smaller. It is
+        computed by power iteration.
+        """
         margins = self.problem.by_set(self._mean_cells(np.ones(len(self.cells))))
         variance = self.problem.variances(margins)
         deviation = np.sqrt(np.maximum(variance, 0))

@@ -32,7 +32,9 @@ def prior_field() -> Any:
 
 
 def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
-    """Convert weights > 0 to one vector of probabilities per attribute. Other weights raise a ValueError."""
+    """Convert weights to one vector of probabilities per attribute. Raise a ValueError if a weight is not >
+    0.
+    """
     if prior is None:
         return None
     try:
@@ -51,8 +53,8 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
 def prior_vectors(
     prior: tuple[Any, ...] | None, domain: Domain
 ) -> tuple[Float[np.ndarray, " values"], ...]:
-    """Return the vectors of the prior, or uniform ones if it is None. A prior that does not fit the domain
-    raises a ValueError.
+    """Return the vectors of the prior. If it is None, they are uniform. Raise a ValueError if the prior
+    does not fit the domain.
     """
     if prior is None:
         return uniform_prior(domain)
@@ -65,11 +67,11 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Compute a product prior from noisy counts of every code of each attribute, for example the answers to
-    `Marginals(1)`.
+    """Compute a prior with independent attributes from noisy counts of the codes of each attribute. For
+    example, these are the answers to `Marginals(1)`.
 
-    Counts below the standard deviation of their noise are raised to it (or to 1, if that is smaller).
-    Otherwise noise could give a code the prior 0, which would exclude it.
+    If a count is below the standard deviation of its noise, it is raised to this standard deviation, but to
+    at most 1. Otherwise noise could give a code the prior 0, which would exclude the code.
 
     Parameters
     ----------
@@ -116,8 +118,8 @@ _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
 class CentredGram(NamedTuple):
-    """Inner products of queries, orthogonal to the universal query if the total is known, and the means of
-    the queries.
+    """Inner products of queries, and the means of the queries. If the total is known, the inner products
+    leave out the part along the universal query.
     """
 
     products: Float[np.ndarray, "queries queries"]
@@ -126,11 +128,11 @@ class CentredGram(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Eigenqueries:
-    """Orthonormal combinations of past queries, with answers whose errors are independent.
+    """Orthonormal combinations of past queries. Their answers have independent errors.
 
-    The answer to an eigenquery has standard error 1/λ. `squares` contains the λ² in descending order. A
-    column of `basis` (queries × eigenqueries) combines past queries to an eigenquery times λ. `answers`
-    contains the answers to eigenqueries times λ.
+    The answer to an eigenquery has the standard error 1/λ. `squares` has the λ² in descending order. A
+    column of `basis` (queries × eigenqueries) has the weights of past queries in an eigenquery, times λ.
+    `answers` has the answers to eigenqueries, times λ.
     """
 
     domain: Domain
@@ -184,14 +186,16 @@ class Eigenqueries:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answer any linear queries, in tuples. The result has one row per α."""
+        """Answer any linear queries. Answers are in tuples, and the result has one row per α."""
         projected = self.project(workload)
         return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield inner products with the past queries in blocks, without the part along the universal query."""
+        """Yield blocks of inner products with the past queries. The part along the universal query is left
+        out.
+        """
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
         for start in range(0, len(queries), step):
@@ -206,11 +210,11 @@ class Eigenqueries:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedQueries:
-    """Queries as combinations of eigenqueries. Answers take O(m) per query and α.
+    """Queries as combinations of m eigenqueries. An answer takes time O(m) for each α.
 
-    `means` contains the inner product of each query with the universal query, `squares` the squared norm
-    ‖q‖² (without the part that the total determines), and `coefficients` (queries × eigenqueries) the inner
-    products with each eigenquery, times λ.
+    `means` has the inner product of each query q with the universal query. `squares` has the squared norms
+    ‖q‖², without the part that the total determines. `coefficients` (queries × eigenqueries) has the inner
+    product with each eigenquery, times λ.
     """
 
     eigen: Eigenqueries
@@ -226,18 +230,18 @@ class ProjectedQueries:
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """Return the inherent bias as a share of ‖q‖². It is 0 if past queries determine q, and 1 if
-        they contain no information about it.
+        """Return the share of ‖q‖² that past queries do not determine. It is 0 if they determine the query
+        q, and 1 if they contain no information about it.
         """
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the errors of the answers. For finite α these are posterior standard deviations, including
-        the bias that α assumes.
+        """Return the errors of the answers. For a finite α, these are posterior standard deviations. They
+        include the bias that α assumes.
 
-        For α = ∞ these are standard errors from the noise, and NaN for queries that past queries do not
-        determine.
+        For α = ∞, they are standard errors from the noise alone. They are then NaN for queries that past
+        queries do not determine.
         """
         squares = self.eigen.squares
         bias_share = self.bias_share
@@ -252,8 +256,8 @@ class ProjectedQueries:
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
     def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of the answers that is due to the noise of the past answers,
-        without bias.
+        """Return the part of the errors that comes from the noise of the past answers. It leaves out the
+        bias.
         """
         weights = shrinkage(self.eigen.squares, alpha)
         return np.sqrt((self.coefficients**2) @ weights**2)
@@ -264,7 +268,7 @@ def share_of_bias(
     means: Float[np.ndarray, " queries"],
     reached: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Return the share of ‖q‖² that past queries do not determine, given the squared norms of the queries."""
+    """Return the share of the squared norm ‖q‖² that past queries do not determine."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / squares, 0, 1)
     from_total = squares <= _ROUNDING * (squares + means**2)
@@ -272,7 +276,7 @@ def share_of_bias(
 
 
 def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
-    """Return the centred inner products of past queries."""
+    """Return the inner products of past queries, without the part along the universal query."""
     products = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
     if total_known:
@@ -286,8 +290,8 @@ def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> Cent
 def eigendecomposition(
     gram: Float[np.ndarray, "queries queries"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues above rounding error and their eigenvectors. The function overwrites the
-    matrix.
+    """Return the eigenvalues that are larger than rounding errors, and their eigenvectors. The function
+    overwrites the matrix.
     """
     from scipy.linalg import eigh
 
@@ -300,7 +304,9 @@ def eigendecomposition(
 def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
-    """Return α²/(α² + 1/λ²)/λ², the shrinkage of each eigenquery's answer, divided by λ²."""
+    """Return the factor by which each eigenquery's answer is shrunk, divided by λ². It is α²/(α² +
+    1/λ²)/λ².
+    """
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)
     return 1 / (squares + (0.0 if alpha == inf else alpha**-2.0))

@@ -32,11 +32,12 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Tree of attributes in the order in which they are drawn. Each attribute is drawn under the
-    condition of its parent (−1 for none).
+    """Tree of attributes, in the order in which they are drawn. The probabilities of an attribute depend on
+    the value of its parent (−1 for none).
 
-    The tables (parent's code × own code) follow one another and begin at `starts`. They contain the
-    cumulative probabilities over the attribute's own codes, and logarithms of the probabilities.
+    There is one table (code of the parent × code of the attribute) per attribute. Tables follow one
+    another, and begin at `starts`. They contain probabilities, cumulated over the codes of the attribute,
+    and logarithms of the probabilities.
     """
 
     order: Int[np.ndarray, " attributes"]
@@ -51,8 +52,8 @@ def attribute_tree(
     sets: Sequence[tuple[int, ...]],
     margins: Sequence[Float[np.ndarray, "..."]],
 ) -> AttributeTree:
-    """Return the tree with the largest sum of mutual information. Only pairs of attributes within one set
-    can be edges.
+    """Return the tree of attributes with the largest sum of mutual information. Two attributes can be
+    neighbours in the tree only if one set contains both.
     """
     pairs = _pair_tables(sets, margins)
     singles = _single_tables(prior, sets, margins)
@@ -144,8 +145,8 @@ class _Copy(NamedTuple):
 
 
 class Chains:
-    """Markov chains. For fast draws, the table of a set S is stored once for each axis k in S, with k as
-    the last axis.
+    """Markov chains that draw tuples. For speed, the table of a set is stored once for each axis of the
+    set, with this axis last.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the potentials to draw from: one table per set, in nats."""
+        """Set the distribution to draw from. `potentials` has one table per set, in nats."""
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
@@ -220,7 +221,9 @@ class Chains:
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
     def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the proposal distribution of `jump` to a tree of attributes with the given margins."""
+        """Set the distribution from which `jump` proposes tuples. It is a tree of attributes with the given
+        margins.
+        """
         prior = np.split(self.prior, self.start[1:-1])
         self.proposal = attribute_tree(prior, self.sets, margins)
 
@@ -238,11 +241,11 @@ class Chains:
         rng: np.random.Generator,
         always: bool = False,
     ) -> int:
-        """Propose a new tuple to every chain (a Metropolis–Hastings step), and return the number of chains
-        that accepted it.
+        """Propose a new tuple to every chain, as a Metropolis–Hastings step. Return how many chains
+        accepted it.
 
-        With draws of single attributes alone, a chain may never move from one mode to another. `always`
-        accepts every proposal.
+        Without jumps, a chain that redraws single attributes may never leave a mode of the distribution.
+        `always` accepts every proposal.
         """
         moved = 0
         for part in _blocks(states):
@@ -256,7 +259,7 @@ class Chains:
     def draw_from_prior(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Draw tuples of independent attributes."""
+        """Draw tuples in which attributes are independent."""
         states = np.empty((count, len(self.shape)), np.int32)
         for k, start in enumerate(self.start[:-1]):
             cumulative = np.cumsum(self.prior[start : self.start[k + 1]])
@@ -270,10 +273,10 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Draw every attribute of every chain anew, in place, and add the conditional distributions to `sums`.
+        """Draw every attribute of every chain again, in place. Add the conditional distributions to `sums`.
 
-        The uniform random numbers are drawn beforehand, and sums always have the same number of parts, so
-        the result does not depend on the number of threads.
+        The result does not depend on the number of threads. The random numbers are drawn beforehand, and
+        sums always have the same number of parts.
         """
         workers = thread_count()
         parts = workers if sums is None else _PARTS_OF_SUMS
@@ -308,17 +311,17 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Run one `jump` and one `sweep`."""
+        """Make one `jump` and one `sweep`."""
         self.jump(states, rng)
         self.sweep(states, rng, sums)
 
     def sums(self) -> Float[np.ndarray, " rows"]:
-        """Return sums of conditional distributions that start at 0."""
+        """Return arrays for sums of conditional distributions, filled with 0."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected table of each set from sums of conditional distributions, averaged over its
-        attributes.
+        """Return the expected table of each set. It is computed from sums of conditional distributions, and
+        averaged over the attributes of the set.
         """
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:

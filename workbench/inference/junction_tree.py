@@ -26,8 +26,8 @@ _LEAST = 1e-300  # so that logarithms stay finite
 def cliques_of(
     sets: Iterable[Iterable[int]], shape: Sequence[int], most: float = np.inf
 ) -> list[tuple[int, ...]] | None:
-    """Return the maximal cliques of a triangulation in which each set is within a clique, or None if they
-    have too many cells.
+    """Return the cliques of a triangulated graph. Each of the given sets is within one clique. Return None
+    if cliques have too many cells.
     """
     neighbours: dict[int, set[int]] = {}
     for axes in sets:
@@ -70,7 +70,7 @@ class _Edge:
 
 
 class JunctionTree:
-    """Junction tree for given sets of axes, with a product prior.
+    """Junction tree for given sets of axes. Under its prior, attributes are independent.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class JunctionTree:
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
-        """Axes that any set uses."""
+        """Axes that at least one set uses."""
         return tuple(sorted({k for clique in self.cliques for k in clique}))
 
     def _smallest_with(self, axes: Iterable[int]) -> int:
@@ -132,7 +132,7 @@ class JunctionTree:
                     best[j] = (common, i)
 
     def calibrate(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> CalibratedTree:
-        """Return the margins of all cliques for the given potentials: one table per set, in nats."""
+        """Return the margins of all cliques. The given potentials have one table per set, in nats."""
         logs = [table.copy() for table in self._log_prior]
         for i, axes, table in zip(self._home, self.sets, potentials, strict=True):
             if axes:
@@ -171,7 +171,9 @@ class JunctionTree:
 
 @dataclass(frozen=True)
 class CalibratedTree:
-    """Margins of the cliques of a tree, and ln Z = ln p0[exp(Σ potentials)], in nats."""
+    """Margins of the cliques of a tree, and the logarithm of the normalising constant, ln Z = ln p0[exp(Σ
+    potentials)], in nats.
+    """
 
     tree: JunctionTree
     cliques: list[Float[np.ndarray, "..."]]
@@ -197,10 +199,11 @@ class CalibratedTree:
     def derivatives(
         self, directions: Sequence[Float[np.ndarray, "..."]]
     ) -> list[Float[np.ndarray, "..."]]:
-        """Return the derivative of each set's margin in a direction of the potentials.
+        """Return how the margin of each set changes if the potentials change in some direction (the
+        derivative).
 
-        This is the covariance matrix of the sets' cells times a vector. It is computed by differentiating
-        both passes of `calibrate`.
+        The result is the covariance matrix of the sets' cells, times a vector. It is computed by
+        differentiating both passes of `calibrate`.
         """
         tree = self.tree
         logs = [np.zeros(table.shape) for table in self.cliques]
@@ -230,7 +233,7 @@ class CalibratedTree:
         ]
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the margin on any axes, in their order, or None if it needs too many cells."""
+        """Return the margin on the given axes, in their order. Return None if this needs too many cells."""
         axes = tuple(axes)
         shape = self.tree.shape
         if prod(shape[k] for k in axes) > _MAX_TABLE:
@@ -309,8 +312,8 @@ class CalibratedTree:
 def spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
-    """Reshape a table on some axes so that it broadcasts against a table on more axes. The axes must be
-    ascending.
+    """Reshape a table so that numpy can combine it with a table on more axes. Axes must be in ascending
+    order.
     """
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)

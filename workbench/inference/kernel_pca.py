@@ -64,9 +64,9 @@ _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 class KernelAnswers:
     """Answers, and the two parts of their errors.
 
-    `noise` is the standard deviation from the noise of past answers. `model` is the standard deviation,
-    assumed by α, of the part that past queries do not determine. It is NaN if α = ∞ and past queries do not
-    determine the answer.
+    `noise` is the part that comes from the noise of past answers. `model` is the part that comes from what
+    past queries do not determine, under the assumption that α makes. Both are standard deviations. If α = ∞
+    and past queries do not determine the answer, `model` is NaN.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -80,7 +80,7 @@ _Columns = tuple[
 
 
 class SetTables:
-    """Past queries as tables, grouped by the set of attributes that they use."""
+    """Past queries as tables, grouped by the attributes that they use."""
 
     def __init__(self, workload: Linear, domain: Domain, prior: Prior):
         self.domain = domain
@@ -102,8 +102,8 @@ class SetTables:
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
-        """Return the conditional mean of each past query on a set, given the shared attributes, times the
-        probability of these.
+        """Return the mean of each past query on a set, given the values of the attributes that sets share.
+        It is multiplied by the probability of these values.
         """
         shape = [self.domain.shape[k] for k in part.axes]
         weights = np.ones(())
@@ -123,7 +123,7 @@ class SetTables:
         return tables.sum(axis=outside).reshape(len(part.rows), cells)
 
     def sums(self, coefficients: Float[np.ndarray, " queries"]) -> _WeighedSum:
-        """Return Σ_j c_j·q_j as tables."""
+        """Return the weighted sum of past queries, Σ_j c_j·q_j, as tables."""
         tables = []
         for part in self.terms:
             shape = [self.domain.shape[k] for k in part.axes]
@@ -150,7 +150,7 @@ class _WeighedSum(Margins):
         self.constant = constant
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return Σ over all other attributes."""
+        """Return the sum over all other attributes."""
         shape = [self.domain.shape[k] for k in axes]
         total = np.full(shape, self.constant)
         for own, table in self.tables:
@@ -168,7 +168,8 @@ class _WeighedSum(Margins):
 
 
 class KernelBlocks:
-    """Answers at one α, computed set by set if the tables are small enough, and otherwise query by query.
+    """Answers at one α. They are computed for all queries on a set of attributes together if the tables are
+    small enough, and otherwise query by query.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ class KernelBlocks:
             return None
 
     def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Return answers, in which the answer to each eigenquery is multiplied by `weights`."""
+        """Return answers to queries. The answer to each eigenquery is multiplied by its entry of `weights`."""
         eigen = self.eigen
         mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
         coefficients = eigen.basis @ (eigen.answers * weights)
@@ -304,7 +305,9 @@ class _SetRows:
         self.bias = _root(matrix * weights * np.sqrt(ratio / squares))
 
     def answers(self, queries: Products) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return values, noise and model of some questions on the set."""
+        """Return the answers to some questions on the set, with both parts of their errors, noise and
+        model.
+        """
         eigen = self.eigen
         domain = eigen.domain
         mean = queries.means(domain, self.prior)
@@ -393,7 +396,7 @@ def _by_kernel(
 
 
 def check_alpha(x: Any) -> str | None:
-    """Return a description of the fault of an invalid trade-off α, or None."""
+    """Return what is wrong with a trade-off α, or None if it is valid."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
@@ -401,13 +404,14 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """Estimate any linear queries from past noisy answers, with a fixed trade-off between bias and variance.
+    """Estimate the answers to any linear queries from past noisy answers, with a fixed trade-off between
+    bias and variance.
 
-    KernelPCA is kernel principal component analysis. `alpha` is the assumed distance, in tuples, of the
-    true table from total × prior. Small values trust the prior, and an infinite value gives unbiased least
-    squares. `total` is the number of tuples, which is public or was paid for. If you leave it out, it is
-    treated as unknown. `prior` is one vector of weights per attribute of the domain. `hard` drops the
-    eigenqueries whose standard error exceeds α, instead of shrinking all.
+    KernelPCA is kernel principal component analysis. `alpha` says how far, in tuples, the true table is
+    assumed to be from total × prior. A small value trusts the prior, and an infinite value gives unbiased
+    least squares. `total` is the number of tuples, which must be public or paid for. Leave it out if it is
+    unknown. `prior` is one vector of weights per attribute of the domain. `hard` drops the eigenqueries
+    whose standard error exceeds α, instead of shrinking all.
     """
 
     alpha: float = parameter(
@@ -471,7 +475,7 @@ class Posterior:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
 
     def with_alpha(self, alpha: float) -> Posterior:
-        """Return the posterior for another trade-off, without another eigendecomposition.
+        """Return the posterior for another trade-off. It needs no new eigendecomposition.
 
         Parameters
         ----------
@@ -525,7 +529,7 @@ class Posterior:
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
-        """Return answers with two separate errors: from noise, and from the parts that past queries do not
+        """Return answers with two errors: one from the noise, and one from what past queries do not
         determine.
 
         Parameters

@@ -50,11 +50,12 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """Fit of past answers at any α up to `largest_alpha`, by the sets of attributes that they use.
+    """Fit of past answers, for any α up to `largest_alpha`. It treats answers about the same attributes
+    together, which is faster than `Eigenqueries`.
 
-    `vectors` are the vectors of the prior, and `means` the means of past queries under it. `residuals` are
-    the past answers in units of the noise, without the part that the total determines. `width` is the
-    number of columns of U.
+    `vectors` are the vectors of the prior, and `means` are the means of past queries under it. `residuals`
+    are the past answers in units of the noise. The part that the total determines is left out. `width` is
+    the number of columns of the matrix U.
     """
 
     history: NoisyAnswers
@@ -70,8 +71,8 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Make the fit from past answers. Return None if their sets overlap too much, or if an
-        eigendecomposition would be faster.
+        """Make the fit from past answers. Return None if an eigendecomposition would be faster, or if the
+        sets of attributes overlap too much.
         """
         domain = history.domain
         width = sum(domain.shape) + (total is None)
@@ -111,14 +112,14 @@ class KernelRidge:
 
     @cached_property
     def largest_alpha(self) -> float:
-        """Value of α above which rounding errors dominate."""
+        """Largest useful value of α. Above it rounding errors dominate."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
         return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
 
     def weights(
         self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Return the weights (K + α⁻²)⁻¹a. Answers that are left out get the weight 0."""
+        """Return the weight of each past answer, (K + α⁻²)⁻¹a. Answers that are left out have the weight 0."""
         from scipy.linalg import cho_factor, cho_solve, solve
 
         if not 1e-100 <= alpha <= self.largest_alpha:
@@ -153,9 +154,7 @@ class KernelRidge:
     def missed(
         self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the prediction errors of the answers of each fold when it is held out, in units of the
-        noise.
-        """
+        """Hold out each fold, and return the prediction errors of its answers in units of the noise."""
         missed = np.full(len(self.residuals), np.nan)
         for fold in folds:
             missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
@@ -205,7 +204,7 @@ class KernelRidge:
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
 ) -> KernelRidge | Eigenqueries:
-    """Fit past answers for any α up to `largest`: by `KernelRidge` if possible, and otherwise by
+    """Fit past answers for any α up to `largest`. Use `KernelRidge` if possible, and otherwise
     `Eigenqueries`.
 
     Parameters

@@ -38,7 +38,8 @@ L2 = "l2"
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Queries to ask instead of a workload, with the expected error of the workload's answers.
+    """Queries to ask instead of a workload. The object also has the expected error of the answers that
+    follow for the workload.
 
     Parameters
     ----------
@@ -70,7 +71,9 @@ class Strategy:
 
     @property
     def share(self) -> float:
-        """Ratio of the bound to the error. It is 1 if no strategy is better."""
+        """Ratio of the smallest possible error to the error of this strategy. It is 1 if no strategy is
+        better.
+        """
         return self.bound / self.squared_error
 
     def __str__(self) -> str:
@@ -81,10 +84,10 @@ class Strategy:
 
 
 def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
-    """Return the sum of the singular values of W, from WᵀW or WWᵀ.
+    """Return the sum of the singular values of a workload matrix W. It is computed from WᵀW or WWᵀ.
 
-    The square of this sum, divided by the number of cells and the number of queries, is a lower bound on
-    the error of any strategy.
+    Divide the square of this sum by the number of cells and by the number of queries. No strategy has a
+    smaller error.
     """
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
 
@@ -96,8 +99,8 @@ MOST_SETS = 2**12
 
 
 def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
-    """Return the sets of attributes of a workload that consists of complete marginals. Other workloads have
-    none.
+    """Return the sets of attributes of a workload that consists of complete marginals. Return None for
+    other workloads.
     """
     try:
         terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
@@ -143,7 +146,7 @@ class _Parts:
         return cls(domain, closure, dimensions[use], squares)
 
     def acted_on(self) -> Float[np.ndarray, "sets parts"]:
-        """Return AᵀA of each set's cells on each part, over the domain's size."""
+        """Return AᵀA for the cells A of each set, on each part. It is divided by the size of the domain."""
         shape = self.domain.shape
         return np.array(
             [
@@ -211,8 +214,9 @@ def least_error_weights(
     power: int,
     starts: Sequence[Float[np.ndarray, " weights"]],
 ) -> tuple[float, Float[np.ndarray, " weights"]]:
-    """Return the least (Σ w^p)^(2/p)·Σ needed/μ, where μ is `acted` times the squared weights, and weights
-    with Σ w^p = 1 that reach it. Each start is logarithms of weights.
+    """Return the smallest value of (Σ w^p)^(2/p)·Σ needed/μ, and weights w that reach it. Here μ is `acted`
+    times the squared weights. The weights are scaled so that Σ w^p = 1. `starts` has logarithms of weights
+    from which the search begins.
     """
     from scipy.optimize import minimize
 

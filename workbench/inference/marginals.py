@@ -33,8 +33,8 @@ from workbench.value import Bool, Float, Int
 
 
 class CompleteTable(NamedTuple):
-    """All cells of a set of attributes: the query of each cell, its noisy share of the total, and the
-    variance of the noise.
+    """Noisy table of all cells of a set of attributes. Each cell has its query, its noisy share of the
+    total, and the variance of the noise.
     """
 
     axes: tuple[int, ...]
@@ -43,7 +43,7 @@ class CompleteTable(NamedTuple):
     variance: float
 
     def outside(self, common: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of the table's axes that are not among the given ones."""
+        """Return the positions of those axes of the table that are not among the given ones."""
         return tuple(i for i, k in enumerate(self.axes) if k not in common)
 
 
@@ -53,13 +53,13 @@ def reconciled_shares(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Adjust the shares so that all complete tables sum to 1 and agree on every set of attributes that they
-    share.
+    """Adjust the shares so that every complete table sums to 1. Tables that share attributes also agree on
+    these.
 
     The function goes through the sets of shared attributes from small to large. Each margin becomes the
-    mean over all tables, weighted by inverse variance. The change of a table is spread evenly over the
-    cells that add up to a margin cell, which leaves the margins on fewer attributes unchanged. Negative
-    cells remain negative.
+    mean over all tables, weighted by inverse variance. To give a table this margin, the change is spread
+    evenly over the cells that add up to a cell of the margin. Margins on fewer attributes then stay the
+    same. Negative cells remain negative.
     """
     tables = complete_tables(domain, terms, shares, variances)
     for common in sorted(_intersections(table.axes for table in tables), key=len):
@@ -76,8 +76,8 @@ def complete_tables(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> list[CompleteTable]:
-    """Return the complete tables: the sets of attributes of which every cell was asked once. Their shares
-    are copies.
+    """Return the complete tables. They belong to the sets of attributes of which every cell was asked
+    exactly once. Their shares are copies.
     """
     tables = []
     for part in terms:
@@ -127,7 +127,7 @@ _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum 
 
 
 class BankMarginals:
-    """Marginals from an answer bank, for sets of attributes of which every cell was asked.
+    """Marginals from an answer bank. They are on sets of attributes of which every cell was asked.
 
     Parameters
     ----------
@@ -157,7 +157,9 @@ class BankMarginals:
 
     @property
     def complaint(self) -> str:
-        """Return a sentence that explains why the stated total contradicts the answers, or ""."""
+        """Return a sentence that explains why the stated total contradicts the answers. Return "" if it
+        does not.
+        """
         if self.summed is None:
             return ""
         if self.declared is None:
@@ -177,10 +179,11 @@ class BankMarginals:
         )
 
     def prior(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return weights of the codes of each attribute. They are equal if no table determines them. Return
-        None if there is no table or no total.
+        """Return a weight for each code of each attribute. If no table determines the weights of an
+        attribute, they are equal. Return None if there is no table or no total.
 
-        Shares below the noise level are raised to it, because a prior of 0 would exclude a code.
+        A share that is below the noise is raised to the level of the noise, because a prior of 0 would
+        exclude the code.
         """
         if self.total is None:
             return None
@@ -219,8 +222,8 @@ def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queri
 
 
 def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
-    """Return one number per query, which is equal for queries on the same attributes. It is −1 if the
-    attributes of another query include these and more.
+    """Number the queries by their sets of attributes. Queries on the same attributes get the same number. A
+    query gets −1 if another query uses all of its attributes and more.
     """
     sets, place = np.unique(used, axis=0, return_inverse=True)
     inside = [
@@ -232,7 +235,7 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
 def is_held(
     used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
 ) -> Bool[np.ndarray, " queries"]:
-    """Return, for each question, whether a past query uses all of its attributes."""
+    """Return whether some past query uses all attributes of a question, for each question."""
     sets = np.unique(bought, axis=0)
     own, place = np.unique(used, axis=0, return_inverse=True)
     held = [bool((row <= sets).all(axis=1).any()) for row in own]

@@ -60,8 +60,8 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights of queries, with the dual value and gradient at these weights, and the largest gradient in
-    units of the noise.
+    """Point of a search: weights of queries, with the value and the gradient of the dual there. The largest
+    component of the gradient is also given in units of the noise.
     """
 
     weights: Float[np.ndarray, " queries"]
@@ -74,10 +74,11 @@ class Point:
 
 @dataclass(eq=False)
 class Descent:
-    """Minimisation of the dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2 over the queries in `used`.
+    """Search for the weights w that minimise the dual, ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2. Only the
+    queries in `used` have weights.
 
-    `noise` is the variance of shares, and `unit` the unit of residuals. `products` is the remaining number
-    of products of the Hessian with a vector.
+    `noise` has the variances of shares, and `unit` is the unit of residuals. `products` limits how many
+    more times the Hessian may be multiplied by a vector.
     """
 
     dual: DualProblem
@@ -91,8 +92,8 @@ class Descent:
     def minimum(
         self, strength: float, start: Float[np.ndarray, " queries"] | None, near: float
     ) -> tuple[Point, int]:
-        """Return a point with residuals of at most `near`, or the nearest point that was reached, and the
-        number of points.
+        """Return a point with residuals of at most `near`, or the best point that was reached. Also return
+        how many points were tried.
         """
         steps = 0
         if start is not None:
@@ -226,10 +227,10 @@ _FEWEST_PRODUCTS = 100
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """Weights of queries, and their distance from the optimum. `residual` is in standard deviations of the
-    noise.
+    """Weights of queries, and how far they are from the optimum. `residual` is in standard deviations of
+    the noise.
 
-    If there is very little noise, it is in thousandths of the total instead.
+    If there is very little noise, `residual` is in thousandths of the total instead.
     """
 
     problem: NetworkProblem
@@ -271,11 +272,11 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Fitting problem for those answers (`rows` of the given ones) that a junction tree with few cells can
-    represent.
+    """Problem of fitting a network to answers. It uses those answers that a junction tree with few cells
+    can represent, which are the `rows` of the given ones.
 
-    `dual` and `tree` use runs of `codes` that these answers do not distinguish. `prior` uses the original
-    codes.
+    If answers do not distinguish neighbouring codes, these are merged to runs in `codes`. `dual` and `tree`
+    use the runs, but `prior` uses the original codes.
     """
 
     codes: MergedCodes
@@ -293,7 +294,9 @@ class NetworkProblem:
         prior: tuple[Any, ...] | None,
         limit: int,
     ) -> NetworkProblem:
-        """Make the problem from answers about the most informative sets of attributes with a small tree."""
+        """Make the problem from answers about the most informative sets of attributes. The tree for these
+        sets must be small.
+        """
         shape = answers.domain.shape
         prior = prior_vectors(prior, answers.domain)
         codes = MergedCodes.of(answers.workload, answers.domain)
@@ -345,9 +348,10 @@ class NetworkProblem:
         used: np.ndarray | None = None,
         near: float = NEAR,
     ) -> NetworkFit:
-        """Fit with one strength of the prior, from the weights `start`, until residuals are at most `near`.
+        """Fit the network with one strength of the prior. Begin at the weights `start`, and stop when
+        residuals are at most `near`.
 
-        You may pass other answers in place of the original ones, or restrict the fit to some of them.
+        You can replace the original answers by others, or restrict the fit to some of them.
         """
         dual = self.dual
         noise = dual.box
@@ -400,10 +404,11 @@ STRENGTH = 100.0  # tuples that the prior of a tree weighs; from 30 to 300 error
 
 
 class MeasuredMarginals:
-    """Complete noisy marginals that arrive one by one, and a model that is fitted again to all of them.
+    """Complete noisy marginals that arrive one by one. After each, a model can be fitted to all of them.
 
-    A marginal that is measured again becomes the mean of its measurements, weighted by inverse variance. The
-    total and the prior are those of `BankMarginals`. A fit starts from the weights of the last one.
+    If a marginal is measured again, the object keeps the mean of its measurements, weighted by inverse
+    variance. The total and the prior are those of `BankMarginals`. A fit starts from the weights of the fit
+    before.
 
     Parameters
     ----------
@@ -431,8 +436,8 @@ class MeasuredMarginals:
         self.sets[axes] = values, variance
 
     def admits(self, axes: tuple[int, ...], cells: Any) -> bool:
-        """Return whether the model with one more marginal has at most `cells` cells, or contains the
-        marginal already.
+        """Return whether the marginal can be added. It can if the model already contains it, or has at most
+        `cells` cells with it.
         """
         if any(set(axes) <= set(held) for held in self.sets):
             return True

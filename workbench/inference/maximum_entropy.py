@@ -81,8 +81,8 @@ class _Seen(NamedTuple):
 def ascend_dual(
     problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
-    """Return the model at the first weights with a small duality gap, or at the last weights when the steps
-    are used up.
+    """Fit the weights. Return the model at the first weights with a small duality gap, or at the last
+    weights if the steps run out.
 
     A step is a sweep of all chains. Each gradient stage has twice as many steps as the one before, and its
     steps are shorter by √2. If there are many more tuples than queries, sampled steps follow after two
@@ -187,7 +187,9 @@ class _Ascent:
     def up_the_gradient(
         self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of the weights over the second half of `length` steps."""
+        """Make `length` steps along the gradient. Return the mean of the weights over the second half of
+        the steps.
+        """
         problem = self.problem
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
         longer = length / _FIRST_STAGE
@@ -212,9 +214,7 @@ class _Ascent:
     def look(
         self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
     ) -> _Seen:
-        """Return statistics of tuples that are drawn at the given weights. The first sweeps do not
-        count.
-        """
+        """Draw tuples at the given weights, and return their statistics. The first sweeps are left out."""
         problem = self.problem
         potentials = problem.potentials(w)
         self.chains.set_potentials(potentials)
@@ -245,20 +245,20 @@ def divergence(
     other_potentials: Sequence[Float[np.ndarray, "..."]],
     other_margins: Sequence[Float[np.ndarray, "..."]],
 ) -> float:
-    """Return the sum of the two KL divergences between two models. It needs no normalising constant, and is
-    robust against noise in drawn margins.
+    """Return the sum of the KL divergences between two models, in both directions. It needs no normalising
+    constant, and noise in drawn margins hardly changes it.
     """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def estimate_left(moves: list[float]) -> float:
-    """Estimate the KL divergence from the limit of the fit. The moves of further stages are assumed to
-    shrink by the last ratio or by √½.
+    """Estimate the KL divergence between the model and the limit of the fit. The estimate assumes that the
+    moves of further stages shrink, by the ratio of the last two or by √½.
 
-    Noise that is averaged over twice the steps shrinks by √½, and slow progress shrinks less. Moves are
-    divergences, so their square roots are distances. The estimate adds up these distances as if all moves
-    had one direction. If the last move was longer than the one before, the moves allow no estimate.
+    If noise is averaged over twice as many steps, it shrinks by √½. Slow progress shrinks less. Moves are
+    measured as divergences, so their square roots are distances. The estimate adds up these distances as if
+    all moves had the same direction. If the last move was longer than the one before, there is no estimate.
     """
     if len(moves) < 2:
         return inf
@@ -279,14 +279,14 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """Warning that a fit stopped above the requested duality gap."""
+    """Warning that a fit stopped before it reached the requested duality gap."""
 
 
 _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
 
 
 def likelihood_weight() -> Any:
-    """Return the field that gives the weight of the likelihood relative to the entropy."""
+    """Return the field `weight`: how much the likelihood counts relative to the entropy."""
     return parameter(check=check_alpha, doc="weight of the likelihood relative to the entropy")
 
 

@@ -31,7 +31,8 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Model(Estimate):
-    """Model of `total` tuples from the distribution p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)).
+    """Model of `total` tuples. A tuple t has the probability p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S
+    potential_S(t_S)).
 
     `sets` contains sets of axes. For each set, `potentials` contains a table in nats, and `margins` the
     expected shares of its cells. If `explicit`, all attributes in `sets` together have few cells, so every
@@ -84,7 +85,8 @@ class Model(Estimate):
         return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected margin on some attributes, or None if this would need drawn tuples.
+        """Return the expected margin on some attributes. Return None if tuples would have to be drawn for
+        it.
 
         Parameters
         ----------
@@ -118,21 +120,22 @@ class Model(Estimate):
 
     @property
     def distance(self) -> float:
-        """Upper bound √gap on the distance Σ|p − p*| from the optimum. The distance is at most 2.
+        """Upper bound on the distance Σ|p − p*| between the model p and the optimum p*. The bound is √gap,
+        and at most 2.
 
-        For a query with values from 0 to 1, the fit changes the answer by at most half of this distance
-        times the total. The error from drawing tuples for an answer comes in addition.
+        For a query with values from 0 to 1, an incomplete fit changes the answer by at most half of this
+        distance times the total. If tuples are drawn for an answer, this adds another error.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
     @cached_property
     def modelled_axes(self) -> tuple[int, ...]:
-        """Axes that any table uses."""
+        """Axes that at least one table uses."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def tree(self) -> CalibratedTree:
-        """Junction tree with the margins of its cliques. Only for models whose cliques have few cells."""
+        """Junction tree with the margins of its cliques. It exists only if the cliques have few cells."""
         tree = JunctionTree(self.domain.shape, self.prior, self.sets)
         return tree.calibrate(self.potentials)
 
@@ -141,12 +144,12 @@ class Model(Estimate):
         return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Draw independent tuples from the model. Each comes from its own chain, unless a tree can draw
-        exactly.
+        """Draw independent tuples from the model. If a tree cannot draw them exactly, a separate Markov
+        chain draws each.
 
-        Chains start at tuples that are drawn from a tree of attributes with the margins of the model. They
-        then repeat two steps `sweeps` times: they may jump to another such tuple, and draw every attribute
-        anew.
+        A chain starts at a tuple that is drawn from a tree of attributes with the margins of the model. It
+        then repeats two steps `sweeps` times: it may jump to another such tuple, and it redraws every
+        attribute.
 
         Parameters
         ----------
@@ -283,12 +286,12 @@ def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(Model):
-    """A `Model` over a junction tree. Every margin with few cells is exact, and tuples are independent."""
+    """`Model` over a junction tree. Every margin with few cells is exact, and drawn tuples are independent."""
 
     kind: ClassVar[str] = "tree-model"
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the margin on some attributes, as `Model.margin`.
+        """Return the expected margin on some attributes.
 
         The result is None only if the attributes have too many cells together.
         """

@@ -29,10 +29,11 @@ _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
 @dataclass(frozen=True, eq=False)
 class QueryTerms:
-    """Terms on one set of axes. Each is a single cell of the table on these axes, or weights of all its cells.
+    """Terms on one set of axes. A term is a single cell of the table on these axes, or it has a weight for
+    every cell.
 
-    The weights of a term are the outer product of its row of `left`, for the first axes, and its row of
-    `right`, for the rest. Only the method `rows` computes this product as an array.
+    The weights of a term are an outer product. One factor, its row of `left`, is for the first axes. The
+    other, its row of `right`, is for the rest. Only the method `rows` computes the product as an array.
     """
 
     axes: tuple[int, ...]
@@ -63,7 +64,7 @@ class QueryTerms:
         return all(bool(((half == 0) | (half == 1)).all()) for half in (self.left, self.right))
 
     def bounds(self) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
-        """Return the smallest and the largest weight of each term, which are 0 and 1 for a single cell."""
+        """Return the smallest and the largest weight of each term. For a single cell, these are 0 and 1."""
         if self.cells is not None:
             return np.zeros(len(self.query)), np.ones(len(self.query))
         ends = [
@@ -111,8 +112,8 @@ def terms_by_axes(
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
 ) -> Iterator[QueryTerms]:
-    """Return the terms of all queries by set of axes. Queries are numbered from `first` on. Constant parts
-    are added to `constants`.
+    """Return the terms of all queries, grouped by their axes. Queries are numbered from `first` on.
+    Constant parts of queries are added to `constants`.
     """
     if isinstance(workload, Together):
         for part in workload.parts:
@@ -196,11 +197,12 @@ def _refuse_large(entries: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Rectangles within tables that are stored one after another.
+    """Rectangles within tables. The tables are stored one after another.
 
-    `shapes` contains the numbers of rows and columns of the tables. `first` contains the start of each
-    table and the end of the last one. For each rectangle, `query` is its query, `table` its table, and
-    `ends` its first row, its last row + 1, its first column and its last column + 1.
+    `shapes` has the numbers of rows and columns of the tables. `first` has the start of each table, and the
+    end of the last one. A rectangle has a number in `query` and one in `table`, which say to which query
+    and to which table it belongs. `ends` has its first row, its last row + 1, its first column and its last
+    column + 1.
     """
 
     shapes: Int[np.ndarray, "tables 2"]
@@ -216,8 +218,8 @@ class Rectangles:
         shapes: Sequence[Sequence[int]],
         first: Int[np.ndarray, " ends"],
     ) -> Rectangles:
-        """Make rectangles from terms that are all `rectangular`, the number of each term's table, and the
-        shapes of all tables.
+        """Make rectangles from terms, which must all be `rectangular`. Also pass the number of each term's
+        table, and the shapes of all tables.
         """
         flat = np.array([_rows_and_columns(shape) for shape in shapes], np.int64).reshape(-1, 2)
         numbers = [np.full(len(part.query), s, np.int64) for s, part in parts]
@@ -233,19 +235,21 @@ class Rectangles:
     def weighted_sum(
         self, weights: Float[np.ndarray, " queries"]
     ) -> Float[np.ndarray, " cells"]:
-        """Return the sum of all terms, each times the weight of its query, on the cells of all tables."""
+        """Multiply each term by the weight of its query, and return the sum of all terms on the cells of
+        all tables.
+        """
         return _sums(self.shapes, self.first, self.table, self.ends, weights[self.query])
 
     def add_means(
         self, cells: Float[np.ndarray, " cells"], means: Float[np.ndarray, " queries"]
     ) -> None:
-        """Add the means of terms over tables of probabilities to the means of their queries."""
+        """Compute the mean of each term over tables of probabilities, and add it to the mean of its query."""
         _add_means(self.shapes, self.first, self.query, self.table, self.ends, cells, means)
 
 
 def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
-    """Return whether every term is a rectangle: 1 on one run of rows and one run of columns of a table, and
-    0 elsewhere.
+    """Return whether every term is a rectangle. A rectangle is 1 on one run of rows and one run of columns
+    of a table, and 0 elsewhere.
     """
     if part.cells is not None:
         return True
@@ -335,16 +339,14 @@ def _run_on(shapes, first, cells):
 
 @dataclass(frozen=True, eq=False)
 class MergedCodes:
-    """Runs of codes of each attribute. `starts` contains the first code of each run, in ascending order
-    from 0.
-    """
+    """Runs of codes of each attribute. `starts` has the first code of each run, in ascending order from 0."""
 
     domain: Domain
     starts: tuple[Int[np.ndarray, " runs"], ...]
 
     @classmethod
     def of(cls, queries: Linear, domain: Domain) -> MergedCodes:
-        """Return the longest runs of codes on which every query is constant."""
+        """Return runs of codes on which every query is constant. The runs are as long as possible."""
         changes = [np.zeros(n, bool) for n in domain.shape]
         for first in changes:
             first[0] = True
@@ -353,7 +355,7 @@ class MergedCodes:
 
     @property
     def merges(self) -> bool:
-        """Whether any run has more than one code."""
+        """Whether at least one run has more than one code."""
         return self.small.shape != self.domain.shape
 
     @cached_property
@@ -362,7 +364,7 @@ class MergedCodes:
         return Domain(self.domain.attributes, tuple(map(len, self.starts)))
 
     def queries(self, queries: Linear) -> Linear:
-        """Convert queries that are constant on each run to queries over the small domain."""
+        """Convert queries to queries over the small domain. They must be constant on each run."""
         if isinstance(queries, Together):
             return Together(tuple(map(self.queries, queries.parts)))
         if isinstance(queries, TableQueries):

@@ -53,8 +53,8 @@ _BRANCHINGS = (2, 3, 4, 8, 16)
 
 
 def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
-    """Return the best weighted tree for queries about one attribute with many codes, or the queries
-    themselves if these are better.
+    """Return the best weighted tree for queries about one attribute with many codes. Return the queries
+    themselves if they are better.
     """
     rows = _rows_of_line(queries, axis)
     count = len(rows)
@@ -80,8 +80,8 @@ def answers_by_cells(
     """Estimate answers to queries by least squares, with standard errors. The noisy answers must be about one
     attribute and determine the count of each of its values.
 
-    All queries must have a single term. The cost is one decomposition of a codes × codes matrix, whatever
-    the number of answers.
+    All queries must have a single term. The function decomposes one codes × codes matrix, however many
+    answers there are.
     """
     from scipy.linalg import solve_triangular
 

@@ -296,7 +296,7 @@ class _Recorded(Source):
 
     def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
         """Return the noisy value of each name. It is the recorded value, if there is one, and
-        otherwise `compute` gives it.
+        otherwise the entry of `otherwise`.
         """
         pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
         return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)

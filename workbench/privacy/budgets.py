@@ -20,8 +20,8 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return an upper bound on the ε that ρ-zCDP implies at δ, with about 60 digits, for a good order
-    α.
+    """Return the ε that ρ-zCDP implies at δ, rounded up after about 60 digits. It is computed for a good
+    order α.
     """
     if not rho:
         return Fraction(0)
@@ -33,7 +33,7 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 def rho_above(epsilon: float) -> float:
     """Return the ρ that ε-DP implies, rounded up. It is ε·tanh(ε/2), which is at most ε²/2.
 
-    Randomised response has exactly this ρ. No ε-DP mechanism has a larger one.
+    No ε-DP mechanism has a larger ρ, and randomised response has exactly this one.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below
@@ -41,9 +41,10 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """Return the part of ε that δ adds at the order α = 1 + shift, rounded up.
+    """Return, for the order α = 1 + shift, the part of ε that depends on δ. It is rounded up.
 
-    That part is c = (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1), and ρ-zCDP implies ε = α·ρ + c.
+    The whole is ε = α·ρ + c, which ρ-zCDP implies, and the part is c = (ln 1/δ − α·ln(α/(α − 1)) − ln(α −
+    1))/(α − 1).
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below
@@ -53,7 +54,7 @@ def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_about(rho: float, delta: float) -> float:
-    """Return an approximation to `epsilon_above` in floating point."""
+    """Return about the same as `epsilon_above`, in floating point."""
     if rho <= 0:
         return 0.0
     shift = float(_shift_for_rho(rho, delta))
@@ -74,7 +75,7 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
-    """Return α − 1 for an order α near the best one for this ε."""
+    """Return α − 1 for an order α. The order is close to the best one for this ε."""
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
@@ -117,7 +118,7 @@ def _at_least_zero(x: Any) -> str | None:
 
 
 def finite_above_zero(x: Any) -> str | None:
-    """Return a description of the fault of an invalid ρ, or None."""
+    """Return what is wrong with a ρ, or None if it is valid."""
     good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
     return None if good else "need a finite number > 0"
 
@@ -129,7 +130,8 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """Guarantee or budget in (ε, δ)-differential privacy. It is pure if δ = 0, and promises nothing if ε = ∞.
+    """Guarantee or budget in (ε, δ)-differential privacy. With δ = 0 it is pure ε-DP. With ε = ∞ it
+    promises nothing.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -159,8 +161,8 @@ class DP:
         )
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget covers the cost `spent`. A `ZCDP` cost counts with the ε that it
-        implies at this budget's δ.
+        """Return whether this budget covers the cost `spent`. A cost in ρ is converted to ε at the δ of
+        this budget.
         """
         if isinstance(spent, ZCDP):
             if spent.delta >= self.delta:
@@ -171,10 +173,11 @@ class DP:
 
 @value
 class ZCDP:
-    """Guarantee or budget in ρ-zero-concentrated differential privacy (zCDP), δ-approximate if δ > 0.
+    """Guarantee or budget in ρ-zero-concentrated differential privacy (zCDP). If δ > 0, it is
+    δ-approximate.
 
-    For every order α > 1, the Rényi divergence between the outputs on two neighbours is at most α·ρ. A ρ
-    alone does not determine an ε. `at` returns the ε that it implies at a δ that you choose.
+    It means that for every order α > 1, the Rényi divergence between the outputs on two neighbours is at
+    most α·ρ. A ρ gives an ε only together with a δ. Choose a δ, and `at` returns the ε.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -189,7 +192,7 @@ class ZCDP:
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:
-        """Return the largest ρ that fits into an (ε, δ) budget, rounded down.
+        """Return the largest ρ that implies (ε, δ)-DP, rounded down.
 
         Parameters
         ----------
@@ -229,11 +232,11 @@ class ZCDP:
         return cls(rho)
 
     def at(self, delta: float) -> DP:
-        """Return the (ε, δ)-differential privacy that this ρ implies, with a proven ε that is rounded up.
+        """Return the (ε, δ)-differential privacy that this ρ implies. The ε is proven and rounded up.
 
         Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order α > 1
-        gives a valid ε. The search for a good order uses floating point, and the ε of that order is
-        computed rigorously.
+        gives a valid ε. Floating point is used only to find a good order, and the ε of this order is then
+        computed with rational bounds.
 
         Parameters
         ----------
@@ -265,7 +268,7 @@ class ZCDP:
         return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget covers the cost `spent`. A `DP` cost counts with the ρ that it implies."""
+        """Return whether this budget covers the cost `spent`. A cost in ε is converted to ρ."""
         if isinstance(spent, DP):
             if spent.epsilon == inf:
                 return False
@@ -274,7 +277,9 @@ class ZCDP:
 
 
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
-    """Round an exact sum of costs up. Raise a ValueError if the sum promises nothing."""
+    """Round an exact sum of costs up. Raise a ValueError if the sum is infinite, because it then promises
+    nothing.
+    """
     if delta >= 1:
         raise ValueError(f"delta adds up to {float(delta):g}: together these promise nothing")
     if round_up(rho) == inf:
@@ -285,22 +290,20 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
 
 
 def as_epsilon(cost: DP | ZCDP) -> float:
-    """Return the ε of a cost. For a cost in ρ, this is the ε at δ = 10⁻⁶ plus the cost's own δ."""
+    """Return the ε of a cost. A cost in ρ is converted at δ = 10⁻⁶, to which the δ of the cost is added."""
     if isinstance(cost, DP):
         return cost.epsilon
     return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
 
 
 def warn_if_large(cost: DP | ZCDP) -> None:
-    """Warn once about a finite ε above 10, or a ρ whose ε at δ = 10⁻⁶ is above 10."""
+    """Warn once if ε is above 10 and finite. A ρ is first converted to ε at δ = 10⁻⁶."""
     if LARGE_EPSILON < as_epsilon(cost) < inf:
         warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:
-    """Raise a ValueError unless δ is a probability that is large enough for the δ that the measurements
-    have `spent`.
-    """
+    """Raise a ValueError unless δ is a probability that covers what the measurements have `spent` of it."""
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(
             f"delta = {delta!r} is not allowed: need 0 < delta < 1, as a rho implies no epsilon at 0"

@@ -33,15 +33,16 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """One measurement of private data and its cost. Only `workbench.noise` makes receipts.
+    """Record of one measurement of private data and its cost. Only `workbench.noise` makes receipts.
 
-    `part` is a pair (partition, part) if a declared partition divided the units and the measurement
-    used one part of them. Measurements of different parts of one partition compose in parallel (under
-    add-or-remove only). `simulated` marks noise that anyone with the seed can replay. `idealised` marks
-    a distribution that was drawn in floating point. You may not publish either. `theorem` cites the
-    theorem behind a price that is below the sum of the draws. `withdrawn` marks a procedure whose
-    printed guarantee is wrong. `rho` is the ρ of a measurement priced in ε, if its structure gives a
-    smaller one than ε·tanh(ε/2), for example because it adds noise to each of many counts.
+    `part` is a pair (partition, part). It says that a declared partition divides the units into parts, and
+    that the measurement used one of these. Measurements of different parts cost as much as the most
+    expensive one, if units are added or removed. `simulated` marks noise that anyone with the seed can
+    replay. `idealised` marks noise that was drawn in floating point. You may not publish either. `theorem`
+    cites a theorem which proves that the cost is below the sum of the draws. `withdrawn` marks a procedure
+    whose printed guarantee is wrong. A measurement that is priced in ε may also have a `rho`, which follows
+    from its structure, for example from noise on each of many counts. It is smaller than ε·tanh(ε/2), the ρ
+    that ε implies.
     """
 
     name: str
@@ -73,10 +74,10 @@ class Receipt:
 
 
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
-    """Add up the cost of measurements: their sum, or the maximum over the parts of a partition.
+    """Add up the costs of measurements. Among the parts of a partition, only the most expensive counts.
 
     Source: sequential and parallel composition are Theorems 3 and 4 of McSherry, SIGMOD 2009. Composition
-    of zCDP is Lemma 1.7 of Bun & Steinke, TCC 2016, and with a δ their section 8.
+    of zCDP is Lemma 1.7 of Bun & Steinke, TCC 2016. Their section 8 adds a δ.
 
     Parameters
     ----------
@@ -164,10 +165,10 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest proven ε of all measurements together, at a δ that you name.
 
-    A measurement priced in ε also has a ρ. The function may add it either to the sum of the ε or to the sum
-    of the ρ, and chooses the assignment with the smallest total (see the page on accounting). The result
-    holds only if all prices were fixed before the first release. If you chose prices after seeing earlier
-    answers, the guarantee is the budget from which you spent.
+    A measurement that is priced in ε also has a ρ. The function adds up either its ε or its ρ, and chooses
+    what gives the smallest total (see the page on accounting). The result holds only if all prices were
+    fixed before the first release. If you chose prices after seeing earlier answers, the guarantee is the
+    budget from which you spent.
 
     Parameters
     ----------
@@ -216,7 +217,9 @@ class _Price(NamedTuple):
 
     @classmethod
     def of(cls, parts: list[list[Receipt]]) -> _Price:
-        """Return the cost of the most expensive part, because a unit is in one part only."""
+        """Return the cost of the most expensive part. A unit is in one part only, so the other parts cost
+        it nothing.
+        """
         pure = all(isinstance(r.cost, DP) for part in parts for r in part)
         return cls(
             _dearest(parts, "epsilon") if pure else None,
@@ -226,7 +229,7 @@ class _Price(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return ε divided by ρ. Measurements with a small ratio are cheaper by their ε."""
+        """Return ε divided by ρ. If the ratio is small, counting the measurement by its ε is cheaper."""
         if self.epsilon is None or not self.rho:
             return inf
         return round_up(self.epsilon / self.rho)

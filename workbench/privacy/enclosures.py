@@ -10,8 +10,8 @@ from math import inf, isqrt, nextafter
 
 @dataclass(frozen=True)
 class Interval:
-    """Integers lo and hi with lo <= 2^bits · x <= hi for a real number x >= 0. Every operation rounds
-    outwards.
+    """Two integers lo and hi that enclose a real number x >= 0, with lo <= 2^bits · x <= hi. Every
+    operation rounds outwards.
     """
 
     lo: int
@@ -57,12 +57,12 @@ class Interval:
 
     @property
     def above(self) -> Fraction:
-        """Return a rational number that is not below x."""
+        """Return a rational number that is at least x."""
         return Fraction(self.hi, 1 << self.bits)
 
     @property
     def below(self) -> Fraction:
-        """Return a rational number that is not above x."""
+        """Return a rational number that is at most x."""
         return Fraction(self.lo, 1 << self.bits)
 
 
@@ -70,7 +70,9 @@ Real = Callable[[int], Interval]
 
 
 def exp_neg(x: Fraction, bits: int) -> Interval:
-    """Enclose exp(−x) for a rational x >= 0, by the series at x/k <= 1/2, raised to the k-th power."""
+    """Compute an interval that contains exp(−x), for a rational x >= 0. It is the k-th power of the series
+    at x/k <= 1/2.
+    """
     k = max(1, (2 * x).__ceil__())
     guard = bits + 64 + k.bit_length()
     p, q = (x / k).numerator, (x / k).denominator
@@ -90,7 +92,9 @@ def exp_neg(x: Fraction, bits: int) -> Interval:
 
 
 def ln(x: Fraction, bits: int) -> Interval:
-    """Enclose ln x for a rational x >= 1. With x = m·2^e and 1 <= m < 2, ln m = 2·artanh((m − 1)/(m + 1))."""
+    """Compute an interval that contains ln x, for a rational x >= 1. Write x = m·2^e with 1 <= m < 2, and
+    use ln m = 2·artanh((m − 1)/(m + 1)).
+    """
     exponent = int(x).bit_length() - 1
     guard = bits + 64 + exponent.bit_length()
     mantissa = x / (1 << exponent)
@@ -114,8 +118,8 @@ def _artanh(z: Fraction, bits: int) -> Interval:
 
 
 def root_above(x: Fraction) -> Fraction:
-    """Return √x for a rational x >= 0, rounded up with a relative error of at most 2^-62. It is exact if x
-    is a square.
+    """Return √x for a rational x >= 0, rounded up. The relative error is at most 2^-62, and 0 if x is a
+    square.
     """
     scale = 1 << max(64, 64 - x.numerator.bit_length() + x.denominator.bit_length())
     scaled = -(-x.numerator * scale**2 // x.denominator)
@@ -130,7 +134,7 @@ def round_down(x: Fraction) -> float:
 
 
 def round_up(x: Fraction) -> float:
-    """Return the smallest float that is not below x, or ∞ if x is beyond all of them."""
+    """Return the smallest float that is not below x. It is ∞ if x is larger than all finite floats."""
     try:
         rounded = float(x)
     except OverflowError:

@@ -19,7 +19,7 @@ from workbench.value import Float, Int, Num
 def level_sizes(leaves: int, branching: int) -> list[int]:
     """Return the number of nodes per level of a k-ary tree over `leaves`, from the root down.
 
-    A tree that is not complete ends at its last leaf. Nodes beyond it do not exist.
+    If the tree is not complete, it ends at its last leaf. There are no nodes beyond it.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
@@ -32,7 +32,7 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
 
 
 class Axis:
-    """Dyadic intervals over m cells. At depth d they have 2^(height − d) cells."""
+    """Dyadic intervals over m cells. An interval at depth d has 2^(height − d) cells."""
 
     def __init__(self, m: int):
         self.m = m
@@ -42,11 +42,12 @@ class Axis:
     def cover(
         self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
-        """Yield the minimal cover of ranges, leaves first, as (depth, node of each range or −1).
+        """Find the fewest nodes that make up each range. Yield them level by level from the leaves, as
+        (depth, node of each range or −1).
 
-        Each level contributes at most two nodes per range: a left one and a right one. The method yields
-        the left nodes, or with `last` the right ones. A range that reaches the end of the domain may
-        include the padding.
+        A level has at most two of these nodes for a range, a left one and a right one. The method yields
+        the left nodes. With `last`, it yields the right nodes. If a range reaches the end of the domain,
+        its nodes may extend beyond the end.
         """
         to_end = hi == self.m
         for depth in range(self.height, -1, -1):
@@ -66,10 +67,11 @@ class Axis:
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes with one noise distribution. One record changes `nodes_per_count` of them.
+    """Consecutive nodes whose noise has one distribution. One record changes `nodes_per_count` of these
+    nodes.
 
-    These are one node on each of `nodes_per_count` levels. A node is the sum of at most `widths` cells, or
-    the difference between two such sums.
+    The nodes that it changes are on different levels. `widths` has one number per level. A node of the
+    level is a sum of at most this many cells, or the difference between two such sums.
     """
 
     size: int
@@ -79,14 +81,16 @@ class NodeBlock(NamedTuple):
     weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
 
     def l2_squared(self, bound: Any) -> Fraction:
-        """Return the squared l2 sensitivity of all nodes to one unit with this bound, or an upper bound
-        on it.
+        """Return the squared l2 sensitivity of all nodes to one unit with this bound. The result may be an
+        upper bound.
         """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
 
 class NodeWeights(NamedTuple):
-    """Nodes that answer the pieces of a query: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
+    """Nodes from which the pieces of a query are computed. Add `factor[i]` times the value of `nodes[i]` to
+    piece `pieces[i]`.
+    """
 
     pieces: Int[np.ndarray, " k"]
     nodes: Int[np.ndarray, " k"]
@@ -94,11 +98,13 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Nodes to which noise is added: the nodes of a transform on a domain, or the cells of the domain."""
+    """Nodes to which a mechanism adds noise. They are the nodes of a transform on a domain, or the cells of
+    the domain.
+    """
 
     @property
     def transform(self) -> Any:
-        """Transform, or None if nodes are cells."""
+        """Transform of the basis. It is None if nodes are cells."""
 
     @property
     def domain(self) -> Domain:
@@ -106,30 +112,32 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Runs of consecutive nodes that together contain all nodes."""
+        """Blocks of consecutive nodes that together contain all nodes."""
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Return the sorted nodes and their values for a table's counts. Nodes that are left out have the
-        value 0.
+        """Return nodes in ascending order, and their values, for the counts of a table. Nodes that are not
+        returned have the value 0.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes within 2^`bits` cells from `start`, a multiple of 2^`bits`, as runs (first, last
-        + 1).
+        """Return the nodes that lie within 2^`bits` cells from `start` on, as runs (first, last + 1).
+        `start` is a multiple of 2^`bits`.
         """
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `forward` for the cells in one range of `within`, restricted to the nodes of that range."""
+        """Return the same as `forward` for the cells in one range, but only the nodes that `within` gives
+        for this range.
+        """
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `forward` for the nodes above all ranges, from the sums of ranges that together are the
-        domain.
+        """Return the same as `forward` for the nodes above several ranges. The ranges make up the domain,
+        and `sums` has the sum of each.
         """
 
 
@@ -137,13 +145,15 @@ class TransformBasis(Basis, Protocol):
     """Transform on a domain that also finds the nodes that a query needs."""
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """Return the pieces of queries that `terms` can answer, and the query that each piece belongs to."""
+        """Split queries into pieces that `terms` can answer. Return the pieces, and the query to which each
+        belongs.
+        """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Return every node that a piece needs. Each yielded set of nodes contains a piece at most once."""
+        """Yield every node that a piece needs, in several sets. A set has at most one node for each piece."""
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns that locate nodes: level, first cell, and last cell + 1."""
+        """Return columns that say where nodes are: their level, first cell, and last cell + 1."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +187,7 @@ class Cells:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no nodes, because there are none above cells."""
+        """Return no nodes, because no node is above the cells."""
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
@@ -187,7 +197,7 @@ def basis_of(transform: Any, domain: Domain) -> Basis:
 
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct nodes in ascending order, and the sum of the values of each."""
+    """Return the distinct nodes in ascending order. For each, also return the sum of its values."""
     each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
     distinct, which = np.unique(each_node, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

@@ -20,10 +20,11 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
-    """Convert a workload over the domain, or a recipe of one, to linear queries over its attributes.
+    """Convert a workload over the domain to linear queries over its attributes. A recipe of random queries
+    is drawn first.
 
-    A range of keys becomes at most 2d − 1 boxes over d attributes. A workload of too many scattered cells
-    raises a ValueError.
+    A range of keys becomes at most 2d − 1 boxes over d attributes. If a workload consists of too many
+    scattered cells, raise a ValueError.
     """
     workload = workload.on(domain)
     if isinstance(workload, Linear):
@@ -91,21 +92,21 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Upper bound on a term at any tuple."""
+        """Largest absolute value of a term, or an upper bound on it."""
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Upper bound on a query at any tuple."""
+        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
         return max((p.max_query for p in self.parts), default=0.0)
 
     @property
     def integer_valued(self) -> bool:
-        """Whether all answers on integer counts are integers."""
+        """Whether integer counts give integer answers to all queries."""
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return each query's mean over a product prior."""
+        """Return the mean of each query under a prior with independent attributes."""
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
@@ -113,6 +114,6 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers of all parts, in grid steps."""
+        """Return the answers of all parts, as numbers of grid steps."""
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

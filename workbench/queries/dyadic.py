@@ -26,13 +26,13 @@ _L2_RATIO = 2 ** (1 / 2)
 
 @value
 class Dyadic:
-    """Sums over dyadic intervals, so that a range needs at most two nodes per level.
+    """Transform to sums over dyadic intervals. A range then needs at most two nodes per level.
 
-    With `dims` = 2, a node is the product of one dyadic interval in each of two attributes. `split`
-    determines how the levels share the budget. With "uniform", all levels get the same share, as in the
-    paper. With "geometric", each finer level gets 2^⅓ times as much ε, or √2 times as much ρ, as the level
-    above it. This split is from Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
-    more fine nodes than a range does.
+    With `dims` = 2, a node is a box: the product of two dyadic intervals, one in each of two attributes.
+    `split` determines how the levels share the budget. With "uniform", all levels get the same share, as in
+    the paper. With "geometric", each finer level gets 2^⅓ times as much ε, or √2 times as much ρ, as the
+    level above it. This split is from Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012). Their queries
+    need more fine nodes than a range does.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 gives boxes)")
@@ -87,13 +87,13 @@ class DyadicBasis:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """Axes of the tree: the order of keys, or both attributes."""
+        """Axes of the tree. There is one for the order of keys, or one for each of two attributes."""
         sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
         return tuple(map(Axis, sizes))
 
     @cached_property
     def levels(self) -> list[tuple[int, ...]]:
-        """Depth on each axis for each level, from coarse to fine."""
+        """Depth on each axis, for every level from coarse to fine."""
         return list(product(*(range(axis.height + 1) for axis in self.axes)))
 
     @cached_property
@@ -116,8 +116,8 @@ class DyadicBasis:
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of nodes with one noise distribution: one block, or one per level if the levels share
-        unevenly.
+        """Blocks of nodes whose noise has one distribution. There is one block, or one per level if levels
+        get different shares of the budget.
         """
         if self.transform.split == "uniform" or len(self.levels) == 1:
             widths = tuple(map(self._width, self.levels))
@@ -163,7 +163,7 @@ class DyadicBasis:
         return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the runs of nodes within a range, one run per level."""
+        """Return the nodes that lie within a range, as one run per level."""
         (axis,) = self.axes
         runs = []
         for depth in range(axis.height - bits, axis.height + 1):
@@ -181,7 +181,7 @@ class DyadicBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nodes above the ranges, from the given sum of each range."""
+        """Return the nodes above several ranges. The sum of each range is given."""
         (axis,) = self.axes
         nodes = []
         values = []
@@ -215,7 +215,7 @@ class DyadicBasis:
         return nodes, values
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Return the pieces of queries: ranges of keys, or boxes if there are two axes."""
+        """Split queries into pieces. These are ranges of keys, or boxes if there are two axes."""
         if len(self.axes) == 1:
             return workload.intervals(self.domain)
         if isinstance(workload, Boxes):
@@ -225,7 +225,7 @@ class DyadicBasis:
         return query_of_range[range_of_box], boxes
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the nodes of each minimal cover, with factor 1."""
+        """Yield the fewest nodes that make up each piece, all with the factor 1."""
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
             return
@@ -257,7 +257,9 @@ class DyadicBasis:
     def parents(
         self, nodes: Int[np.ndarray, " n"]
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
-        """Yield for each level its nodes among the given (sorted) ones, and their parents, one per axis."""
+        """Yield, for each level, those of the given nodes that are on it, and the parents of these, one per
+        axis.
+        """
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):
             in_level = slice(ends[i], ends[i + 1])

@@ -17,11 +17,12 @@ from workbench.value import Float, Int
 
 @njit(cache=True, nogil=True, parallel=True)
 def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
-    """Compute out[i, j] += Σ of times[s]·other_times[t]·Π_k H_k[s, t] over terms s of query i and t of query j.
+    """Compute inner products. Add to out[i, j] the sum of times[s]·other_times[t]·Π_k H_k[s, t] over all
+    terms s of query i and all terms t of query j.
 
-    `table` contains the matrices H_k one after the other: H_k begins at `starts[k]` and has rows of
-    `widths[k]`. Row 0 and column 0 are for attributes that a term does not use. The column terms t are
-    grouped by the set of attributes that they use. Row g of `sets` begins with the `sizes[g]` attributes of
+    `table` contains one matrix H_k per attribute, one after the other. H_k begins at `starts[k]`, and its
+    rows have `widths[k]` numbers. Row 0 and column 0 are for terms that do not use the attribute. The terms
+    t are grouped by the attributes that they use. Row g of `sets` begins with the `sizes[g]` attributes of
     group g, which ends at `ends[g]`. `cols` (attributes × terms) selects the columns of H_k. `other`
     contains the query number and the coefficient of each term.
     """
@@ -61,7 +62,7 @@ def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols,
 
 @njit(cache=True, nogil=True, parallel=True)
 def diagonal(offsets, times, which, table, starts, widths, out):
-    """Compute out[i] = Σ over pairs of terms of query i, with the arguments of `inner`."""
+    """Compute the inner product of each query with itself, out[i]. The arguments are those of `inner`."""
     for i in prange(offsets.size - 1):
         total = 0.0
         for s in range(offsets[i], offsets[i + 1]):
@@ -75,8 +76,8 @@ def diagonal(offsets, times, which, table, starts, widths, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def scattered(which, factors, starts, widths, codes, values, out):
-    """Compute out[t] = Σ over cells of value·Π_k (factor k of term t). `codes` has the shape (attributes,
-    cells).
+    """Compute out[t], a sum over occupied cells. A cell adds its value times the factors of term t for its
+    codes. `codes` has the shape (attributes, cells).
     """
     for t in prange(which.shape[0]):
         total = 0.0
@@ -92,8 +93,8 @@ def scattered(which, factors, starts, widths, codes, values, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
-    """Compute Σ over cells of count·round(term/grid), split into three parts of 9 bits so that nothing
-    overflows.
+    """Add up count·round(term/grid) over cells. The result is split into three parts of 9 bits, so that
+    nothing overflows.
     """
     for t in prange(which.shape[0]):
         high = np.int64(0)
@@ -120,8 +121,8 @@ Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
-    """Convert a factor to one value per code. A factor is a pair (lo, hi), a set of codes, or the values
-    themselves.
+    """Convert a factor to one value per code. The factor is an interval (lo, hi), a set of codes, or
+    already one value per code.
     """
     n = domain.shape[domain.axis(name)]
     indicator = np.zeros(n)
@@ -166,7 +167,7 @@ def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
 
 
 class FlatTables(NamedTuple):
-    """Tables of several attributes, joined into one vector for compiled loops."""
+    """Tables of several attributes in one vector, for compiled loops."""
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]
@@ -174,7 +175,7 @@ class FlatTables(NamedTuple):
 
 
 def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
-    """Join tables (rows, columns), one per attribute, to one vector."""
+    """Join one table (rows, columns) per attribute into one vector."""
     starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)
     values = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
     return FlatTables(values, starts, np.array([t.shape[1] for t in tables], np.int64))
@@ -183,7 +184,7 @@ def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTabl
 def sums_over_dense_cells(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """Return Σ over all cells of dense·Π factor[row], summed over one attribute at a time."""
+    """Add up dense·Π factor[row] over all cells, one attribute at a time."""
     if not factors:
         return np.full(len(rows), float(dense))
     if len(factors) <= 2:
@@ -220,7 +221,7 @@ def sums_over_occupied_cells(
     codes: Int[np.ndarray, "factors cells"],
     values: Float[np.ndarray, " cells"],
 ) -> Float[np.ndarray, " terms"]:
-    """Return Σ over the occupied cells of value·Π factor[row]."""
+    """Add up value·Π factor[row] over the occupied cells."""
     sums = np.zeros(len(rows))
     scattered(np.ascontiguousarray(rows), *flat_tables(factors), codes, values, sums)
     return sums
@@ -234,7 +235,9 @@ def limbs_over_occupied_cells(
     counts: Int[np.ndarray, " cells"],
     grid: float,
 ) -> Int[np.ndarray, "terms 3"]:
-    """Return Σ over the occupied cells of count·round(term/grid), split into three parts of 9 bits."""
+    """Add up count·round(term/grid) over the occupied cells. The result is split into three parts of 9
+    bits.
+    """
     parts = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)
     limbs(coefficients, rows, *flat_tables(factors), codes, counts, grid, parts)

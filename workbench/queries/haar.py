@@ -20,8 +20,8 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Unnormalised Haar wavelet: the total, and for every dyadic interval its left half minus its right
-    half.
+    """Unnormalised Haar wavelet transform. It consists of the total and of one difference per dyadic
+    interval: the sum of the left half minus the sum of the right half.
     """
 
     series: ClassVar[str] = "Haar"
@@ -47,8 +47,8 @@ class Haar:
 class HaarBasis:
     """Unnormalised Haar coefficients over a domain. There are as many coefficients as cells.
 
-    Node 0 is the total. An interval whose right half is padding has no coefficient, because it is publicly
-    known to equal its left half.
+    Node 0 is the total. If the right half of an interval is beyond the last cell, the interval equals its
+    left half and needs no coefficient.
     """
 
     domain: Domain
@@ -56,7 +56,7 @@ class HaarBasis:
 
     @cached_property
     def axis(self) -> Axis:
-        """The only axis: the order of keys."""
+        """The single axis, which is the order of keys."""
         return Axis(self.domain.size)
 
     @cached_property
@@ -66,10 +66,10 @@ class HaarBasis:
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """The coefficients form a single block. A record changes the total and one difference at each level.
+        """One block of all coefficients. One record changes the total and one difference per level.
 
-        A difference changes most if all changed cells are in one half, which has at most 2^(height − depth
-        − 1) cells.
+        A difference changes most if all changed cells are in one half of its interval. A half has at most
+        2^(height − depth − 1) cells.
         """
         height = self.axis.height
         halves = tuple(1 << height - depth - 1 for depth in range(height))
@@ -105,7 +105,7 @@ class HaarBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total and the differences above the ranges, from the given sum of each range."""
+        """Return the total, and the differences above several ranges. The sum of each range is given."""
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
         for depth in range(self.axis.height):
@@ -150,15 +150,15 @@ class HaarBasis:
         return sums
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Return the pieces of queries, which are ranges of keys."""
+        """Split queries into pieces, which are ranges of keys."""
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the coefficients of prefix(hi) − prefix(lo).
+        """Yield the coefficients of a range [lo, hi). Its sum is prefix(hi) − prefix(lo).
 
-        An interval with sum S and coefficient d has S_left = (S + d)/2. Let a prefix end in a child and
-        count g times the child's sum. For a left child the prefix is g/2·S + g/2·d, and for a right child
-        it is (1 + g)/2·S + (1 − g)/2·d.
+        If an interval has the sum S and the coefficient d, its left child has the sum (S + d)/2. Suppose
+        that a prefix contains the share g of a child's sum. If this is the left child, the prefix is g/2·S
+        + g/2·d. If it is the right child, the prefix is (1 + g)/2·S + (1 − g)/2·d.
         """
         ends = (pieces.lo, pieces.hi)
         shares = [np.zeros(len(x)) for x in ends]  # g of both ends

@@ -28,7 +28,7 @@ _Matrix = Float[np.ndarray, "rows columns"]
 def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
-    """Return ⟨q, q'⟩ for each query of `a` and each query of `b`."""
+    """Return the inner products ⟨q, q'⟩ of all queries q of `a` with all queries q' of `b`."""
     products = np.zeros((len(a), len(b)))
     _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
     return products
@@ -37,14 +37,16 @@ def inner_products(
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return ⟨q, 1⟩ for each query, its expected answer for one tuple drawn from the prior."""
+    """Return the mean of each query q, which is ⟨q, 1⟩. This is its expected answer for one tuple that is
+    drawn from the prior.
+    """
     return a.on(domain).means(domain, _weights(domain, prior))
 
 
 def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return ⟨q, q⟩ for each query."""
+    """Return the squared norm ⟨q, q⟩ of each query q."""
     p = _weights(domain, prior)
     a = a.on(domain)
     if isinstance(a, Together):

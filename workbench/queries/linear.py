@@ -45,12 +45,12 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Upper bound on the absolute value of a term at any tuple."""
+        """Largest absolute value of a term, or an upper bound on it."""
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """Upper bound on the absolute value of a query at any tuple."""
+        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
 
     @property
     @abstractmethod
@@ -59,35 +59,35 @@ class Linear(ABC):
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a product prior."""
+        """Return the mean of each query under a prior with independent attributes."""
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers, from the sums over the attributes that each query uses."""
+        """Return the answers. They are computed from the marginals on the attributes that each query uses."""
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps. Each term is rounded at each tuple."""
+        """Return the answers as numbers of grid steps. Each term is rounded separately for each tuple."""
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError, because the cells of a query over a few attributes are scattered over the
-        keys.
+        """Raise a ValueError. A query over a few attributes covers cells that are scattered over the keys,
+        so it has no few intervals.
         """
         raise ValueError(
             f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return Σ f over the domain. For a query that counts cells this is the number of cells that it
-        covers.
+        """Add up f, the values of each query, over all cells of the domain. For a query that counts
+        records, this is the number of cells that it covers.
         """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return Σ f · `values`. The time grows with the number of keys and of queries. Sums of integers
-        are exact.
+        """Add up f times `values`, where f has the values of a query in the cells. The time grows with the
+        number of keys and of queries. Sums of integers are exact.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -98,10 +98,10 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return Σ round(f/grid)·count over the keys in exact arithmetic, clipped at ±2⁶².
+        """Add up round(f/grid)·count over the keys, in exact arithmetic. Clip the result at ±2⁶².
 
-        Each term of a query is rounded separately at each tuple, so the contribution of a tuple depends
-        on this tuple only. A term may have at most 2²⁷ grid steps.
+        Each term of a query is rounded separately for each tuple. So what a tuple adds depends on this
+        tuple only. A term may have at most 2²⁷ grid steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -116,23 +116,23 @@ class Linear(ABC):
 
 
 class Margins(ABC):
-    """Sums over the cells of few attributes."""
+    """Sums of values over all attributes except a few."""
 
     domain: Domain
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the sums on all cells, or None if there are too many."""
+        """Return the sums in all cells, or None if there are too many cells."""
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the codes (attributes × cells) and sums of the occupied cells. Used if `dense` returns
-        None.
+        """Return the codes (attributes × cells) and the sums of the occupied cells. This is for cases in
+        which `dense` returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of values at sorted keys. The column of codes of each attribute is computed once."""
+    """Marginals of values at sorted keys. The codes of each attribute are computed once and kept."""
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -156,7 +156,7 @@ class TableMargins(Margins):
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal as an array, exact below 2⁵³."""
+        """Return the marginal as an array. Sums below 2⁵³ are exact."""
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
             return None
@@ -175,10 +175,9 @@ class TableMargins(Margins):
 
 
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
-    """Return the uninformative prior: one vector of equal probabilities per attribute.
+    """Return a uniform prior. It has one vector of equal probabilities per attribute.
 
-    Raises a ValueError if the attributes have so many values that the vectors would need gigabytes of
-    memory.
+    Raise a ValueError if the vectors would need gigabytes of memory.
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
@@ -191,8 +190,8 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
 def prior_margin(
     tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
 ) -> Float[np.ndarray, "..."]:
-    """Average tables over all attributes except those kept. Tables have the axes (queries, attribute 1,
-    attribute 2, …).
+    """Average tables over all attributes except those to keep. The axes of a table are (queries, attribute
+    1, attribute 2, …).
     """
     for axis in range(len(prior) - 1, -1, -1):
         if axis not in kept:
@@ -213,7 +212,9 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """Return the axis of each used attribute. Raises a ValueError if one is missing or has other codes."""
+    """Return the axis of each attribute that is used. Raise a ValueError if the domain does not have this
+    attribute with the same codes.
+    """
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
         if used is not None and not used[k]:
@@ -228,8 +229,8 @@ def axes_in_domain(
 
 
 def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
-    """Raise a ValueError for values so extreme that their product with a floating-point count could
-    overflow or underflow.
+    """Raise a ValueError for extreme values. Their product with a floating-point count could overflow or
+    underflow.
     """
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():
@@ -240,6 +241,6 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
-    """Return Python integers, which do not overflow, from parts of 9 bits."""
+    """Put numbers together from parts of 9 bits. The results are Python integers, which do not overflow."""
     high, middle, low = limbs.astype(object).T
     return high * 2**18 + middle * 2**9 + low

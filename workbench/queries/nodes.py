@@ -19,7 +19,7 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Numbers of records below each of a list of nodes of a hierarchy.
+    """Queries for the number of records below each of some nodes of a hierarchy.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Nodes:
 
     @classmethod
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
-        """Make queries for the strings that begin with each text. Raises ValueError for text outside the
-        space.
+        """Make one query per given text, which counts the strings that begin with it. Raise a ValueError
+        for text outside the space.
         """
         keys, why = tree.encode(texts)
         if why.any():
@@ -76,7 +76,9 @@ class Nodes:
 
 @value
 class Level:
-    """All nodes of one level of a hierarchy, in the order of keys (at most 2²² nodes)."""
+    """Recipe for all nodes of one level of a hierarchy, in the order of their keys. A level may have at
+    most 2²² nodes.
+    """
 
     level: int = parameter(
         low=0, high=128, integer=True, doc="level of the tree, with 0 for the root"
@@ -113,14 +115,18 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the workload over a hierarchy, or raise a ValueError if the hierarchy cannot answer its boxes."""
+    """Return the queries of a workload over a hierarchy. Raise a ValueError if the hierarchy cannot answer
+    them.
+    """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
     return workload.on(tree)
 
 
 class KeyRuns(NamedTuple):
-    """Runs of keys that together make up queries: the lowest key, the highest key and the query of each run."""
+    """Runs of keys that make up queries. Each run has a lowest key, a highest key, and the query to which
+    it belongs.
+    """
 
     queries: Int[np.ndarray, " runs"]
     lowest: Keys
@@ -128,7 +134,7 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the runs of keys that make up a workload over a hierarchy."""
+    """Return the runs of keys that make up the queries of a workload over a hierarchy."""
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)

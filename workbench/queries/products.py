@@ -36,7 +36,8 @@ _MOST_VALUES = 2**26  # of all different factors: half a gigabyte
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(Linear):
-    """m queries, each a sum of terms c·Π_k g_k(x_k) (Chen et al., EDBT 2012, Equation 9).
+    """Queries that are sums of products. A term c·Π_k g_k(x_k) has one factor g_k per attribute (Chen et
+    al., EDBT 2012, Equation 9).
 
     Make them with `Products.of`, which computes the fields from dictionaries.
 
@@ -103,7 +104,7 @@ class Products(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
-        """Make queries from dictionaries. A query is a term, or a list of terms that add up.
+        """Make queries from dictionaries. A query is one term, or a list of terms to add up.
 
         Parameters
         ----------
@@ -193,8 +194,8 @@ class Products(Linear):
 
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
-        """Make sums of powers. For example, {"age": 1, "income": 2} asks Σ age·income². Attributes without
-        numbers use their codes.
+        """Make queries for sums of powers. For example, {"age": 1, "income": 2} asks for Σ age·income². If
+        an attribute has no numbers, its codes are used.
         """
         queries = []
         for query in powers:
@@ -209,7 +210,7 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Make the Fourier coefficients Σ Π (−1)^code, one for each of the given sets of attributes."""
+        """Make one query for each given set of attributes: the Fourier coefficient Σ Π (−1)^code."""
         queries = []
         for names in subsets:
             sizes = {name: domain.shape[domain.axis(name)] for name in names}
@@ -218,11 +219,11 @@ class Products(Linear):
 
     @classmethod
     def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
-        """Make all products of one Haar wavelet per attribute. A wavelet is constant 1, or ±1 on the halves
-        of a dyadic interval.
+        """Make one query for each combination of Haar wavelets, one wavelet per attribute. A wavelet is 1
+        everywhere, or it is 1 on the left half and −1 on the right half of a dyadic interval.
 
-        An attribute with n codes has the wavelets over the next power of two above n, except those that are
-        0 on all codes.
+        If an attribute has n codes, its wavelets are those over the next power of two above n. Wavelets
+        that are 0 on all codes are left out.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
@@ -233,7 +234,7 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """Return the same queries over another domain, whose attributes must have the same numbers of codes."""
+        """Return the same queries over another domain. Its attributes must have the same numbers of codes."""
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
             return self
@@ -264,12 +265,12 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Attributes that any term uses."""
+        """Attributes that at least one term uses."""
         return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Query of each term."""
+        """Query to which each term belongs."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
@@ -295,7 +296,7 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """Largest magnitude of each term at any tuple."""
+        """Largest absolute value of each term."""
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -303,17 +304,17 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Upper bound on the absolute value of a term at any tuple."""
+        """Largest absolute value of a term, or an upper bound on it."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
     def max_query(self) -> float:
-        """Upper bound on the absolute value of a query at any tuple."""
+        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
         return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers on integer counts are integers. Terms may be at most 2²⁷ per tuple."""
+        """Whether integer counts give integer answers to all queries. It is False if a term exceeds 2²⁷."""
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
         return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
@@ -321,8 +322,8 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms, including coefficients, on all cells of `axes`, one block of terms at
-        a time.
+        """Yield the values of terms in all cells of `axes`, one block of terms at a time. The values
+        include the coefficients.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -334,7 +335,9 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a product prior, computed term by term."""
+        """Return the mean of each query under a prior with independent attributes. It is computed term by
+        term.
+        """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
             if self.used[k]:
@@ -342,7 +345,7 @@ class Products(Linear):
         return np.bincount(self.query, terms, len(self))
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers, from sums over the attributes that each term uses."""
+        """Return the answers. They are computed from the marginals on the attributes that each term uses."""
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
             rows = self.which[np.ix_(terms, np.array(axes, int))]

@@ -20,10 +20,10 @@ _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
 
 class Workload(Protocol):
-    """Queries that can sum a sparse vector."""
+    """Protocol of queries. Each adds up some entries of a sparse vector."""
 
     def on(self, domain: Domain) -> Workload:
-        """Return the concrete queries on `domain`. Raises ValueError if they do not fit."""
+        """Return the concrete queries on `domain`. Raise a ValueError if they do not fit the domain."""
 
     def __len__(self) -> int:
         """Return the number of queries."""
@@ -34,21 +34,25 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of `values` over those of the (sorted) `keys` that it covers."""
+        """Return, for each query, the sum of the `values` whose `keys` it covers. The keys are sorted."""
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return disjoint ranges that make up the queries, and the query that each range belongs to."""
+        """Return disjoint ranges that make up the queries, and the query to which each range belongs."""
 
 
 class Recipe(Protocol):
-    """Object with a method `on` that returns queries on a domain. Queries already drawn return themselves."""
+    """Protocol of objects with a method `on`, which returns queries on a domain. For queries that are
+    already drawn, `on` returns them unchanged.
+    """
 
     def on(self, domain: Any) -> Any:
-        """Return the queries on a domain or hierarchy. Raises ValueError if they do not fit."""
+        """Return the concrete queries on a domain or hierarchy. Raise a ValueError if they do not fit it."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
-    """Return a text that identifies a workload. It contains a digest, because numpy abbreviates long arrays."""
+    """Return a text that identifies a workload. For arrays it contains a digest, because numpy abbreviates
+    long arrays.
+    """
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
 
@@ -56,8 +60,8 @@ def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
 def sorted_search(
     keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
 ) -> Int[np.ndarray, " k"]:
-    """Return the same as `np.searchsorted`, about ten times faster, because the searched values are sorted
-    first.
+    """Return the same as `np.searchsorted`. It is about ten times faster, because it first sorts the values
+    to search for.
     """
     places = np.empty(len(wanted), np.int64)
 
@@ -79,7 +83,7 @@ def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
-    """Half-open intervals of keys [lo, hi), in the domain's own order.
+    """Ranges of keys, as half-open intervals [lo, hi) in the order of the domain.
 
     Parameters
     ----------
@@ -135,14 +139,14 @@ class Ranges:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Answer all queries with one prefix sum and one sorted search."""
+        """Answer all queries. This takes one running sum over the keys, and one sorted search."""
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Answer all queries from given `prefix_sums` of values at `keys`, or at every cell if `keys` is
-        None.
+        """Answer all queries from running sums that `prefix_sums` computed. The sums are of values at
+        `keys`, or of all cells if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -154,11 +158,11 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return the boxes that make up the ranges, at most 2d − 1 of each over d attributes, and the range
-        that each box belongs to.
+        """Return boxes that make up the ranges, and the range to which each box belongs. Over d attributes,
+        a range has at most 2d − 1 boxes.
 
-        Attribute by attribute, from the last one, a range has whole blocks, and part of a block at either
-        end.
+        The method goes through the attributes from the last to the first. At each attribute, a range
+        consists of whole blocks, with part of a block at either end.
         """
         boxes = []
         owners = []
@@ -225,7 +229,7 @@ class Subsets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
-        """Make queries from an iterable of iterables of keys. A key named twice in a set counts once."""
+        """Make queries from sets of keys. If a key is named twice in a set, it counts once."""
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
         offsets = np.cumsum([0, *map(len, members)])
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
@@ -269,7 +273,7 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Products of half-open intervals of codes, with one non-empty interval [lo, hi) per attribute.
+    """Boxes of cells. A box has one non-empty, half-open interval [lo, hi) of codes per attribute.
 
     Parameters
     ----------
@@ -334,8 +338,8 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return the ranges of keys that make up each box, one for each combination of codes of the leading
-        attributes.
+        """Return the ranges of keys that make up each box. There is one range for each combination of codes
+        of the leading attributes.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -368,11 +372,12 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Public pseudo-random order of the keys 0 … size − 1, computed key by key.
+    """Public pseudo-random order of the keys 0 … size − 1. The place of a key is computed when it is
+    needed.
 
-    A bijection on the next power of two (odd multiplications and xor-shifts, like the finaliser of
-    MurmurHash3) is repeated until the result is below `size`. This gives a permutation of the domain that is
-    never stored.
+    A bijection on the next power of two is applied again and again until the result is below `size`. It
+    uses odd multiplications and xor-shifts, like the finaliser of MurmurHash3. So the permutation of the
+    domain is never stored.
     """
 
     size: int
@@ -410,7 +415,9 @@ class Shuffle:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Random subsets as windows [lo, hi) of a shuffled order. The cost does not depend on their size."""
+    """Random subsets. A subset is a window [lo, hi) of a shuffled order, so the cost does not depend on its
+    size.
+    """
 
     shuffle: Shuffle
     ranges: Ranges
@@ -431,9 +438,7 @@ class Windows:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values in each subset. The shuffled keys are sorted once and kept for later
-        calls.
-        """
+        """Return the sum of the values in each subset. The sorted shuffled keys are kept for later calls."""
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:

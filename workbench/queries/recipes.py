@@ -22,7 +22,7 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 @value
 class RandomRanges:
-    """`count` ranges of `size` consecutive keys, placed uniformly.
+    """Recipe for `count` ranges of `size` consecutive keys, at uniformly random places.
 
     >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
     5
@@ -55,7 +55,7 @@ class RandomRanges:
 
 @value
 class RandomSubsets:
-    """`count` subsets of `size` cells, each uniform among all subsets of its size."""
+    """Recipe for `count` random subsets of `size` cells. All subsets of this size have equal probability."""
 
     size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
     count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
@@ -104,7 +104,8 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """`count` boxes of `shape` cells, with one number per attribute, placed uniformly.
+    """Recipe for `count` boxes at uniformly random places. `shape` has the number of codes of a box on each
+    attribute.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -158,9 +159,10 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """`count` ranges over `dims` attributes: a uniformly random set of attributes, with an interval on each.
+    """Recipe for `count` ranges over `dims` attributes. The attributes are chosen at random, and each gets
+    a random interval.
 
-    The intervals are uniform among all non-empty ones. The paper says only "random".
+    All non-empty intervals have equal probability. The paper says only "random".
 
     >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
     5
@@ -206,8 +208,8 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """`count` arbitrary queries on k attributes: a uniformly random set of attributes, each of whose cells
-    counts with probability ½.
+    """Recipe for `count` random queries on k attributes. The attributes are chosen at random, and each of
+    their cells counts with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -253,7 +255,7 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """All cells of all marginals on k attributes. The sets of attributes are in the order of
+    """Recipe for all cells of all marginals on k attributes. The sets of attributes are in the order of
     `itertools.combinations`.
 
     >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
@@ -296,7 +298,7 @@ def _check_sets(sets: Any) -> str | None:
 
 @value
 class NamedMarginals:
-    """All cells of the stated marginals, one marginal after the other.
+    """Recipe for all cells of the stated marginals, one marginal after the other.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14

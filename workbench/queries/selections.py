@@ -22,7 +22,8 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes of one attribute, stored as runs [lo, hi). The runs of set i begin at offsets[i].
+    """Sets of codes of one attribute. A set consists of runs [lo, hi), and the runs of set i begin at
+    offsets[i].
 
     Set 0 contains all codes.
     """
@@ -46,13 +47,13 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Make n + 1 sets: the set of all n codes, and one set for each single code."""
+        """Make n + 1 sets. The first has all n codes, and each of the others has one code."""
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Make the set of all n codes, and one set for each given list of runs."""
+        """Make sets from lists of runs. Before them comes the set of all n codes."""
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
         return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
@@ -60,7 +61,8 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count cells whose codes are all in the set chosen for their attribute.
+    """Queries that count records by their codes. A query chooses a set of codes for each attribute, and a
+    record counts if all of its codes are in these sets.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class Selections:
 
     @classmethod
     def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
-        """Make one query per cell of some attributes, with the last one varying fastest. Other attributes
+        """Make one query per cell of some attributes. The last of them varies fastest, and other attributes
         may have any code.
         """
         axes = [domain.axis(name) for name in attributes]
@@ -123,7 +125,7 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the product of the sizes of the sets."""
+        """Return the number of cells that each query covers, the product of the sizes of its sets."""
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
             cells *= sets.sizes[which]
@@ -131,8 +133,8 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return disjoint boxes with one run per attribute, and the query of each box, in the order of the
-        queries.
+        """Return disjoint boxes with one run of codes per attribute, and the query to which each box
+        belongs. Boxes are in the order of the queries.
         """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
@@ -148,7 +150,9 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """Add up the answers to `boxes` for each query. With `error`, also combine their independent errors."""
+        """Add up the answers to `boxes` for each query. With `error`, combine the errors of the boxes as
+        well, which are independent.
+        """
         query, _ = self.boxes
         if not error:
             return np.bincount(query, answers, len(self))
@@ -165,8 +169,8 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values that each query selects, from prefix sums over the attributes that
-        any query restricts.
+        """Return the sum of the values that each query selects. It is computed from running sums over those
+        attributes that at least one query restricts.
         """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -216,7 +220,9 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """The same queries as factors for `Products`: 1 for the codes of a set and 0 for the others."""
+        """Same queries as factors for `Products`. A factor is 1 for the codes of a set, and 0 for other
+        codes.
+        """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):
             n = int(sets.hi[0])

@@ -34,10 +34,11 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """Return the l1 sensitivity to one added or replaced tuple, exactly or as a proven upper bound.
+    """Return the l1 sensitivity of a workload to one tuple that is added, or replaced. The result is exact,
+    or a proven upper bound.
 
-    For a replaced tuple, the bound is the smaller of two numbers: twice the sensitivity to an added tuple,
-    and Σ (max f_i − min f_i). If the domain has few tuples, the result is exact.
+    If a tuple is replaced, the bound is the smaller of two numbers: twice the sensitivity to an added
+    tuple, and Σ (max f_i − min f_i). For a domain with few cells, the result is exact.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -53,7 +54,8 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
 
 def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity to one added tuple, max_t Σ_i f_i(t)².
+    """Return the squared l2 sensitivity to one added tuple. It is the largest sum of squared queries at one
+    tuple, max_t Σ_i f_i(t)².
 
     Parameters
     ----------
@@ -74,9 +76,9 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 
 
 def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
-    """Return the largest weight that each query gives a tuple.
+    """Return the largest weight that each query gives to a tuple.
 
-    For a query with several terms, this is the largest weight of a single term.
+    If a query has several terms, this is the largest weight of one term.
     """
     if isinstance(queries, Together):
         return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
@@ -130,7 +132,7 @@ class _Loads:
         self.tables[axes] = self.tables.get(axes, 0.0) + load
 
     def add_tables(self, queries: TableQueries) -> None:
-        """Add the tables of queries that are given as tables."""
+        """Add queries that are given as tables."""
         for names, tables, _ in queries.numbered_groups():
             axes = tuple(self.domain.axis(a) for a in names)
             self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
@@ -138,8 +140,8 @@ class _Loads:
             self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
 
     def add_products(self, queries: Products) -> None:
-        """Add terms by their axes. Terms of a query are first added together if they may cancel, or if
-        they are squared.
+        """Add terms, grouped by their axes. If terms of one query may cancel, or if they are squared, they
+        are added to each other first.
         """
         low, high = term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0

@@ -59,7 +59,7 @@ def _table_texts(workload: TableQueries) -> list[str]:
 
 
 def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
-    """Return the queries that `to_text` wrote, or raise a ValueError for any other text."""
+    """Return the queries that `to_text` wrote. Raise a ValueError for any other text."""
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
     runs = (
@@ -122,7 +122,7 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
-    """Read the marginals to release from text.
+    """Read which marginals to release, from text.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
 
 
 def read_queries(text: str, domain: Domain) -> Selections:
-    """Read queries by label from a file.
+    """Read queries from a file. They name codes by their labels.
 
     Parameters
     ----------

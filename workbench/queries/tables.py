@@ -25,7 +25,7 @@ from workbench.value import Float, Int, read_only, sealed
 
 
 class TableGroup(NamedTuple):
-    """Queries on the same attributes: their tables, and their positions in the workload."""
+    """Queries on the same attributes, with their tables and their positions in the workload."""
 
     attributes: tuple[str, ...]
     tables: Float[np.ndarray, "queries ..."]
@@ -34,8 +34,8 @@ class TableGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
-    """Linear queries that are arbitrary functions of a few attributes, given as tables (Chen et al., EDBT
-    2012, Theorem 2).
+    """Linear queries that are any functions of a few attributes. A table gives the value of the function
+    for each combination of codes (Chen et al., EDBT 2012, Theorem 2).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """Make queries from the attributes and the table of each.
+        """Make queries. For each, give its attributes and its table.
 
         Parameters
         ----------
@@ -108,8 +108,8 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the same queries on another domain, with axes in its order. Its attributes must have the
-        same numbers of codes.
+        """Return the same queries on another domain, whose attributes must have the same numbers of codes.
+        The axes of tables follow the order of that domain.
         """
         groups = []
         for names, tables in self.groups:
@@ -148,7 +148,7 @@ class TableQueries(Linear):
         return TableQueries(tuple(groups), np.concatenate(order))
 
     def numbered_groups(self) -> Iterator[TableGroup]:
-        """Yield the groups with the position of each table's query."""
+        """Yield each group, with the positions of its queries."""
         start = 0
         for names, tables in self.groups:
             yield TableGroup(names, tables, self.order[start : start + len(tables)])
@@ -156,12 +156,12 @@ class TableQueries(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Upper bound on the absolute value of a query at any tuple."""
+        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Upper bound on the absolute value of a query at any tuple."""
+        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
         return self.max_term
 
     @cached_property
@@ -171,14 +171,16 @@ class TableQueries(Linear):
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a product prior, computed table by table."""
+        """Return the mean of each query under a prior with independent attributes. It is computed table by
+        table.
+        """
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             means[queries] = prior_margin(tables, [prior[domain.axis(a)] for a in names], ())
         return means
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers, from sums over the attributes of each group."""
+        """Return the answers. They are computed from the marginal on the attributes of each group."""
         sums = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)
@@ -192,7 +194,7 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps. Each table is rounded at each tuple."""
+        """Return the answers as numbers of grid steps. Each table is rounded separately for each tuple."""
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)

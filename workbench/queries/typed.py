@@ -34,7 +34,7 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """Parse a typed query for `labelled_queries`.
+    """Parse the text of a query. Return it in the form that `labelled_queries` takes.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def typed_query(text: str) -> dict[str, Any]:
 
 
 def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
-    """Return the query that the given conditions of a text describe."""
+    """Return the query that several conditions describe. The conditions are part of a text."""
     query: dict[str, Any] = {}
     for condition in conditions:
         if condition == [("bare", ALL)] and len(conditions) == 1:
@@ -82,7 +82,7 @@ def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, An
 
 
 def conditions_of(text: str) -> list[list[tuple[str, str]]]:
-    """Split a text into conditions, and return the tokens of each with their kinds."""
+    """Split a text into conditions. Return the tokens of each condition and what kind they are."""
     conditions: list[list[tuple[str, str]]] = [[]]
     place = 0
     while place < len(text):
@@ -155,7 +155,7 @@ _MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
-    """Turn queries that name labels into queries that choose codes.
+    """Convert queries that name labels to queries that choose codes.
 
     Parameters
     ----------
@@ -212,7 +212,9 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Convert queries by label to a workload over the domain. Workloads and recipes are returned unchanged."""
+    """Convert queries that name labels to a workload over the domain. Return workloads and recipes
+    unchanged.
+    """
     if hasattr(queries, "on"):
         recipe: Recipe = queries
         return recipe
@@ -233,7 +235,8 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Make one query for each combination of labels of some attributes. The last attribute varies fastest.
+    """Make one query for each combination of labels of some attributes, in an order in which the last
+    attribute varies fastest.
 
     Parameters
     ----------
@@ -265,8 +268,8 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 class TypedQuestion(NamedTuple):
     """Parsed line of text that asks one query for each combination of labels of some attributes.
 
-    `by` contains the names of these attributes, and `labels` their labels for each query. If the text names
-    no attribute without a condition, there is one query without labels.
+    `by` contains the names of these attributes, and `labels` has their labels for each query. If every
+    attribute in the text has a condition, there is one query without labels.
     """
 
     queries: Selections
@@ -275,8 +278,8 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a typed question. It has conditions, and attributes for whose combinations of labels it
-    asks one query each.
+    """Parse a typed question. It has conditions, and names attributes. It asks one query for each
+    combination of the labels of these attributes.
 
     Parameters
     ----------

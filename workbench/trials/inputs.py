@@ -41,9 +41,10 @@ seen: dict[str, str] = {}
 
 
 def modules_of(values: Iterable[Any]) -> frozenset[str]:
-    """Return the modules that define the given values, the values in their fields, and their base classes.
+    """Return the modules on which the given values depend. They define the values, the values in their
+    fields, and their base classes.
 
-    Classes from installed packages are left out, except those from a value's own package.
+    Modules of other installed packages are left out.
     """
     modules: set[str] = set()
     remaining = [*values]
@@ -83,7 +84,7 @@ def _is_near(name: str, top: str) -> bool:
 
 @cache
 def sources(modules: frozenset[str]) -> tuple[Path, ...]:
-    """Return the source files of `modules`, of this package, and of everything that they import."""
+    """Return the source files of `modules` and of this package, and of everything that these import."""
     return tuple(path for _, path in sorted(_reached(modules)[0].items()))
 
 
@@ -102,8 +103,8 @@ def source_hash(modules: frozenset[str]) -> str:
 
 
 def edited(modules: frozenset[str]) -> str:
-    """Return the first source file that changed after this process started, because its loaded code is then
-    unknown.
+    """Return the first source file that changed after this process started. For such a file, it is unknown
+    which code was loaded.
     """
     young = (path.name for path in sources(modules) if _is_young(path))
     return next(young, "")
@@ -273,10 +274,11 @@ def _is_young(path: Path) -> bool:
 
 
 def data_states(dataset: Any, store: Path) -> list[str]:
-    """Return the states of a dataset's files by name, or the state of its loaded data if it names no files.
+    """Return the state of each file of a dataset, by name. If the dataset names no files, return the state
+    of its loaded data.
 
-    A copy of a file with the same name has the same state. The function loads the data if the class is from
-    another package, has no `files`, and is not marked as a synthetic stand-in or a generator.
+    A copy of a file with the same name has the same state. The function loads the data only if it must: the
+    class is from another package, has no `files`, and is not marked as a synthetic stand-in or a generator.
     """
     files = dataset.files() if hasattr(dataset, "files") else ()
     states = [_file_state(file, store) for file in files]
@@ -295,7 +297,7 @@ def data_states(dataset: Any, store: Path) -> list[str]:
 def located(file: Any) -> Path:
     """Return the path of a dataset's file, or of the archive that holds it.
 
-    Raises FileNotFoundError if there is none.
+    Raise FileNotFoundError if there is none.
     """
     path = Path(file.find() if hasattr(file, "find") else file)
     for place in (path, *path.parents):

@@ -36,7 +36,8 @@ _version = cache(version)  # it reads a file, and every trial asks
 def row_file(
     trial: Trial, sweep: Sweep, store: Path, data: Sequence[str] | None = None
 ) -> Path | None:
-    """Return the file for a trial's rows, or None if the rows depend on code that is not in a file.
+    """Return the file for the rows of a trial. Return None if the rows depend on code that is not in a
+    file.
 
     `data` is the result of `inputs.data_states` for the trial's dataset, if it is already known.
     """
@@ -66,7 +67,7 @@ def row_file(
 
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
-    """Return stored rows, or an empty list if they are older than ROWS_SINCE or cannot be read."""
+    """Return stored rows. Return an empty list if they cannot be read, or are older than ROWS_SINCE."""
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
             return []
@@ -76,7 +77,7 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """Store rows. If the process is killed, either all of them are stored or none."""
+    """Store rows. If the process is killed, all of the rows are stored or none."""
     _clean(file.parent)
     try:
         with closing(Draft(file, clean=False)) as draft:
@@ -107,7 +108,7 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Call `tell(done, of)` after each trial that finishes inside the `with` block."""
+    """Report progress. Inside the `with` block, call `tell(done, of)` after each trial."""
     token = _tell.set(tell)
     try:
         yield
@@ -120,8 +121,8 @@ def run(
 ) -> pd.DataFrame:
     """Run those trials of a sweep that are not in `store`, and return the rows of all trials.
 
-    The rows of each trial are written when it ends, completely or not at all. You may therefore stop a run
-    and continue it later, and two runs may share a store.
+    The rows of a trial are written when it ends, all of them or none. You can therefore stop a run and
+    continue it later. Two runs can share a store.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return the columns that describe a mechanism: its class, its name in figures, its budget, and its
-    fields.
+    """Return the columns that describe a mechanism. They are its class, its name in figures, its budget,
+    and its fields.
     """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
@@ -57,7 +57,7 @@ _METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a
 
 
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """Return the columns that describe a metric: its name, its weights, the things it counts, and its
+    """Return the columns that describe a metric. They are its name, its weights, what it counts, and its
     workload.
     """
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
@@ -75,12 +75,12 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """Protocol of datasets: frozen values with a method that loads one bounded table."""
+    """Protocol of datasets. A dataset is a frozen value with a method that loads one table with its bound."""
 
     truth_public: bool
 
     def load(self) -> Any:
-        """Return the private data with their bound."""
+        """Load the private data, together with their bound."""
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -90,8 +90,7 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 def first_available(*datasets: Dataset | None) -> Dataset | None:
     """Return the first dataset whose files are all available, or None.
 
-    A dataset without a method `files` is always available. The last argument may be None, which is returned
-    if no dataset is available.
+    A dataset without a method `files` is always available.
     """
     for dataset in datasets:
         try:
@@ -106,7 +105,8 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of one mechanism on one dataset with one seed. The text of a trial is its whole configuration.
+    """One run of one mechanism on one dataset with one seed. The text form (`repr`) of a trial contains its
+    whole configuration.
 
     Parameters
     ----------
@@ -123,16 +123,14 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on loaded data. Anyone can replay the noise, so the release is marked as
-        simulated.
-        """
+        """Run the mechanism on loaded data. The noise has a seed, so the release is marked as simulated."""
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Runs of every mechanism on every dataset, `seeds` times, scored by every metric.
+    """Runs of every mechanism on every dataset, each `seeds` times. Every metric scores every run.
 
     Parameters
     ----------
@@ -164,6 +162,6 @@ class Sweep:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 
     def trials(self) -> Iterator[Trial]:
-        """Yield all trials dataset by dataset, so that each table is loaded once."""
+        """Yield all trials, ordered by dataset, so that each table is loaded only once."""
         for combination in product(self.datasets, self.mechanisms, range(self.seeds)):
             yield Trial(*combination)

@@ -43,7 +43,7 @@ def check_between(
     words: str = "there",
     unit: str = "",
 ) -> Finding:
-    """Check whether numbers lie from `low` to `high`, at a share of the points.
+    """Check whether numbers lie between `low` and `high`. A stated share of the points must do so.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Check whether two series are within 1.25× of each other."""
+    """Check whether two series differ by at most the factor 1.25."""
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
 
@@ -102,7 +102,7 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Check whether numbers agree with the paper's, within its reading error."""
+    """Check whether numbers agree with those of the paper, within the error of reading its figure."""
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
 
@@ -111,15 +111,16 @@ Part = Callable[[float], Finding]
 
 
 def all_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine parts to one statement. It holds if all parts hold, and differs if one part differs.
+    """Combine several parts to one statement. It holds if all parts hold, and differs if one part differs.
 
-    Each part is checked at a stricter level, so that all parts together keep the error rate of `level`.
+    Each part is checked at a stricter level, so that the error rate of all parts together is that of
+    `level`.
     """
     return _joined(parts, level, decide_all, max)
 
 
 def any_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine parts to one statement. It holds if one part holds, and differs if all parts differ."""
+    """Combine several parts to one statement. It holds if one part holds, and differs if all parts differ."""
 
     def decide_any(holds: Sequence[bool | None]) -> bool | None:
         return decide(True in holds, all(x is False for x in holds))
@@ -150,8 +151,8 @@ def over(
     """Check a statement at every plausible value of a parameter that the paper does not print.
 
     The statement holds if it holds at all values, and differs if it differs at all values. If it holds at
-    some and differs at others, it depends on the unprinted value. The result contains the measurement at
-    the first value of each run of values with equal outcomes.
+    some and differs at others, it depends on the unprinted value. Where neighbouring values have the same
+    outcome, the result has the measurement at the first of them.
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
-    """Return True if a statement certainly holds, False if it certainly fails, and None if more seeds are
-    needed.
+    """Return True if a statement certainly holds, and False if it certainly fails. Return None if more
+    seeds are needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -28,8 +28,8 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine outcomes of parts. One part that fails decides the whole. Otherwise, an undecided part leaves
-    it undecided.
+    """Combine the outcomes of parts. The whole fails if one part fails. Otherwise, it is undecided if one
+    part is undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -61,7 +61,8 @@ class MissingPoints(ValueError):
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of a statement for each value of a parameter that the paper does not print.
+    """Outcomes of a statement that depends on a parameter which the paper does not print. There is one
+    outcome for each plausible value.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the set of outcomes at all values."""
+        """Return the outcomes that occur, over all values of the parameter."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
@@ -112,7 +113,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a check: whether the statement holds, and the measured values.
+    """Result of a check. It says whether the statement holds, and which values were measured.
 
     Parameters
     ----------
@@ -156,7 +157,8 @@ Check = Callable[["pd.DataFrame", float], Finding]
 
 @dataclass(frozen=True)
 class Statement:
-    """One part of a claim's sentence, in the words of the paper, with a check of a figure's rows.
+    """One part of a claim, in the words of the paper, with a check. The check looks at the rows of a
+    figure.
 
     Parameters
     ----------
@@ -203,7 +205,8 @@ class Statement:
             )
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """Return the finding of the first look that decides the statement, or else of the last look.
+        """Check the rows several times, with more and more seeds. Return the finding of the first check
+        that decides the statement, or of the last check.
 
         Parameters
         ----------
@@ -228,7 +231,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper about one of its figures, and the statements that it makes.
+    """Sentence of a paper about one of its figures, divided into the statements that it makes.
 
     Parameters
     ----------
@@ -258,7 +261,7 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """Return a verdict on each statement.
+        """Return one verdict per statement.
 
         Parameters
         ----------
@@ -305,7 +308,9 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdicts of a run whose parameters differ from the paper's, which judges nothing."""
+        """Return the verdicts of a run whose parameters differ from those of the paper. Such a run judges
+        nothing.
+        """
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
 
@@ -355,11 +360,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """Number or range of numbers that a paper prints: `low` to `high`, including the error of reading it off.
+    """Number, or range of numbers, that a paper prints. It goes from `low` to `high`, which includes the
+    error of reading it off a figure.
 
-    `at` is the position on the other axis, a number or a name. `over` is a range of that axis instead.
-    Without both, the number is about the whole axis. `value` is the number itself, if it is a single one.
-    `axis` is the axis to which the number belongs.
+    `axis` is the axis to which the number belongs. `at` is a position on the other axis, a number or a
+    name. `over` is a range of that axis instead. Without both, the number is about the whole axis. `value`
+    is the number itself, if it is a single one.
     """
 
     says: str
@@ -388,8 +394,8 @@ class Printed:
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
-        """Make a range for "about `value`": within a factor of 1.25, and at least ± `error`, the rounding
-        error of the printed number.
+        """Make a range for "about `value`". It extends by the factor 1.25 in both directions, and at least
+        by `error`, the rounding error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -404,7 +410,7 @@ class Printed:
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """Return the verdict for a run that shows a tendency but does not decide."""
+    """Return the verdict for a run that does not decide the statement, but shows a tendency."""
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
     whys = "; ".join(filter(None, (why, verdict.why)))
@@ -425,8 +431,8 @@ def verdict_table(
     caption: str = "What the paper says, judged",
     beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
-    """Return a table of verdicts for a notebook, with one row per statement: words, page, mark, and
-    measured number.
+    """Return a table of verdicts for a notebook. It has one row per statement with the paper's words, the
+    page, a mark, and the measured number.
 
     Parameters
     ----------

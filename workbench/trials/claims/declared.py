@@ -107,7 +107,7 @@ _ROWS = {"rows", "prepare", "over"}  # of every check: which rows, and what is s
 
 
 def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
-    """Return the check that a statement declares.
+    """Return the check that a statement declares in its file.
 
     Parameters
     ----------
@@ -261,8 +261,8 @@ _STATEMENT = {"says", "page", "reading", "by_definition", "untestable", "needs",
 
 
 class Declared(NamedTuple):
-    """Content of a `statements.toml`: its claims by figure and id, the `statements` of each by id, and its
-    findings.
+    """Content of a `statements.toml`. It has claims by figure and id, the statements of each claim by id,
+    and findings.
     """
 
     claims: dict[str, dict[str, Any]]

@@ -43,7 +43,7 @@ _KEYS = {"says", "statements", "data", "needs"}
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """A result of a paper in one sentence, with the statements on which it rests.
+    """Result of a paper in one sentence, with the statements on which it rests.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Return a sentence that compares a small run, which cannot judge a statement, with the committed
-    outcome.
+    """Return a sentence that compares a small run with the outcome that is committed. A small run alone
+    cannot judge a statement.
     """
     if ours == committed:
         return "this run agrees"
@@ -150,7 +150,7 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count the statements in each column of `COLUMNS`."""
+    """Count the statements with each outcome. `COLUMNS` lists the outcomes."""
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
     )

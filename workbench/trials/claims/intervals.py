@@ -34,7 +34,7 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Return the mean of `value` over seeds at each point with its t interval, in the columns mean, low,
+    """Return, for each point, the mean of `value` over seeds and its t interval. The columns are mean, low,
     high and seeds.
 
     Parameters
@@ -64,8 +64,8 @@ def confidence_intervals(
 
 
 def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
-    """Raise a ValueError if rows at one point differ in other columns than the seed. The message names
-    these columns.
+    """Raise a ValueError if rows at one point differ in other columns than the seed. The message names the
+    columns.
     """
     run = [*by, "seed"] if "seed" in rows else by
     again = rows.duplicated(run, keep=False)
@@ -88,8 +88,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Return the `confidence_intervals` at the points `by`, for the rows whose columns equal the values in
-    `where`.
+    """Return the `confidence_intervals` at the points `by`. Only rows whose columns have the values in
+    `where` are used.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -99,7 +99,8 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Return the point from which on the curve `one` is below `other`, or NaN.
+    """Return the point from which on the curve `one` is below `other`. Return NaN if there is no such
+    point.
 
     Both curves come from `mean_curve`. Between points they are straight lines on logarithmic axes.
     """
@@ -120,7 +121,8 @@ def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
 def interpolate_log_log(
     x: Sequence[float], y: Sequence[float]
 ) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
-    """Return the function through the points (x, y), straight on logarithmic axes and NaN beyond the ends.
+    """Return a function through the points (x, y). It consists of straight lines on logarithmic axes, and
+    is NaN beyond the ends.
 
     `x` must be increasing. If a `y` is 0, the function is 0 between its neighbouring points. The function
     can be pickled.
@@ -155,7 +157,7 @@ SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
 
 @dataclass(frozen=True)
 class Intervals:
-    """Estimates at points, with confidence intervals from repetitions.
+    """Estimates at several points, with confidence intervals from repetitions.
 
     Parameters
     ----------
@@ -177,7 +179,7 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """Divide the numbers by those of `law`, an exact closed form."""
+        """Divide the numbers by those that an exact formula, `law`, gives."""
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -193,7 +195,7 @@ class Intervals:
 def paired_ratios(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> Intervals:
-    """Return ratios of one series to another at each point, seed by seed.
+    """Divide one series by another at each point, seed by seed, and return the ratios.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
-    """Return ratios of the rows `ours` to `other` at common points, seed by seed."""
+    """Divide the rows `ours` by the rows `other` at common points, seed by seed, and return the ratios."""
     import pandas as pd
 
     both = [ours.assign(series="ours"), other.assign(series="other")]
@@ -250,14 +252,16 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return means of one series over seeds with t intervals, or medians at points with equal values."""
+    """Return the means of one series over seeds, with t intervals. At points where all values are equal,
+    return medians.
+    """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
     return Intervals(partial(_table, values.index, own, False), ratios=False)
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Return exactly known numbers at points, for example from a formula, with intervals of length 0."""
+    """Return numbers that are known exactly, for example from a formula. Their intervals have length 0."""
     if numbers.empty:
         raise MissingPoints("there are no points")
     values = numbers.to_numpy()
@@ -266,8 +270,8 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Return the ratios of one series at each point of an axis to its value at the point before, seed by
-    seed.
+    """Divide the value of a series at each point of an axis by its value at the point before, seed by seed.
+    Return the ratios.
     """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
@@ -277,8 +281,8 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Return the ratios of one series at the last point of an axis to its value at the first point, seed by
-    seed.
+    """Divide the value of a series at the last point of an axis by its value at the first point, seed by
+    seed. Return the ratios.
     """
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()

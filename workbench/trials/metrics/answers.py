@@ -17,7 +17,7 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """Raise a ValueError unless the truth is public, or marked as `truth_public`."""
+    """Raise a ValueError unless the true data are public or marked as `truth_public`."""
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
             "this table is not marked as truth_public. An error against it is an exact function "
@@ -106,7 +106,7 @@ class _WorkloadMetric:
 
 @value
 class MeanAbsoluteError(_WorkloadMetric):
-    """Mean over queries of |estimate − truth|, in counts."""
+    """Mean absolute error: the mean over queries of |estimate − truth|, in counts."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return np.abs(pair.deviations).mean()
@@ -114,7 +114,8 @@ class MeanAbsoluteError(_WorkloadMetric):
 
 @value
 class MedianRelativeError(_WorkloadMetric):
-    """Median over queries of |estimate − truth| / truth. Queries with a truth of 0 are left out.
+    """Median relative error: the median over queries of |estimate − truth| / truth. Queries with a truth of
+    0 are left out.
 
     The result is NaN if the truth of every query is 0.
     """
@@ -127,7 +128,7 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean over queries of estimate − truth, in counts. It measures bias."""
+    """Mean signed error: the mean over queries of estimate − truth, in counts. It measures bias."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return pair.deviations.mean()
@@ -135,7 +136,7 @@ class MeanSignedError(_WorkloadMetric):
 
 @value
 class MeanSquaredError(_WorkloadMetric):
-    """Mean over queries of (estimate − truth)², in counts²."""
+    """Mean squared error: the mean over queries of (estimate − truth)², in counts²."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return (pair.deviations**2).mean()
@@ -143,7 +144,7 @@ class MeanSquaredError(_WorkloadMetric):
 
 @value
 class SquaredError:
-    """Sum over all cells of (estimate − truth)², in counts²: the error of a whole histogram."""
+    """Squared error of a whole histogram: the sum over all cells of (estimate − truth)², in counts²."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compare all cells of the domain.
@@ -205,8 +206,8 @@ class HeldCells:
 
 
 class MatchedStrings(NamedTuple):
-    """Distinct synthetic strings, with their numbers of copies among the synthetic strings and in the
-    corpus.
+    """Distinct synthetic strings. For each, the object has its number of copies among the synthetic strings
+    and in the corpus.
     """
 
     keys: Keys
@@ -215,8 +216,8 @@ class MatchedStrings(NamedTuple):
 
     @property
     def recovered(self) -> Int[np.ndarray, " strings"]:
-        """Return the number of copies in the corpus that the synthetic strings match. Each copy is matched
-        at most once.
+        """Return how many copies in the corpus the synthetic strings match. A synthetic string matches at
+        most one copy.
         """
         return np.minimum(self.counts, self.corpus_counts)
 
@@ -277,11 +278,11 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """Fraction of a corpus of strings that is also among the synthetic strings. Each copy is matched at
-    most once.
+    """Fraction of a corpus of strings that is also among the synthetic strings. A synthetic string matches
+    at most one copy.
 
-    Only strings with `low` to `high` copies in the corpus are considered. For `prefixes` see
-    `match_strings`.
+    Only strings with `low` to `high` copies in the corpus are considered. `match_strings` explains
+    `prefixes`.
     """
 
     low: int = parameter(1, 1, integer=True, unit="times")
@@ -328,7 +329,8 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Return the recovered share of a corpus of strings, cumulated by the frequency of strings.
+    """Return the share of a corpus of strings that synthetic strings recover, cumulated by the frequency of
+    strings.
 
     Parameters
     ----------

@@ -23,7 +23,9 @@ class CountPair(NamedTuple):
 
 
 def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
-    """Return the counts of both sides. The estimate contains released counts, or records."""
+    """Return the exact and the estimated counts. The estimate may consist of released counts, or of
+    records.
+    """
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
     return CountPair(_counts(truth, of), _counts(estimate, of))
@@ -78,11 +80,12 @@ class _CountMetric:
 
 @value
 class MeanSquaredCountError(_CountMetric):
-    """Mean over items, or over edges, of (estimate − truth)², in records².
+    """Mean squared error of counts: the mean over items, or over edges, of (estimate − truth)², in
+    records².
 
-    As in every metric of interactions, the estimate may be `ItemEdgeCounts` from a release, or
-    `Interactions`, the records that a mechanism kept. In the second case, the error is that of sampling
-    alone.
+    The estimate may be `ItemEdgeCounts` from a release. It may also be `Interactions`, the records that a
+    mechanism kept. Then the error is that of sampling alone. The same holds for every metric of
+    interactions.
     """
 
     of: str = _of()
@@ -95,7 +98,7 @@ class MeanSquaredCountError(_CountMetric):
 
 @value
 class KLDivergence(_CountMetric):
-    """Σ p·ln(p/q) between the released and the original distribution of records, in nats.
+    """KL divergence Σ p·ln(p/q) between the released and the original distribution of records, in nats.
 
     p is the released distribution and q the original one, or the other way round. On both sides, counts <=
     0 are set to `floor` before the counts are divided by their sum. Counts between 0 and `floor` do not
@@ -134,9 +137,9 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 class TopPrecision(_CountMetric):
     """Fraction of the k highest released counts that are also among the k highest true counts.
 
-    For edges, the metric is computed for the items in each context and averaged over contexts. If counts
-    are tied at place k on either side, the metric is the expected value for a random order of tied counts,
-    independent on both sides.
+    For edges, the metric is computed for the items in each context and averaged over contexts. If several
+    counts are equal at place k, on either side, the metric is the expected value over random orders of
+    equal counts.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of top items")
@@ -207,7 +210,7 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Return weighted counts of items or edges, in which each record has the weight of its user.
+    """Return weighted counts of items or edges. Each record counts with the weight of its user.
 
     Parameters
     ----------
@@ -251,9 +254,9 @@ def sampling_error(
 
     The result is exact for these data. It does not include the variance of noise. Suppose that a user has
     t > l records, and that a share p of these is for one item. On average, sampling drops (t − l)·p of the
-    item's records, with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. The
-    squared error of an item is the square of the sum of these biases over users, plus the sum of the
-    variances, because users are sampled independently.
+    item's records, with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. Users are
+    sampled independently. So the squared error of an item is the square of the sum of these biases, plus
+    the sum of these variances, over all users.
 
     Parameters
     ----------

@@ -17,14 +17,15 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance by Indyk, from counts of cells at all levels.
+    """Upper bound on the earth mover's distance, after Indyk. It is computed from the counts of cells on
+    all levels.
 
-    The bound is a sum over levels 0 … `depth`, and over the cells of each level, of the cell's diameter ×
-    the absolute difference between the numbers of records on both sides. The box of the hierarchy is
-    treated as a unit cube, so the unit of the result is records × side of the box. For two sets of n
-    records, the bound plus n × the diameter of a cell on the last level is at least the sum of the
-    distances by which records must be moved. `seed` determines the positions of synthetic points within
-    leaves.
+    For each cell, take the absolute difference between the numbers of records on the two sides, times the
+    diameter of the cell. The bound is the sum of these products over all cells of the levels 0 to `depth`.
+    The box of the hierarchy is treated as a unit cube, so the unit of the result is records × side of the
+    box. Suppose that both sides have n records, and add n × the diameter of a cell on the last level to the
+    bound. The sum of the distances by which records must be moved is at most this. `seed` determines the
+    positions of synthetic points within leaves.
     """
 
     depth: int = parameter(
@@ -111,8 +112,8 @@ _SLACK = 1.001
 
 
 class Commutes(NamedTuple):
-    """Homes and workplaces (home latitude, home longitude, work latitude, work longitude) in degrees, with
-    numbers of copies.
+    """Homes and workplaces in degrees (home latitude, home longitude, work latitude, work longitude), and
+    how many commutes each pair has.
     """
 
     points: Float[np.ndarray, "n 4"]
@@ -161,12 +162,14 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov distance between the lengths of synthetic and true commutes of people who live near a place.
+    """Kolmogorov distance between the lengths of synthetic and of true commutes. Only people who live near
+    a place count.
 
     Records are (home latitude, home longitude, work latitude, work longitude) in degrees. The metric uses
-    those with a home within `radius` of the place, and their great-circle distance to work. It is the
-    largest gap between the two distribution functions. `seed` determines the positions of synthetic points
-    within leaves. Records are in the middle of their finest cells.
+    records with a home within `radius` of the place, and computes their great-circle distances to work. It
+    is the largest gap between the distribution functions of the two sides. `seed` determines the positions
+    of synthetic points within leaves. True records are treated as points in the middle of their finest
+    cells.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
