@@ -43,7 +43,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
 
 
 def prange(*bounds: int) -> range:
-    """Stand-in for `numba.prange`, which replaces it when a function that uses it is compiled."""
+    """Replacement for `numba.prange`. When numba compiles a function, its own `prange` takes over."""
     return range(*bounds)
 
 
@@ -147,10 +147,10 @@ else:
 
 
 def load_nbformat() -> Any:
-    """Return the library of notebooks, before papermill or nbconvert imports it.
+    """Load `nbformat`, the library of notebooks. Call this before papermill or nbconvert imports it.
 
-    Notebooks need jsonschema, which would take two seconds to compile a grammar of links. The function
-    hides that grammar. jsonschema then works without it, and notebooks have no links to check.
+    Loading takes two seconds less in this way. `nbformat` uses jsonschema, which would compile a grammar of
+    links. The function hides this grammar, because notebooks have no links to check.
     """
     grammar = "rfc3987_syntax"
     if "jsonschema" not in sys.modules and grammar not in sys.modules:
@@ -176,8 +176,8 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Return the number of threads: the given number, or else that of `limited_threads`, of
-    WORKBENCH_THREADS, or of the cores.
+    """Return the number of threads. It is the given number, or the limit that `limited_threads` set, or
+    WORKBENCH_THREADS, or the number of cores, whichever comes first.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def thread_count(threads: int | None = None) -> int:
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Limit the number of threads of everything called inside the block.
+    """Limit the number of threads that code inside the `with` block uses.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def limited_threads(threads: int) -> Iterator[None]:
 def on_threads(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> list[Result]:
-    """Apply a function to each item on threads, in order.
+    """Apply a function to each item on several threads. Results are in the order of items.
 
     Compiled loops that release the lock run in parallel.
     """
@@ -246,7 +246,7 @@ def on_threads(
 
 
 def slices(size: int, parts: int) -> list[slice]:
-    """Return slices that divide `size` places into `parts` runs of nearly equal length.
+    """Divide `size` places into `parts` runs of nearly equal length, and return them as slices.
 
     >>> slices(5, 2)
     [slice(0, 2, None), slice(2, 5, None)]
@@ -255,7 +255,8 @@ def slices(size: int, parts: int) -> list[slice]:
 
 
 def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
-    """Call a function for all places at once, or for one part of the places on each thread.
+    """Call a function for all places at once. With several threads, call it for one part of the places on
+    each thread.
 
     Parameters
     ----------
@@ -326,10 +327,10 @@ def _find(kind: str, name: str) -> Any:
 
 
 def other_datasets() -> list[tuple[str, str]]:
-    """Return the names of datasets from other packages, and their modules.
+    """Return the names of datasets from other packages, with the modules that define them.
 
-    In modules that `--with` names, these are the classes that state whether their truth is public. In
-    installed packages they are the entry points, which are not loaded.
+    For modules that `--with` names, these are the classes that state whether their truth is public. For
+    installed packages, these are the entry points, which are not loaded.
     """
     stated = [
         (x.__name__, module.__name__)
@@ -343,8 +344,8 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Make modules of the current folder importable, which a console script does not do, and return the
-    folder.
+    """Make modules of the current folder importable, and return the folder. Python does not do this for a
+    console script.
     """
     here = os.getcwd()
     if here not in sys.path:
@@ -373,7 +374,8 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """Return the nearest folder that contains notebooks and figures: the current one or one above it.
+    """Return the nearest folder that contains notebooks and figures. It is the current folder, or one above
+    it.
 
     If there is none, return the checkout that contains this package, or else the current folder.
     """
@@ -386,7 +388,7 @@ def project_folder() -> Path:
 
 
 def template_folder() -> Path:
-    """Return the folder from which a new project is copied. It is part of the installed package, or is
+    """Return the folder from which a new project is copied. It is part of the installed package, or it is
     the checkout.
     """
     installed = Path(__file__).resolve().parent / "_project"

@@ -22,7 +22,7 @@ Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
 def word_source(rng: np.random.Generator | bytes | None) -> Words:
-    """Return a source of uniform 64-bit words. Results may be published if and only if `rng` is None.
+    """Return a source of uniformly random 64-bit words. You may publish results only if `rng` is None.
 
     If `rng` is None, the source is the `Keystream` of a new key from the operating system. Every call
     gets a new key, so forked or copied processes never share noise.
@@ -43,10 +43,10 @@ def system_key() -> bytes:
 
 
 class Keystream:
-    """Words that depend only on a secret key, so the same key gives the same words.
+    """Random words that depend only on a secret key. The same key gives the same words.
 
-    They are the AES-256-CTR keystream from block `number`·2^64 on. Streams of one key with different
-    numbers never overlap.
+    They come from AES-256 in counter mode, from block `number`·2^64 on. Two streams of one key with
+    different numbers never overlap.
 
     Parameters
     ----------
@@ -71,9 +71,10 @@ class Keystream:
 class Aligned(np.random.Generator):
     """Seeded generator that keeps the noise of each cell fixed while parameters change.
 
-    Every measurement, and every range of cells in it, draws from its own stream, however many words the
-    others draw. Distributions are the same, and releases are marked as simulated, as with any seed. The
-    generator cannot be copied or split, because a copy would draw the same noise again.
+    Every measurement has its own stream of random words, and so has every range of cells in it. So it does
+    not matter how many words others draw. Distributions do not change, and releases are marked as
+    simulated, as with any seed. The generator cannot be copied or split, because a copy would draw the same
+    noise again.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Aligned(np.random.Generator):
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Raise an error. Code that draws in parts must use `measurement`."""
+        """Raise an error. Code that draws in parts must call `measurement` instead."""
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
@@ -115,7 +116,7 @@ def _stream(place: tuple[Any, ...]) -> np.random.Generator:
 
 
 class Stream:
-    """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
+    """Random words that depend on a seed and a place. Draws at other places do not change them."""
 
     def __init__(self, place: tuple[Any, ...]):
         self._place = place
@@ -130,18 +131,22 @@ class Stream:
         return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
-        """Return the words of the next place below this one. Each call returns another place."""
+        """Return the random words of the next place below this one. Each call returns those of another
+        place.
+        """
         return Stream((*self._place, next(self._substreams)))
 
 
 def substream(words: Words) -> Words:
-    """Return the words of the next part of a measurement: its own `Stream` if there is one, or else `words`."""
+    """Return the random words of the next part of a measurement. They are a `Stream` of this part, if there
+    is one, and otherwise `words`.
+    """
     return words.substream() if isinstance(words, Stream) else words
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """Return `rng`, or a generator that is seeded by a key or by the system. Use it for floating-point
-    draws, which are never published.
+    """Return a generator for draws in floating point, which are never published. It is `rng`, or it is
+    seeded by a key or by the operating system.
     """
     if rng is None or isinstance(rng, bytes):
         return np.random.default_rng(int.from_bytes(rng or system_key()))

@@ -32,13 +32,14 @@ def parameter(
     many: bool = False,
     kind: str = "setting",
 ) -> Any:
-    """Declare one field of a value, with words for validation, widgets, command line and docs.
+    """Declare one field of a value. Validation, widgets, the command line and the docs all use this
+    declaration.
 
-    `low` and `high` are allowed, but with `strict` `low` itself is refused. `choices` lists the allowed
-    values. With `check` as well, they are allowed in addition to the values for which `check` returns
-    None. For any other value, `check` returns a description of the fault. With `many` the value is a
-    tuple of one or more such values, all different. If the default is None, None is allowed and the
-    object chooses the value itself. `kind` is for the parameters of figures (`figures.KINDS`).
+    A number may be from `low` to `high`. With `strict`, it may not be `low` itself. `choices` lists the
+    allowed values. `check` returns None for a value that is allowed, and otherwise a description of the
+    fault. If both are given, a value needs to satisfy only one. With `many`, the value is a tuple of one or
+    more such values, all different. If the default is None, None is allowed and means that the object
+    chooses the value. `kind` is for the parameters of figures (`figures.KINDS`).
     """
     limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
     rules = limits | dict(choices=choices, check=check, many=many)
@@ -46,7 +47,7 @@ def parameter(
 
 
 def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
-    """Return a check for `parameter` that accepts a tuple of one or more of `names`, without repetition."""
+    """Return a check for `parameter`. It accepts a tuple of one or more of `names`, each at most once."""
 
     def wrong(chosen: Any) -> str | None:
         good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
@@ -95,8 +96,8 @@ def value(cls: type) -> type:
 
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
-    """Return the error for a refused field of `owner`. `given` describes other fields or data that
-    matter.
+    """Return the error for a value that a field of `owner` does not allow. `given` describes other fields
+    or data that matter.
     """
     text = (
         f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"
@@ -118,7 +119,7 @@ def shown(x: Any) -> str:
 
 
 def plain(text: Any) -> str:
-    """Return one line of text in which characters that move or colour a terminal are escaped.
+    """Return text on one line. Control characters that could change a terminal are escaped.
 
     >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
     ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
@@ -132,7 +133,7 @@ def _harmless(character: str) -> bool:
 
 
 def read_only(array: Any) -> Any:
-    """Return the array itself if it is read-only, and otherwise a read-only copy."""
+    """Return a read-only array. It is the array itself if that is read-only, and otherwise a copy."""
     return sealed(array.copy()) if array.flags.writeable else array
 
 
@@ -229,8 +230,8 @@ _LISTED = 6
 
 
 def number(x: float, digits: int = 6) -> str:
-    """Return the text of a number with at most `digits` digits, commas for thousands, and no rounding
-    noise.
+    """Return the text of a number, as people write it. It has at most `digits` digits, and commas for
+    thousands.
 
     >>> number(0.9999999999999999), number(1_000_000), number(0.30000000000000004)
     ('1', '1,000,000', '0.3')
@@ -249,8 +250,8 @@ def number(x: float, digits: int = 6) -> str:
 
 
 def stated(x: float) -> str:
-    """Return the text of a number with all its digits except rounding noise, because a promise is never
-    rounded.
+    """Return the text of a number that is promised. Only digits that come from floating-point rounding are
+    left out.
 
     >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
     ('1', '0.3', '0.123456789012', '2')
@@ -261,7 +262,7 @@ def stated(x: float) -> str:
 
 
 def stated_at_most(x: float, digits: int = 4) -> str:
-    """Return the text of `x` rounded up to `digits` digits. It is a slightly weaker promise that is
+    """Return the text of `x`, rounded up to `digits` digits. This is a slightly weaker promise that is
     easier to read.
 
     >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
@@ -306,7 +307,8 @@ def power_of_ten(x: float, digits: int = 3) -> str:
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """Return a number and its noun. If the number is not an integer, it gets three digits.
+    """Return a number and its noun, for example "2 cells". A number that is not an integer gets three
+    digits.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')
@@ -316,7 +318,9 @@ def counted(n: float, one: str, several: str = "") -> str:
 
 
 def cell(x: Any) -> str:
-    """Return the text of a table cell: numbers as people write them, and nothing for missing values."""
+    """Return the text of a table cell. Numbers are written as people write them, and missing values are
+    empty.
+    """
     if x is None or x != x:
         return ""
     if isinstance(x, bool) or not hasattr(x, "__float__"):
@@ -325,8 +329,8 @@ def cell(x: Any) -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest names, or else the first few
-    names.
+    """Return the end of a sentence about an unknown name. It lists the most similar names or, if there are
+    none, the first few names.
 
     >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
     ('the nearest is Bern', 'there are Bern, Genf')
@@ -342,7 +346,9 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest names, or else all names."""
+    """Return the end of a sentence about an unknown name. It lists the most similar names or, if there are
+    none, all names.
+    """
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
@@ -367,16 +373,16 @@ else:
 def outer_rows(
     left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
 ) -> Num[np.ndarray, "rows mn"]:
-    """Return, for each row, the flattened outer product of this row of both arrays."""
+    """Return, for each row number, the outer product of these rows of two arrays. It is flattened to one
+    row.
+    """
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as an array of floats. Raise a ValueError if the number of dimensions is
-    different.
-    """
+    """Return the values as an array of floats. Raise a ValueError if it has another number of dimensions."""
     import numpy as np
 
     try:
@@ -393,7 +399,7 @@ def number_array(
 def finite_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as floats, or raise a ValueError that names the first that is not finite."""
+    """Return the values as floats. If one is not finite, raise a ValueError that names the first."""
     import numpy as np
 
     values = number_array(name, values, dimensions)

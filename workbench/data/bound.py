@@ -20,7 +20,7 @@ _LONGEST_UNIT = 300  # characters
 
 @dataclass(frozen=True)
 class Bound:
-    """Largest change of a table by one unit: at most `l0` cells, each by at most `linf`, and all
+    """Most that one unit can change a table. It changes at most `l0` cells, each by at most `linf`, and all
     together by at most `l1`.
 
     Parameters
@@ -79,8 +79,8 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound with the name of a unit. Any bound except (1, 1) is then believed, and
-        not enforced.
+        """Return the same bound with the name of a unit. Unless it is (1, 1), the bound is then believed
+        and not enforced.
 
         Parameters
         ----------
@@ -100,7 +100,9 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed. This means that no unit was truncated."""
+        """Return the same bound, marked as believed. It then rests on the word of the owner, and no unit
+        was truncated.
+        """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
@@ -109,7 +111,7 @@ class Bound:
 
     @property
     def limit_in_words(self) -> str:
-        """Return the most that one unit adds, in words, for example "1 to each of 10 cells"."""
+        """Describe the most that one unit adds, for example "1 to each of 10 cells"."""
         cells = "one cell" if self.l0 == 1 else f"each of {number(self.l0)} cells"
         limit, in_all = f"{number(self.linf)} to {cells}", f"{number(self.l1)} in all"
         if self.l1 == self.l0 * self.linf:
@@ -118,7 +120,7 @@ class Bound:
 
     @property
     def in_words(self) -> str:
-        """Return a sentence on the most that one unit adds, and on how this was ensured."""
+        """Return a sentence that states the most that one unit adds, and how this was ensured."""
         limit = self.limit_in_words
         if self.status == ENFORCED:
             unit = self.unit.removeprefix("a ").removeprefix("an ")
@@ -136,8 +138,8 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence that explains that counts and error bars describe truncated units, or "" without
-        truncation.
+        """Sentence that explains that counts and error bars are about truncated units. It is "" if no unit
+        was truncated.
         """
         return self.in_words if self.status == ENFORCED else ""
 
@@ -148,10 +150,10 @@ class Bound:
 
     @property
     def l2_squared(self) -> Fraction:
-        """Square of the sensitivity of the counts in the l2 norm, exactly.
+        """Square of the sensitivity of the counts in the l2 norm, as an exact number.
 
-        The largest change fills one cell after another. As many cells as l1 allows change by linf, and
-        one cell changes by the remainder.
+        In the worst case, as many cells as l1 allows change by linf, and one more cell changes by the
+        remainder.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -161,7 +163,8 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound of sums over disjoint groups of at most `cells` cells.
+        """Return the bound for sums over groups of cells. The groups are disjoint, and each has at most
+        `cells` cells.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)
@@ -170,7 +173,7 @@ class Bound:
 
 
 class Public:
-    """Marker for a table that is public, which takes the place of a bound."""
+    """Marker that takes the place of a bound, for a table that is public."""
 
     def __repr__(self) -> str:
         return "PUBLIC"
@@ -183,7 +186,9 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """Marker for interactions in which a user has any number of records and is one unit."""
+    """Marker that takes the place of a bound, for interactions. One user is a unit and may have any number
+    of records.
+    """
 
     def __repr__(self) -> str:
         return "UNBOUNDED"

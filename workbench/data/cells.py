@@ -15,7 +15,9 @@ _WAITING = 2**25  # rows
 def cells_of_keys(
     keys: Int[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the distinct keys, ascending, and the number of rows of each. Sorts `keys` in place."""
+    """Return the distinct keys in ascending order, and the number of rows of each. The function sorts
+    `keys` in place.
+    """
     keys.sort()
     counts = np.ones(len(keys), np.int64)
     size = add_up(keys, counts)
@@ -25,10 +27,11 @@ def cells_of_keys(
 def cells_of_counts(
     keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the distinct keys of rows with a positive count, ascending, and the sum of their counts.
+    """Return the distinct keys of rows with a positive count in ascending order, and the sum of the counts
+    of each key.
 
-    If a key and its count fit in one number, these numbers are sorted, which is much faster than
-    sorting indices. `keys` is overwritten.
+    If a key and its count fit in one number, the function sorts such numbers, which is much faster than
+    sorting indices. It overwrites `keys`.
     """
     if counts.sum(dtype=float) > LARGEST_TOTAL:
         raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -52,10 +55,11 @@ def cells_of_counts(
 
 
 class CellCounts:
-    """Cells and counts of rows that come in batches. Memory is needed for the cells and for some rows.
+    """Cells and counts of rows that come in batches. Memory holds the cells, and at most as many rows as
+    cells.
 
-    Rows are collected until there are as many of them as cells. Each row is therefore sorted only a few
-    times.
+    The class collects rows until there are as many rows as cells, and then counts them. So each row is
+    sorted only a few times.
 
     Parameters
     ----------
@@ -75,7 +79,7 @@ class CellCounts:
     def add(
         self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
     ) -> None:
-        """Add rows. Either all batches have counts, or no batch has them and each row counts one."""
+        """Add rows. All batches must have counts, or none. Without counts, each row counts one."""
         self._total += len(keys) if counts is None else counts.sum(dtype=float)
         if self._total > LARGEST_TOTAL:
             raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -116,7 +120,9 @@ def joined(pieces: list[np.ndarray]) -> np.ndarray:
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Return counts as int64, or raise a ValueError that names the first that is not an integer >= 0."""
+    """Return counts as int64. If a count is not an integer >= 0, raise a ValueError that names the first
+    such count.
+    """
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":
         try:

@@ -30,10 +30,10 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
-    """Draft a domain file with an attribute for each column, and blanks for their values.
+    """Draft a domain file. It has an attribute for each column, with blanks for the values.
 
-    The set of values is private. The function therefore reads no value of the table, and also not the
-    statistics and dictionaries of Parquet files. The names of a CSV file come from its first line.
+    Which values occur is private. The function therefore reads no value of the table, and no statistics or
+    dictionaries of Parquet files. For a CSV file, it reads the names of columns in the first line.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """Return the values that occur in some columns, as text. They are not public knowledge."""
+    """Return the values that occur in some columns, as text. They are private."""
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
         for name in set(batch.frame.columns) - set(but):
@@ -114,7 +114,7 @@ _EXAMPLES = 5  # different values of a column that are shown
 
 @dataclass
 class RefusedColumn:
-    """Values that are refused in one column.
+    """Values of one column that a release would refuse.
 
     Parameters
     ----------
@@ -163,10 +163,10 @@ def check_table(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> TableCheck:
-    """Find all values of a table that a release would refuse, without keeping any.
+    """Find all values of a table that a release would refuse. The rows are not kept.
 
-    A label that you add to a domain because of this check makes the domain depend on private data. It is
-    better to state what happens to other values.
+    Do not add labels to a domain because of this check, because the domain would then depend on private
+    data. State instead what happens to other values.
 
     Parameters
     ----------

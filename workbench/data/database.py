@@ -28,7 +28,7 @@ def _quoted(name: str) -> str:
 
 
 class DatabaseTable(FileSource):
-    """Rows of a table, numbered from 1 in the order of the database.
+    """Rows of a table in a database. They are numbered from 1, in the order of the database.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class DatabaseTable(FileSource):
 
 
 class DuckDbTable(DatabaseTable):
-    """A table of a DuckDB file."""
+    """Table in a DuckDB file."""
 
     tables = (
         "SELECT table_name FROM duckdb_tables() "
@@ -111,7 +111,7 @@ class DuckDbTable(DatabaseTable):
 
 
 class SqliteTable(DatabaseTable):
-    """A table of a SQLite file. Values are read as text, except in columns of integers.
+    """Table in a SQLite file. Values are read as text, except in columns of integers.
 
     SQLite stores a type with each value, so each value is converted to text separately.
     """
@@ -123,7 +123,7 @@ class SqliteTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the declared types of the columns. Values may have other types."""
+        """Return the types that the table declares for columns. Values may have other types."""
         with closing(self._connect()) as connection:
             query = "SELECT name, upper(type) FROM pragma_table_info(?)"
             declared = dict(connection.execute(query, [self.table]))

@@ -16,7 +16,9 @@ LevelKeys = tuple[int, Keys]  # nodes of one level
 
 
 class Step(NamedTuple):
-    """Result of one step: the next level, and the nodes that end before it, level by level."""
+    """Result of one step down a tree. It has the next level, and the nodes that are not refined further,
+    level by level.
+    """
 
     frontier: Frontier
     ended: list[LevelKeys]
@@ -26,9 +28,9 @@ class Step(NamedTuple):
 class Frontier:
     """Occupied and empty nodes of one level that may still be refined.
 
-    Node i of `nodes` contains the records from `start[i]` to `stop[i]` − 1 of `records`, except those
-    that were discarded on levels above. `empty` contains the nodes without records. If records are
-    scaled down instead of discarded, `share_left` is the remaining share of each record of a node.
+    Node i of `nodes` contains the records from `start[i]` to `stop[i]` − 1 of `records`. Records that were
+    discarded on levels above do not count. `empty` contains the nodes without records. If records are
+    scaled down instead of discarded, `share_left` says how much of each record of a node is left.
     """
 
     records: Records
@@ -60,7 +62,7 @@ class Frontier:
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return some of the occupied nodes, without empty ones."""
+        """Return the selected occupied nodes, without empty nodes."""
         return replace(
             self,
             nodes=self.nodes[:, rows],
@@ -86,11 +88,12 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """Return the next level, and the nodes that end.
+        """Return the next level, and the nodes that are not refined further.
 
-        The next level contains the children of the nodes that `passed` and of the `spawning` empty
-        nodes. All other nodes end, and so do nodes that cannot be split. `discount` removes records
-        from the nodes that passed, and returns these nodes with their occupied children.
+        The next level contains the children of the nodes that `passed`, and of the empty nodes in
+        `spawning`. All other nodes are not refined further, and neither are nodes that cannot be split.
+        `discount` removes records from the nodes that passed, and returns these nodes with their occupied
+        children.
         """
         split = self.where(passed)
         if discount is None:

@@ -12,8 +12,8 @@ from workbench.data.user_kernels import below, longest, mark_some
 
 @njit(cache=True, nogil=True)
 def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
-    """Sort records by user with a stable counting sort. `starts` is scratch space: an array of zeros
-    with one place per possible user and one more.
+    """Sort records by user with a stable counting sort. `starts` is working memory: an array of zeros, with
+    one place for each possible user and one more.
     """
     for i in range(users.size):
         starts[np.int64(users[i]) - low + 1] += 1
@@ -41,7 +41,7 @@ def count_edges(items, contexts, out):
 
 @njit(cache=True, nogil=True)
 def first_repeated(starts, items, m):
-    """Return the first row whose item the same user has in an earlier row, or −1 if there is none."""
+    """Return the first row that repeats an item of the same user. Return −1 if there is none."""
     owner = np.full(m, -1, np.int64)
     for u in range(starts.size - 1):
         for i in range(starts[u], starts[u + 1]):

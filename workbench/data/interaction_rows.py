@@ -21,7 +21,7 @@ from workbench.value import Int, UInt64, sealed
 
 
 class Columns(NamedTuple):
-    """Records as columns: user, item and context of each record."""
+    """Columns of records: the user, the item and the context of each record."""
 
     users: Int[np.ndarray, " records"]
     items: Int[np.ndarray, " records"]
@@ -29,7 +29,7 @@ class Columns(NamedTuple):
 
 
 def narrowest_type(size: int) -> np.dtype:
-    """Return the narrowest unsigned type that holds 0 … size − 1."""
+    """Return the smallest unsigned type that can hold the numbers 0 to size − 1."""
     return np.min_scalar_type(size - 1)
 
 
@@ -37,8 +37,7 @@ UserRecords = tuple[Columns, UInt64[np.ndarray, "users 2"]]  # and what identifi
 
 
 def sorted_by_user(columns: Columns, ids: np.ndarray | None = None) -> UserRecords:
-    """Sort records by user, and renumber users to 0, 1, and so on. Records of one user keep their
-    order.
+    """Sort records by user, and number users from 0. Records of one user keep their order.
 
     `ids` contains the identifier of each user number. Without it, the number itself identifies the
     user.
@@ -80,8 +79,8 @@ _MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
 
 
 def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Domain:
-    """Return a domain of items and contexts, each a combination of labels of some attributes. Without
-    context attributes, all records have one context.
+    """Return a domain with two attributes, items and contexts. An item is a combination of labels of some
+    attributes, and so is a context. Without attributes for contexts, all records have the same context.
     """
     if not items or len({*items, *contexts}) < len(items) + len(contexts):
         raise ValueError(
@@ -116,7 +115,8 @@ def records_of_rows(
 ) -> UserRecords:
     """Read records from any source. Items and contexts are codes of the crossed `attributes`.
 
-    Each batch is stored in narrow columns, so the function needs little more memory than its result.
+    The function stores each batch in columns of small types, so it needs little more memory than its
+    result.
     """
     none = np.zeros(0, np.int32)
     parts = [Columns(none, none, none)]

@@ -138,10 +138,11 @@ def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> in
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Records (user, item, context), sorted by user. A unit is a user with all their records.
+    """Records of users, sorted by user. A record has a user, an item and a context. The unit is a user with
+    all their records.
 
-    Methods that sample records truncate each user to a stated bound. They do not rely on a bound that
-    nobody has enforced or checked.
+    Methods that sample records truncate each user to a stated bound. They never rely on a bound that nobody
+    has enforced.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class Interactions:
         *,
         truth_public: bool = False,
     ) -> Interactions:
-        """Make interactions from columns in any order.
+        """Make interactions from columns of codes. Rows may be in any order.
 
         Parameters
         ----------
@@ -274,7 +275,7 @@ class Interactions:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
-        """Read interactions from files or a frame, as `SparseTable.read` takes them, in batches.
+        """Read interactions from files or from a frame, in the forms that `SparseTable.read` takes.
 
         An item, or a context, may be a combination of several columns, for example of an origin and a
         destination.
@@ -369,7 +370,7 @@ class Interactions:
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user who has any, in the order of codes."""
+        """Return the number of records of each user who has at least one, in the order of user codes."""
         return np.diff(self._starts)
 
     def bounded(
@@ -377,7 +378,7 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Return at most `l` records of each user, drawn at random without replacement.
+        """Keep at most `l` random records of each user, and return them as new interactions.
 
         All sets of l records of a user are equally likely, and users are sampled independently.
 
@@ -406,16 +407,15 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifier of each user who has records, in the order of codes."""
+        """Return the identifier of each user who has at least one record, in the order of user codes."""
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return the number of users with more records than a bound allows. The number is private, like
-        a count.
+        """Return how many users have more records than a bound allows. This number is private.
 
-        Whether a user counts depends on that user's records alone, so one user more or less changes the
-        number by at most one.
+        Whether a user counts depends on that user's records alone. So adding or removing one user changes
+        the number by at most one.
 
         Parameters
         ----------
@@ -436,7 +436,7 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """Return one random record of each user and item.
+        """Keep one random record for each user and item, and return them as new interactions.
 
         Parameters
         ----------
@@ -469,8 +469,8 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Return the `l` records of each user whose items have the highest scores. Ties are broken at
-        random.
+        """Keep `l` records of each user, those whose items have the highest scores. Choose at random among
+        equal scores.
 
         Parameters
         ----------
@@ -547,7 +547,7 @@ class Interactions:
         *,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Return the edges as a table, in which each user is truncated to a bound.
+        """Return the edges (items × contexts) as a table. Each user is truncated to a bound.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files that paths, folders and glob patterns name, each once."""
+    """Return the files that paths, folders and glob patterns name. Each file is listed once."""
     paths: list[Path] = []
     for name in names:
         path = Path(name)
@@ -147,7 +147,9 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Rows as keys of cells, with their counts (None: one each) and users (None: not requested)."""
+    """Rows as keys of cells, with counts and users. `counts` is None if each row counts one. `users` is
+    None if users were not requested.
+    """
 
     keys: Any  # int64[rows], or as `prepare` makes them
     counts: Int[np.ndarray, " rows"] | None = None
@@ -161,7 +163,7 @@ def row_batches(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Batch]:
-    """Yield the rows of a table, a batch at a time.
+    """Yield the rows of a table in batches.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Yield the rows of a table as keys of a domain, a batch at a time.
+    """Yield the rows of a table in batches, as keys of a domain.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def prepared_rows(
     progress: Progress | None = None,
     refuse: bool = True,
 ) -> Generator[tuple[CountedRows, Batch, Refused]]:
-    """Yield the rows that are kept, a batch at a time, as `prepare` makes keys of some columns.
+    """Yield the rows that are kept, in batches. `prepare` makes keys from some of their columns.
 
     With each come the rows of the batch that have a user, and which of these are refused, if `refuse` is
     false. Else a refused row is a ValueError that names its place.
@@ -293,7 +295,7 @@ def prepared_rows(
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
-    """Join the rows of all batches. `none` is an empty batch, for the case that there is no other."""
+    """Join the rows of all batches. If there are none, return `none`, an empty batch."""
     keys = [none]
     counts: list[np.ndarray] = []
     users: list[np.ndarray] = [np.zeros(0, np.int64)]
@@ -305,5 +307,5 @@ def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
 
 
 def missing_in(values: pl.Series) -> pl.Series:
-    """Return which values are missing."""
+    """Return a mask of the missing values."""
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()

@@ -34,8 +34,8 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """Write the occupied children of nodes to `out`: parent, digit, first and last record. Return their
-    number.
+    """Find the occupied children of nodes. Write the parent, the digit, the first record and the last
+    record of each to `out`, and return their number.
     """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
@@ -65,7 +65,7 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Children that contain records, of some nodes: index of the parent, digit of the child, and its
+    """Children of nodes, if they contain records. Each has the index of its parent, its digit, and its
     records.
     """
 
@@ -77,7 +77,7 @@ class Children(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
-    """Records of a hierarchy: keys in ascending order, equal ones next to each other, and their counts.
+    """Records of a hierarchy, as keys in ascending order with their counts.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class Records(OverHierarchy):
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,
     ) -> Records:
-        """Make records from keys in any order with counts. Counts of equal keys add up.
+        """Make records from keys and counts, in any order. Counts of equal keys are added up.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Return the records of a table, attribute by attribute."""
+        """Make records from a table. The hierarchy goes through its attributes one by one."""
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
@@ -296,7 +296,7 @@ class Records(OverHierarchy):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Records:
-        """Read records from files or a frame, as `SparseTable.read` takes them.
+        """Read records from files or from a frame, in the forms that `SparseTable.read` takes.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """Number of records up to each key, or empty if every key is one record."""
+        """Number of records up to each key. It is empty if every key is one record."""
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -385,10 +385,10 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the occupied children of nodes that contain the records from `start` to `stop` − 1.
+        """Return the occupied children of nodes. A node contains the records from `start` to `stop` − 1.
 
-        Records are numbered in the order of keys, with copies one after another. The function copies
-        nothing, and its cost grows with the number of occupied children.
+        Records are numbered in the order of keys, and equal records follow each other. The function copies
+        no records, and its time grows with the number of occupied children.
         """
         digits = self.hierarchy.digits
         most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
@@ -402,7 +402,7 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records in each node, for nodes that are in the order of keys."""
+        """Return the number of records in each node. The nodes must be in the order of keys."""
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
             self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
@@ -417,7 +417,7 @@ class Records(OverHierarchy):
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the occupied nodes of a level in the order of keys, and their numbers of records."""
+        """Return the occupied nodes of a level in the order of keys, and the number of records in each."""
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
@@ -446,7 +446,7 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """Return a table with one row per key: its value and `count`.
+        """Return a table with one row per key. It has the value of the key and the column `count`.
 
         Returns
         -------

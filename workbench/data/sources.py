@@ -34,14 +34,14 @@ _DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 def names_shown(names: Sequence[str]) -> str:
-    """Return the first names of columns or tables, for an error."""
+    """Return the first names of columns or tables, in words for an error message."""
     more = ", …" if len(names) > _NAMES_SHOWN else ""
     return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
 
 
 def refuse_bomb(path: Path, size: int, **found: int) -> None:
-    """Raise a ValueError if a file of `size` bytes has far more `rows`, `values` or `bytes` than tables
-    have.
+    """Raise a ValueError if a file of `size` bytes unpacks to far more `rows`, `values` or `bytes` than a
+    real table would.
     """
     for unit, number in found.items():
         most = _FEW[unit] + _TIMES * size
@@ -53,10 +53,10 @@ def refuse_bomb(path: Path, size: int, **found: int) -> None:
 
 
 class Source:
-    """Rows with named columns.
+    """Source of rows with named columns.
 
-    `names` contains all columns. `size` is the number of bytes to read, and `position` the number of
-    bytes already read.
+    `names` contains all columns. `size` is the number of bytes to read, and `position` the number of bytes
+    that were read so far.
     """
 
     names: list[str]
@@ -70,11 +70,11 @@ class Source:
         raise NotImplementedError
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types that the source states for columns, without reading a value."""
+        """Return the types that the source states for columns. No value is read."""
         return {}
 
     def place(self, row: int) -> str:
-        """Return the position of a row in words. Rows are numbered from 0 here."""
+        """Describe where a row is, in words. Rows are numbered from 0 here."""
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ class Source:
 
 
 class Batch(NamedTuple):
-    """Rows of a source, from its `first_row` on, of which there are `size`."""
+    """Batch of `size` consecutive rows of a source. The first of them has the number `first_row`."""
 
     source: Source
     first_row: int
@@ -101,19 +101,20 @@ class Batch(NamedTuple):
     rows: Int[np.ndarray, " kept"] | None = None  # which of them these are, if not all
 
     def where(self, kept: pl.Series) -> Batch:
-        """Return some of the rows."""
+        """Return the selected rows."""
         return self._replace(frame=self.frame.filter(kept), rows=kept.arg_true().to_numpy())
 
     def place(self, row: int) -> str:
-        """Return the place of one of these rows in words."""
+        """Describe where one of these rows is, in words."""
         return self.source.place(
             self.first_row + (row if self.rows is None else int(self.rows[row]))
         )
 
     def refuse(self, refused: Refused) -> None:
-        """Raise a ValueError about the first column that refuses a value, if there is one, and its first row.
+        """Raise a ValueError if a column refuses a value. The message names the first such column and its
+        first such row.
 
-        Rows for which it is unknown are refused.
+        A row is also refused if the answer for it is unknown.
         """
         for column, need, bad in refused:
             bad = pl.Series(bad, dtype=pl.Boolean).fill_null(True)
@@ -126,7 +127,7 @@ class Batch(NamedTuple):
 
 
 def found_text(found: Any) -> str:
-    """Return a value of a row, for an error."""
+    """Return a value of a row, in words for an error message."""
     return "nothing" if found is None or found != found else shown(found)
 
 
@@ -167,7 +168,7 @@ class Frame(Source):
 
 
 def series_of(name: str, column: Any) -> pl.Series:
-    """Return a column of pandas, polars or Arrow with a type that does not depend on its values."""
+    """Convert a column of pandas, polars or Arrow. The type of the result does not depend on the values."""
     if isinstance(column, pl.Series | pa.Array | pa.ChunkedArray):
         kind = getattr(column, "type", None)
         if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
@@ -257,14 +258,16 @@ class FileSource(Source):
 
     @property
     def position(self) -> int:  # type: ignore[override]
-        """Number of bytes that were read of the file."""
+        """Number of bytes of the file that were read so far."""
         return min(self.raw.bytes_read, self.size) if self.raw else 0
 
     def __str__(self) -> str:
         return str(self.path)
 
     def damaged(self, e: Exception) -> ValueError:
-        """Return an error with the message of a library about the file, and with advice."""
+        """Return an error for a damaged file. It has the message of the library that could not read the
+        file, and advice.
+        """
         why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
         need = READABLE
         if "UTF8" in why:
@@ -277,7 +280,7 @@ class FileSource(Source):
 
 
 class ParquetFile(FileSource):
-    """Rows of a Parquet file. `row_groups` lists the row groups to read, by default all."""
+    """Rows of a Parquet file. `row_groups` lists the row groups to read. The default is all."""
 
     def __init__(self, path: Path):
         super().__init__(path)
@@ -295,16 +298,16 @@ class ParquetFile(FileSource):
         self.row_groups = range(len(groups))
 
     def choose(self, row_groups: range) -> None:
-        """Read only these row groups."""
+        """Return the same file, of which only these row groups are read."""
         self.row_groups = row_groups
         self.first_row = int(self.starts[row_groups.start])
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types of the schema."""
+        """Return the types in the schema of the file."""
         return Frame(self.schema.empty_table()).types()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield batches of rows of each row group. Memory holds little more than one batch."""
+        """Yield the rows of each row group in batches. Memory holds little more than one batch."""
         texts = [name for name in columns if name in self._listed]
         try:
             Frame(self.schema.empty_table()).columns(columns)
@@ -366,11 +369,11 @@ CSV = Layout()
 
 
 class CsvFile(FileSource):
-    """Rows of a CSV file as text. The file may be compressed by "gzip" or "zstd", and its first row
-    names the columns.
+    """Rows of a CSV file as text. The first row of the file names the columns. The file may be compressed
+    by "gzip" or "zstd".
 
-    Space around a field is removed, and an empty field is a missing value. A blank line is skipped, but
-    in a file with one column it is a row with a missing value.
+    Space around a field is removed, and an empty field is a missing value. Blank lines are skipped. In a
+    file with one column, however, a blank line is a row with a missing value.
     """
 
     def __init__(self, path: Path, packed: str | None = None, layout: Layout = CSV):
@@ -407,7 +410,7 @@ class CsvFile(FileSource):
             )
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield batches of the rows of each block of the file, without rows whose fields are all empty."""
+        """Yield the rows of the file in batches. Rows in which all fields are empty are left out."""
         if not self._has_rows:
             if not self.layout.names:
                 warnings.warn(f"{self} has no row below the names of its columns", stacklevel=2)

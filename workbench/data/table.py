@@ -28,7 +28,7 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 
 def summed(rows: Kept) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return distinct keys, ascending, and the sum of their counts."""
+    """Return the distinct keys in ascending order, and the sum of the counts of each."""
     if rows.counts is None:
         return cells_of_keys(rows.keys)
     return cells_of_counts(rows.keys, rows.counts)
@@ -144,8 +144,8 @@ class Table:
     from_frame = read
 
     def project(self, attributes: Sequence[str]) -> Any:
-        """Return the marginal on `attributes`. Several cells of a unit may become one cell, so only the
-        l1 of the bound stays the same.
+        """Return the marginal on `attributes`. Several cells of one unit may become the same cell, so only
+        the l1 of the bound stays the same.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class SparseTable(Table):
-    """Counts over a domain, of its non-empty cells.
+    """Table of the non-empty cells of a domain, with their counts.
 
     Parameters
     ----------
@@ -377,12 +377,12 @@ class SparseTable(Table):
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def ranked(self) -> SparseTable:
-        """Return a table of the counts of all cells in ascending order. The position of a count is its
-        rank, and not its cell.
+        """Return a table of the counts of all cells in ascending order. Its cells are the ranks of the
+        counts.
 
-        If a unit changes the counts by l1 in total, it changes the sorted counts by at most l1, but
-        perhaps at other positions. For example, if one of several equal counts grows, the last of them
-        in the order grows.
+        If a unit changes the counts by l1 in total, it changes the sorted counts by at most l1 too. The
+        changes may be at other positions. For example, if one of several equal counts grows, the last of
+        them in the sorted order grows.
 
         Returns
         -------
@@ -408,7 +408,9 @@ class SparseTable(Table):
         return array.reshape(self.domain.shape)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per non-empty cell: the attributes' labels and `count`."""
+        """Return a table with one row per non-empty cell. It has a label for each attribute, and the column
+        `count`.
+        """
         return self.domain.frame(self.keys).assign(count=self.counts)
 
 
@@ -416,8 +418,8 @@ class SparseTable(Table):
 class WideTable(Table):
     """Counts of the non-empty cells of a domain with more than 2⁶³ cells.
 
-    Such a domain has too many cells to number them, so mechanisms that need all cells refuse the table.
-    `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of the attributes, for
+    Such a domain has too many cells to number them. Mechanisms that need the numbers of cells refuse the
+    table. `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of the attributes, for
     example `Marginals(2)`. For every other mechanism, use `project(attributes)`.
 
     Parameters

@@ -20,7 +20,7 @@ _PACKED = 2**63
 
 
 class BoundedContributions(NamedTuple):
-    """Kept records of all users, and a mask of the users who lost records."""
+    """Records of all users that are kept, and a mask of the users who lost records."""
 
     keys: Int[np.ndarray, " cells"]  # a row a user and cell
     counts: Int[np.ndarray, " cells"]  # at least 1
@@ -34,7 +34,7 @@ def bounded_contributions(
     bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
-    """Keep, for each user, at most `l0` cells, at most `linf` counts in each cell, and at most `l1`
+    """Truncate each user. At most `l0` cells stay, with at most `linf` counts in each, and at most `l1`
     counts in total.
 
     First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them
@@ -42,16 +42,15 @@ def bounded_contributions(
     `l1` counts remain, `l1` of them are kept, and again all choices are equally likely (a multivariate
     hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
 
-    The kept counts of user u are a function of the key, of u, and of u's own records. They do not
-    depend on the order of rows or on other users. Adding or removing u therefore changes the sum over
-    all users only by u's own kept counts, which are within the bound. This is true for every key, even
-    a known one. The guarantee does not need a secret key, and uniform choices only make the table more
-    accurate.
+    Which counts of user u are kept depends on the key, on u, and on u's own records. It does not depend on
+    the order of rows or on other users. Adding or removing u therefore changes the sum over all users only
+    by the kept counts of u, which are within the bound. This is true even if the key is known. So the
+    guarantee does not need a secret key, and uniform choices only make the table more accurate.
 
-    The draws of u begin at a state of 256 bits, which is the image of u's identity under AES with the
-    key. If AES is a random permutation, the states of different users are independent and uniform. From
-    uniform words, `mark_some` draws a uniform set (Floyd), and `keep_units` keeps the counts with the
-    smallest independent uniform numbers.
+    The random draws for u begin at a state of 256 bits. AES computes it from the identity of u with the
+    key. If AES is a random permutation, the states of different users are independent and uniform.
+    `mark_some` then draws a uniformly random set of cells (Floyd). `keep_units` gives every count a uniform
+    random number, and keeps the counts with the smallest numbers.
 
     Parameters
     ----------
@@ -101,7 +100,9 @@ def bounded_contributions(
 
 
 class Kept(NamedTuple):
-    """Rows after truncation, the bound that they satisfy, and the number of users who lost rows."""
+    """Rows that are left after truncation. The object also has the bound that they satisfy, and the number
+    of users who lost rows.
+    """
 
     keys: Int[np.ndarray, " rows"]
     counts: Int[np.ndarray, " rows"] | None
@@ -118,7 +119,7 @@ def kept_rows(
     rng: np.random.Generator | None,
     key: bytes | None,
 ) -> Kept:
-    """Truncate each user to the bound, or keep all rows if no users are named."""
+    """Truncate each user to the bound. If no users are named, keep all rows."""
     if counts is not None and len(counts) != len(keys):
         raise ValueError(f"{len(keys):,} rows do not fit {len(counts):,} counts")
     if users is None:
@@ -134,10 +135,11 @@ def kept_rows(
 def kept_of_words(
     words: np.ndarray, counts: Int[np.ndarray, " rows"] | None, bound: Any, *who: Any
 ) -> tuple[np.ndarray, Kept]:
-    """Return the cells of rows whose keys are several words, ascending, and the rows kept, with places in them.
+    """Truncate users whose cells have keys of several words. Return the cells in ascending order, and the
+    kept rows, whose keys are places among these cells.
 
-    The cells of a user are numbered in the order of their words, so they are in the same order whoever else
-    is in the table, and what stays of a user depends on that user alone. `who` is as in `kept_rows`.
+    The cells of a user are numbered in the order of their words. This order does not depend on other users,
+    so which rows of a user stay depends on that user alone. `who` is as in `kept_rows`.
     """
     order = argsort_keys(words)
     ordered = words[:, order]
@@ -149,7 +151,9 @@ def kept_of_words(
 
 
 def whole_limits(bound: Bound) -> tuple[int, int, int]:
-    """Return l0, ⌊linf⌋ and ⌊l1⌋, each limited to the largest number that a table can hold."""
+    """Return l0, and linf and l1 rounded down. None is larger than the largest number that a table can
+    hold.
+    """
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
     )

@@ -32,7 +32,7 @@ def _slot(first, start, stop, text, slots, names):
 
 @njit(cache=True, nogil=True)
 def find_texts(hashes, starts, text, slots, names, numbers):
-    """Return the number of each text in a list of different texts, -1 for those that are new."""
+    """Return the number of each text in a list of different texts. A text that is new gets −1."""
     mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)
     for block in range(0, hashes.size, _BLOCK):
@@ -48,7 +48,9 @@ def find_texts(hashes, starts, text, slots, names, numbers):
 
 @njit(cache=True, nogil=True)
 def add_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """Append texts without a number to the list. Returns how many it has then, and their bytes."""
+    """Append texts without a number to the list. Return how many texts it has then, and how many bytes they
+    take.
+    """
     for i in range(hashes.size):
         if numbers[i] < 0:
             start, n = starts[i], starts[i + 1] - starts[i]
@@ -109,7 +111,7 @@ def mark_some(n, limit, s, taken):
 
 @njit(cache=True, nogil=True)
 def longest(starts):
-    """Return the length of the longest run."""
+    """Return the length of the longest run of equal numbers."""
     most = 0
     for u in range(starts.size - 1):
         most = max(most, starts[u + 1] - starts[u])
@@ -138,9 +140,9 @@ def keep_units(counts, total, wanted, s, undecided, low):
     """Keep `wanted` of the `total` counts. All choices are equally likely.
 
     Each single count gets a uniform real number, and the counts with the `wanted` smallest numbers are
-    kept. The numbers are drawn bit by bit, for all counts that are not yet decided. The counts of one
-    cell are interchangeable, so only the number of those whose bit is 0 matters. `undecided` and `low`
-    are scratch arrays with the length of `counts`.
+    kept. The numbers are drawn bit by bit, for all counts that are not yet decided. Because the counts of
+    one cell are interchangeable, the function draws only how many of them have the bit 0. `undecided` and
+    `low` are working memory with the length of `counts`.
     """
     n = counts.size
     for i in range(n):
@@ -168,8 +170,8 @@ def keep_units(counts, total, wanted, s, undecided, low):
 
 @njit(cache=True, nogil=True)
 def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
-    """Truncate each user's counts in place, and mark users who lost counts. A dropped cell gets the
-    count 0.
+    """Truncate the counts of each user in place. A dropped cell gets the count 0, and users who lost counts
+    are marked.
 
     `seed_of` gives the seed of each user who needs random draws. No other seeds are read.
     """
@@ -200,11 +202,11 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
-    """Split sorted numbers of user and cell, in place, into users, the start of each user's cells, and
-    the cells.
+    """Split sorted numbers, each of which combines a user and a cell. Write the users, the start of each
+    user's cells, and the cells, in place.
 
-    If the numbers are those of rows, they repeat, and `sums` gets the number of repetitions. Returns
-    the numbers of users and cells.
+    If the numbers come from rows, they may repeat, and `sums` gets the number of repetitions. Return the
+    numbers of users and cells.
     """
     n, k = 0, 0
     last = last_user = -1

@@ -30,8 +30,8 @@ def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> 
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """Return the key of a truncation, 32 bytes: the given key, bytes from the generator, or new bytes
-    from the operating system.
+    """Return the key of a truncation, which has 32 bytes. It is the given key, or it comes from the
+    generator or from the operating system.
     """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
@@ -45,7 +45,7 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """Return 256 bits for each user, which depend only on the key and on the user's identifier.
+    """Return 256 random bits for each user. They depend only on the key and on the user's identifier.
 
     The bits are two blocks that AES-256 encrypts with the key. All blocks are different, because the
     lowest bit of the second word of an identifier is 0. If AES is a random permutation, the bits are
@@ -84,7 +84,7 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users of rows: a number per person, and the identifier of each number."""
+    """Users of rows. Each person has a number, and each number has an identifier."""
 
     numbers: Int[np.ndarray, " rows"]
     ids: UInt64[np.ndarray, "numbers 2"] | pl.Series | None = None  # names; None: the number
@@ -102,7 +102,7 @@ class Users(NamedTuple):
 
 
 def users_of(values: Any, user_type: str | None = None) -> Users:
-    """Return the user of each row, from `Users`, numbers, or a column of any kind."""
+    """Return the user of each row. The argument may be `Users`, numbers, or a column of any kind."""
     if isinstance(values, Users):
         return values
     column = UserNumbers("users", user_type)
@@ -115,14 +115,14 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
 
 
 def in_words(unit: str, column: str) -> str:
-    """Return a unit with the column that names it, on one line."""
+    """Return the name of a unit and of the column that identifies it, on one line."""
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
     return f"{unit} (column {shown})"
 
 
 def without_column(text: str) -> str:
-    """Return the unit without the name of the column that `in_words` appends."""
+    """Return the name of the unit without the column that `in_words` appends."""
     return text.partition(" (column ")[0]
 
 
@@ -156,9 +156,9 @@ class UserNumbers:
     """Numbering of the users of a column that comes in batches. Each person gets one number, and two
     people never share one.
 
-    Each value identifies a person by itself. Integers of any type identify people by their value: 3,
-    and 3.0 in a column of floats, are person 3. Texts are compared in Unicode's composed form and
-    without space around them. Text that is an unusual spelling of a number (007, 7.0, 1,000) is
+    Each value identifies a person by itself. An integer of any type identifies a person by its value. For
+    example, 3 is person 3, and so is 3.0 in a column of floats. Texts are compared in Unicode's composed
+    form and without space around them. Text that is an unusual spelling of a number (007, 7.0, 1,000) is
     refused, unless all users are read as text. Dates are compared by day, and times by microsecond.
 
     All values of a column must have one kind, because 7 and "7" may be one person or two.
@@ -193,12 +193,12 @@ class UserNumbers:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all users, but not their kind. Numbers start at 0 again."""
+        """Forget all users, but remember their kind. Numbers start at 0 again."""
         self._names = _DifferentTexts()
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
     def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
-        """Return the rows that are kept, the user of each, and the rows that do not say who."""
+        """Return the rows that are kept, the user of each, and the rows without a user."""
         numbers, refused = self.read(batch.frame[self.column])
         if self._drops:
             present = ~refused[0][2]
@@ -208,8 +208,8 @@ class UserNumbers:
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
-        """Return the user of each row, and the rows without a valid user. Rows with a missing user come
-        first.
+        """Return the user of each row. Also return the rows without a valid user, beginning with those
+        whose user is missing.
         """
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)
@@ -261,18 +261,20 @@ class UserNumbers:
         return self._people[numbers]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return the identifier of each number, in 127 bits, or None if the number itself is the
+        """Return the identifier of each number, in 127 bits. Return None if the number itself is the
         identifier.
         """
         return _digests(self._names.series()) if self._names.size else None
 
     def users(self, numbers: Numbers) -> Users:
-        """Return the user of each row, for all rows that were given."""
+        """Return the user of each row that was given."""
         names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
-        """Raise a ValueError if users of this kind may be the same as those that were seen."""
+        """Raise a ValueError for users of another kind, because they may be the same people as the users
+        before.
+        """
         if kind is None:
             raise ValueError(
                 f"column {self.column!r} cannot say who a row is of: need integers, text, dates or "
@@ -351,8 +353,8 @@ class _DifferentTexts:
         self._text = np.empty(length, np.uint8)
 
     def numbers(self, texts: pl.Series) -> tuple[Numbers, pl.Series]:
-        """Return the number of each text, and the texts that are new. A missing text counts as an empty
-        one.
+        """Return the number of each text. Also return the texts that are new. A missing text counts as an
+        empty one.
         """
         texts = texts.fill_null("")
         array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())

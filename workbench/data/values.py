@@ -24,7 +24,7 @@ _COLUMNS = ("count", "noisy", "sd", "low", "high")
 
 
 class UnlistedColumn(NamedTuple):
-    """Attribute, column and rule that a domain file states for unlisted values."""
+    """Column of unlisted values, as a domain file states it, with its attribute and rule."""
 
     attribute: str
     rule: Unlisted
@@ -32,8 +32,8 @@ class UnlistedColumn(NamedTuple):
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
-        """Return the column that a domain file, or its content, states. Raise a ValueError for any
-        other domain.
+        """Return the column of unlisted values that a domain file, or its content, states. Raise a
+        ValueError for any other domain.
         """
         where = ""
         if isinstance(stated, str | Path):
@@ -56,7 +56,7 @@ class UnlistedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnlistedValues:
-    """Distinct values of each user in a column without a public list of values.
+    """Distinct values of each user in a column. There is no public list of these values.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class UnlistedValues:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> UnlistedValues:
-        """Read a column of files or of a frame, in the forms that `SparseTable.read` takes.
+        """Read one column of files or of a frame, in the forms that `SparseTable.read` takes.
 
         Parameters
         ----------
@@ -252,5 +252,5 @@ class UnlistedValues:
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """Number of values of the user, for each value of each user."""
+        """Number of values of a user, for each value of each user."""
         return np.bincount(self.users)[self.users]

@@ -44,7 +44,7 @@ def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
 
 
 def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of a domain file, and what it states about rows without a user."""
+    """Return the attributes of a domain file. Also return what the file states about rows without a user."""
     attributes = dict(attributes)
     stated = attributes.get(_MISSING_USER, "refuse")
     if isinstance(stated, dict) and [*stated] == ["drop"]:
@@ -101,10 +101,11 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 
 @value
 class Domain:
-    """Finite product of attributes. It is public knowledge and must not come from the data.
+    """List of attributes, each with a finite number of values. A domain is public knowledge, and must not
+    come from the data.
 
-    A cell is a row of codes, one for each attribute. Its *key* is its number in the list of all cells,
-    in which the code of the last attribute changes fastest.
+    A cell is a combination of values, given as one code per attribute. Cells are numbered so that the code
+    of the last attribute changes fastest. The number of a cell is its *key*.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ class Domain:
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """Rule per attribute that turns a row into a label."""
+        """Rule of each attribute. It turns a row into a label."""
         return {name: rule or self._own_labels[name] for name, _, _, rule in self._stated}
 
     @cached_property
@@ -211,7 +212,7 @@ class Domain:
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key of each row's cell, as the rules derive it.
+        """Return, for each row, the key of the cell that the rules give.
 
         Parameters
         ----------
@@ -254,12 +255,14 @@ class Domain:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the domain has too many cells for keys."""
+        """Whether the domain has too many cells to number them."""
         return self.size > MAX_CELLS
 
     @cached_property
     def parts(self) -> tuple[Domain, ...]:
-        """Runs of attributes whose cells have keys: the domain itself unless it is wide."""
+        """Parts of the domain whose cells have keys. Each has some consecutive attributes. There is one
+        part, the domain itself, unless the domain is wide.
+        """
         if not self.is_wide:
             return (self,)
         runs: list[list[str]] = []
@@ -283,7 +286,7 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Step of a key when one attribute's code grows by one."""
+        """Increase of the key if the code of an attribute grows by one, for each attribute."""
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
@@ -335,7 +338,7 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the codes of one attribute. In a wide domain, keys of all parts are needed."""
+        """Return the codes of one attribute. For a wide domain, pass the keys of all parts."""
         axis = self.axis(attribute)
         if self.is_wide:
             i = next(i for i, part in enumerate(self.parts) if attribute in part.attributes)
@@ -354,7 +357,7 @@ class Domain:
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
         """Return the codes of labels.
 
-        Labels are compared as `Labels` compares them: 3, 3.0, "3" and "3.00" are one label.
+        Different spellings of a number are one label, for example 3, 3.0, "3" and "3.00".
 
         Parameters
         ----------
@@ -390,7 +393,9 @@ class Domain:
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` reads: number of values, integer range, labels or rule per attribute."""
+        """Return the domain in the form that `from_dict` reads. Each attribute has a number of values, a
+        range of integers, labels, or a rule.
+        """
         attributes: dict[str, Any] = {}
         for name, n, labels, rule in self._stated:
             if rule is not None:

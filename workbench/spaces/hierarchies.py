@@ -18,9 +18,7 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """Return the digits 0, 1, … of the children of each node, one node after another, given the numbers
-    of children.
-    """
+    """Number the children of each node from 0. Return these digits for one node after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
@@ -30,14 +28,16 @@ def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Count the sorted keys below each sorted `wanted` key, or (`after`) up to it."""
+    """Count the keys below each `wanted` key. With `after`, count keys that are equal as well. Both lists
+    must be sorted.
+    """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
     return counts
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Search as `searchsorted_keys` does, for `wanted` in any order."""
+    """Search as `searchsorted_keys` does. The `wanted` keys may be in any order."""
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
     counts[order] = searchsorted_keys(keys, wanted[:, order], after)
@@ -45,7 +45,7 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Return whether each key is above the other."""
+    """Return, for each pair of keys, whether the first is above the second."""
     above = keys[-1] > others[-1]
     if len(keys) == 2:
         above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
@@ -93,7 +93,8 @@ WORD = 2**64
 
 @value
 class Digits:
-    """Mixed radix: the number of values of the digit on each level, from coarse to fine.
+    """Number system for the keys of a tree. A key has one digit per level, and each level has its own
+    number of values.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -114,7 +115,7 @@ class Digits:
 
     @property
     def depth(self) -> int:
-        """The number of levels below the root."""
+        """Number of levels below the root."""
         return len(self.radices)
 
     @property
@@ -135,7 +136,7 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """For each level, the increase of its word if its digit grows by one."""
+        """Increase of a word of the key if the digit of a level grows by one, for each level."""
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
 
@@ -149,7 +150,7 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return the index of the word with the digit that splits a node at `level`."""
+        """Return the index of the word that has the digit of the children of a node at `level`."""
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
@@ -164,8 +165,8 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return, for each key, the number of the child that contains it if its node at `level` is
-        split.
+        """Return, for each key, its digit below `level`. This says which child of the node at `level`
+        contains the key.
         """
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
@@ -180,19 +181,18 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return the node that contains each key, at the level given for the key or at one level for
-        all keys.
-        """
+        """Return the node that contains each key. Give one level for all keys, or a level for each."""
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
-        """Return the share of each node's keys below a key, or (`after`) below the next one.
+        """Return the share of each node's keys that are below a given key. With `after`, keys that are
+        equal to it count as well.
 
-        The share is exactly 0 before the node's first key, exactly 1 after its last key and beyond the
-        node, and strictly between 0 and 1 elsewhere.
+        The share is exactly 0 if the given key comes before the node, and exactly 1 if it comes after the
+        node. In between, it is strictly between 0 and 1.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         distances = [
@@ -216,7 +216,7 @@ _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 
 
 class Hierarchy(Protocol):
-    """A finite tree over a space: a `Quadtree`, `Prefixes`, a `Taxonomy`, or `Attributes`."""
+    """Base of finite trees over a space: `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`."""
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
 
@@ -243,7 +243,7 @@ class Hierarchy(Protocol):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns of a value."""
+        """Columns that make up a value."""
         return (self.attribute,)
 
     @property
@@ -252,8 +252,8 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the values in the space, and for each value 0, or 1 + the number of the
-        reason why it is outside.
+        """Return the keys of the values in the space. Also return a number for each value: 0 if it is in
+        the space, and otherwise 1 + the number of the reason why not.
         """
 
     def contains(self, keys: Keys) -> bool:
@@ -261,7 +261,7 @@ class Hierarchy(Protocol):
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Return whether nodes with these levels and lowest keys exist."""
+        """Return whether there are nodes with these levels and lowest keys."""
         if not len(levels):
             return True
         if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
@@ -271,12 +271,14 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw a value below each node, uniformly. Prefixes of strings are values."""
+        """Draw a uniformly random value below each node. If the values are strings, a prefix counts as a
+        value.
+        """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node of a level, which is 0 if the node cannot be split."""
+        """Return the number of children of each node of a level. It is 0 if the node cannot be split."""
         return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
@@ -300,8 +302,8 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Sum values of nodes over boxes of cells. If a box contains only a part of a node, it gets a
-        share by volume. Return also a mask of the boxes with such nodes.
+        """Add up the values of nodes over boxes of cells. If a box contains a part of a node, it gets a
+        share of its value in proportion to the volume. Also return which boxes contain such parts.
         """
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)

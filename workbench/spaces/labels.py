@@ -32,7 +32,9 @@ from workbench.value import Float, not_allowed, parameter, shown, value
 
 
 def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels as Python's own values. Raise a ValueError unless all are of one kind."""
+    """Return labels as Python values. Raise a ValueError if they are not all of one kind, for example all
+    text.
+    """
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
     kinds = {type(label) for label in labels}
     allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
@@ -51,7 +53,8 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Labels that are values of a column of any type. 3, 3.0, "3" and "3.00" are one label.
+    """Labels that are the values of a column. Different spellings of a number are one label, for example 3,
+    3.0, "3" and "3.00".
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ class Labels(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed labels, for an error."""
+        """Allowed labels, in words for an error message."""
         labels = self.labels
         if not isinstance(labels, range):
             return f"a value of the domain ({some(labels)})"
@@ -136,7 +139,7 @@ class Map(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed values, for an error."""
+        """Allowed values, in words for an error message."""
         return f"a value of the map ({some([source for source, _ in self.map])})"
 
     @cached_property
@@ -148,9 +151,11 @@ class Map(Rule):
 
 @value
 class Cross(Rule):
-    """All combinations of the labels of several rules as one list, with the last rule fastest.
+    """All combinations of the labels of several rules, in one list. The labels of the last rule change
+    fastest.
 
-    Each rule names its column and says what happens to its other and missing values.
+    Each rule names its column. It also says what happens to other values and to missing values of this
+    column.
 
     Parameters
     ----------
@@ -201,7 +206,7 @@ class Unlisted(Rule):
     """Texts without a public list. The texts of the column are private until a mechanism selects some
     of them.
 
-    They are compared as `Labels` compares labels. For example, "3.00" and 3 are one value.
+    Different spellings of a number are one value, for example "3.00" and 3.
     """
 
     labels: str = parameter("unlisted", choices=("unlisted",))
@@ -215,8 +220,8 @@ class Unlisted(Rule):
         )
 
     def texts(self, values: pl.Series) -> pl.Series:
-        """Return the canonical text of each value, or null if the value is missing and there is no
-        label for missing values.
+        """Return the text of each value in its standard spelling. It is null if the value is missing and
+        there is no label for missing values.
         """
         missing = values.is_null()
         if values.dtype.is_float():
@@ -238,7 +243,7 @@ _ENDS = ("other", "clamp")
 
 @value
 class Bins(Rule):
-    """Bins of numbers, by all edges, or from `low` to `high` by width or number.
+    """Bins of numbers. State all edges, or `low` and `high` with the width or the number of bins.
 
     Edges are exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2, 0.3,
     and so on.
@@ -337,7 +342,7 @@ class Bins(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed interval of numbers, for an error."""
+        """Allowed interval of numbers, in words for an error message."""
         left = self.closed == "left"
         low = f"{'from' if left else 'over'} {self._edges[0]:.17g}"
         high = f"{'under' if left else 'at most'} {self._edges[-1]:.17g}"
@@ -345,7 +350,7 @@ class Bins(Rule):
         return " ".join(["a number", " and ".join(limits)]).strip()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the bin of each number. Text that is not a number is outside, and infinity beyond all bins."""
+        """Return the bin of each number. Infinity is beyond all bins. Text that is not a number is outside."""
         if values.dtype not in (pl.String, pl.Null) and not values.dtype.is_numeric():
             raise ValueError(
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"

@@ -20,10 +20,11 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Strings of at most `depth` symbols, refined symbol by symbol. The end of a string is a symbol too.
+    """Hierarchy of strings with at most `depth` symbols. Each level fixes one more symbol, and the end of a
+    string counts as a symbol.
 
-    A longer string, or a string with a symbol that is not in the alphabet, is left out. Upper and lower case
-    differ, and nothing is cut or replaced.
+    A string that is longer, or that has a symbol outside the alphabet, is left out. No string is shortened,
+    and no symbol is replaced. Upper and lower case differ.
 
     Parameters
     ----------
@@ -62,23 +63,31 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """The place of the symbol, counted from 1, or 0 after the end of the string."""
+        """Digits of a key: the place of each symbol in the alphabet, counted from 1. A digit is 0 after the
+        end of the string.
+        """
         return Digits((len(self.alphabet) + 1,) * self.depth)
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be split further. Ended strings cannot."""
+        """Largest number of children of a node that can be split further. A string that has ended cannot be
+        split.
+        """
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return one child per symbol and one for the end, or none after an end."""
+        """Return the number of children: one per symbol, and one for the end of the string. A string that
+        has ended has none.
+        """
         many = super().children(level, nodes)
         if level:
             many[self.digits.digit(level - 1, nodes) == 0] = 0
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of strings that fit, from numpy, pandas, polars, Arrow or any sequence of text."""
+        """Return the keys of the strings that fit. They may come from numpy, pandas, polars, Arrow, or any
+        sequence of text.
+        """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)
         except (TypeError, pl.exceptions.PolarsError):
@@ -110,7 +119,7 @@ class Prefixes(Hierarchy):
         return nodes
 
     def texts(self, nodes: Keys) -> list[str]:
-        """Return the strings, or prefixes, of nodes."""
+        """Return the string, or the prefix, of each node."""
         out = np.zeros((nodes.shape[1], self.depth), np.uint32)
         symbols = np.array([0, *map(ord, self.alphabet)], np.uint32)
         for level in range(self.depth):
@@ -118,7 +127,9 @@ class Prefixes(Hierarchy):
         return out.view(f"U{self.depth}").ravel().tolist()
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return the strings, and whether they are `complete` or the beginnings of others."""
+        """Return the strings. The column `complete` says whether a string is complete, or only the
+        beginning of others.
+        """
         texts = self.texts(nodes)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         complete = (lengths < levels) | (levels == self.depth)

@@ -17,7 +17,8 @@ _BITS = 12  # of a coordinate that are spread at a time
 
 @value
 class Quadtree(Boxed):
-    """The unit cube, halved along every dimension at every level: 2^dims children.
+    """Hierarchy of points in the unit cube. Every level halves a box along each dimension, so a box has
+    2^dims children.
 
     You can also state another public box. Points outside the box or with a missing coordinate (NaN) are left
     out. The upper faces of the box belong to the last cells.
@@ -72,7 +73,9 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """One bit of each coordinate at each level. The bit of the first dimension is the highest."""
+        """Digits of a key: each level has one bit per coordinate, and the bit of the first dimension is the
+        highest.
+        """
         return Digits((2**self.dims,) * self.depth)
 
     @property
@@ -82,7 +85,7 @@ class Quadtree(Boxed):
 
     @property
     def box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The lower and the upper corner."""
+        """Lower corner and upper corner of the box."""
         return self.low or (0.0,) * self.dims, self.high or (1.0,) * self.dims
 
     @property
@@ -93,7 +96,7 @@ class Quadtree(Boxed):
     def encode(
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the finest cells of the points in the box, and which points are outside."""
+        """Return the finest cells of the points that are in the box. Also return which points are outside."""
         points = np.asarray(points)
         if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
             raise ValueError(
@@ -110,7 +113,7 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """Return the lowest cell of each node along every dimension, in cells of the finest level."""
+        """Return the lowest corner of each node, in cells of the finest level."""
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
         for level, width in enumerate(self.digits.widths):
@@ -121,20 +124,22 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Number of splits and of parts per dimension."""
+        """Number of splits along each dimension, and of parts per split."""
         return ((2,) * self.depth,) * self.dims
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first finest cell of each node along every dimension, and the one after the last."""
+        """Return two corners of each node, in cells of the finest level. The first is the lowest cell, the
+        second is one step beyond the highest.
+        """
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))
 
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
     ) -> pd.DataFrame:
-        """Return boxes of finest cells in the units of the space, with columns `<attribute>_from` and
+        """Return boxes of cells in the units of the space. The columns are `<attribute>_from` and
         `<attribute>_to`.
         """
         columns = {}
@@ -146,7 +151,7 @@ class Quadtree(Boxed):
     def points(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Float[np.ndarray, "n dims"]:
-        """Draw a uniform point in each node, in the units of the box, up to rounding."""
+        """Draw a uniformly random point in each node, up to rounding. It is in the units of the box."""
         low, high = (np.array(x) for x in self.box)
         sides = 2.0 ** -levels.astype(float)
         corners = self.corners(nodes).T / 2.0**self.depth

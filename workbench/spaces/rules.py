@@ -26,12 +26,11 @@ OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written ot
 
 
 def canonical(x: Any) -> str:
-    """Return the text by which a value is compared with labels. It is the same for all spellings of a
-    value.
+    """Return the text of a value in its standard spelling. Values are compared with labels by this text.
 
-    Letters are in Unicode's composed form (NFC). A text is a number if it is a decimal without a plus
-    sign or leading zeros. If it has an exponent, the exponent must have a sign. So 3, 3.0, "3" and
-    "3.00" are one label, and "007" and "1e5" are texts.
+    Letters are in Unicode's composed form (NFC). A text counts as a number if it is a decimal without a
+    plus sign or leading zeros. An exponent needs a sign. So 3, 3.0, "3" and "3.00" are one label, but "007"
+    and "1e5" stay texts.
     """
     text = str(x)
     if not _NUMBER.fullmatch(text):
@@ -44,9 +43,7 @@ def canonical(x: Any) -> str:
 
 
 def as_texts(values: pl.Series) -> pl.Series:
-    """Return each value as text. A float that is an integer becomes the text of the integer, for
-    example 12.0 becomes "12".
-    """
+    """Return each value as text. For example, the float 12.0 becomes "12"."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
     different = values.unique()
@@ -56,7 +53,7 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts with their positions. They are searched by their canonical form in columns of any type."""
+    """Texts with their positions. In a column of any type, values are found by their standard spelling."""
 
     places_of: Mapping[str, int]
 
@@ -91,13 +88,13 @@ class Texts:
         return numbers
 
     def have(self, values: pl.Series) -> pl.Series:
-        """Return which values are among them."""
+        """Return a mask of the values that are among the texts."""
         if not self.places_of:
             return pl.Series([False]).new_from_index(0, len(values))
         return self.places(values).is_not_null()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each value, or null for other values."""
+        """Return the position of each value among the texts. It is null for other values."""
         kind = values.dtype
         if kind.is_float():
             values = values.cast(pl.Float64)
@@ -146,7 +143,7 @@ def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
 
 
 def places_in_range(values: pl.Series, labels: range) -> pl.Series:
-    """Return the positions of integers in a range of labels, or null for other values."""
+    """Return the position of each integer in a range of labels. It is null for other values."""
     low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
     if values.dtype.is_float():
         _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
@@ -158,12 +155,12 @@ def places_in_range(values: pl.Series, labels: range) -> pl.Series:
 
 
 def only(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """Return the values that are kept. Others are null."""
+    """Return the values, with null for those that are not kept."""
     return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 
 def whole_numbers(values: pl.Series) -> pl.Series:
-    """Return integers, also from 3.0. A value that is not an exact integer becomes null."""
+    """Convert values to integers. For example, 3.0 becomes 3. A value that is not an integer becomes null."""
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if values.dtype.is_float():
@@ -191,8 +188,8 @@ def is_text(x: Any) -> str | None:
 
 
 def is_list(x: Any) -> str | None:
-    """Return the fault of a value that is not a list, for `parameter`. The class checks the members of
-    the list.
+    """Return what is wrong with a value that should be a list, for `parameter`. The class checks the
+    members of the list.
     """
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
@@ -207,9 +204,8 @@ def check_texts(x: Any) -> str | None:
 class Rule:
     """Rule that turns one column, row by row, into the codes of one attribute.
 
-    The code of a row, and whether the row is dropped, depend only on the rule and on that row. A unit
-    therefore affects only its own rows, and a bound on the rows of a unit still holds after the
-    preparation.
+    The rule and the row alone determine the code of the row, and whether it is dropped. A unit therefore
+    affects only its own rows. So a bound on the rows of a unit still holds after the preparation.
 
     Parameters
     ----------
@@ -261,7 +257,7 @@ class Rule:
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of single columns, or the rule itself if it has one column."""
+        """Rules of single columns that make up this rule. A rule of one column consists of itself."""
         return (self,)
 
     @property
@@ -274,7 +270,7 @@ class Rule:
         raise NotImplementedError
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each value in `labels`, or null if it has no label."""
+        """Return the position of each value in `labels`. It is null if the value has no label."""
         return self._texts.places(values)
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
@@ -304,7 +300,7 @@ class Rule:
 
 
 def some(labels: Sequence[Any]) -> str:
-    """Return the first labels of a list, for an error."""
+    """Return the first labels of a list, in words for an error message."""
     text = plain(", ".join(str(label)[:_SHOWN] for label in labels[:_SHOWN]))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
@@ -315,8 +311,8 @@ Refused = list[tuple[str, str, Any]]  # of a column: its name, what is needed, a
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
-    """Return the distinct values of a categorical column as text, and the position of each row's value
-    among them.
+    """Return the distinct values of a categorical column as text. Also return, for each row, the position
+    of its value among them.
     """
     rows = values.to_physical().cast(pl.UInt32)
     none = int(rows.max() or 0) + 1

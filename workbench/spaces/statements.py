@@ -133,7 +133,7 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return the form that `rule_from_dict` reads. It always contains the labels."""
+    """Return a rule in the form that `rule_from_dict` reads. The labels are always included."""
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):
         stated |= range_to_dict(stated.pop("labels"))
@@ -151,7 +151,7 @@ def range_to_dict(labels: range) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8. Raises FileNotFoundError for a folder, a device or a pipe."""
+    """Return the text of a file in UTF-8. Raise FileNotFoundError for a folder, a device or a pipe."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
@@ -161,7 +161,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file strictly, so that it has only one possible meaning.
+    """Read a JSON file strictly. For example, an object may not have one key twice.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def read_json(path: Path) -> Any:
 
 
 def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the dictionary of an object, for `json.loads`. Raises ValueError for a key that occurs twice."""
+    """Return the dictionary of a JSON object. Raise a ValueError if a key occurs twice."""
     stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:
@@ -193,7 +193,7 @@ def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(text: str) -> None:
-    """Raise a ValueError for NaN and Infinity, for `json.loads`."""
+    """Raise a ValueError for NaN and Infinity, which are not JSON."""
     raise ValueError(f"{text} is not a number that JSON has")
 
 
@@ -226,7 +226,9 @@ def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any
 
 
 def read_fields(path: Path) -> list[list[str]]:
-    """Return the fields of the lines of a CSV file that are not blank, without space around them."""
+    """Return the fields of a CSV file, line by line. Space around fields is removed, and blank lines are
+    left out.
+    """
     try:
         rows = list(csv.reader(read_text(path).splitlines(), strict=True))
     except csv.Error as e:
@@ -235,7 +237,9 @@ def read_fields(path: Path) -> list[list[str]]:
 
 
 def refuse_blanks(attributes: Mapping[str, Any]) -> None:
-    """Raise a ValueError that names the attributes in which a draft by `workbench domain new` has blanks."""
+    """Raise a ValueError if a draft by `workbench domain new` still has blanks. The message names the
+    attributes.
+    """
     names = [shown(name) for name, stated in attributes.items() if repr(BLANK) in repr(stated)]
     if names:
         others = f"; so are {some(names[1:])}" if len(names) > 1 else ""

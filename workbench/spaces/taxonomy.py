@@ -24,10 +24,11 @@ from workbench.value import Int, UInt8, shown, value
 
 @value
 class Taxonomy(Hierarchy):
-    """List of codes, each with the code above it. Leaves are values.
+    """Hierarchy of codes, for example of diagnoses. Each code is listed with the code above it, and the
+    values are the leaves.
 
-    Codes above leaves are not values, so records with such a code are left out. Children are in the order
-    of the list.
+    A code that has codes below it is not a value, so records with such a code are left out. Children are in
+    the order of the list.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Place of a code among its siblings at each level, and 0 below a leaf."""
+        """Digits of a key: the place of a code among its siblings at each level. A digit below a leaf is 0."""
         most = Counter[int]()
         for path in self._paths:
             for level, code in enumerate(path[:-1]):
@@ -154,11 +155,11 @@ class Taxonomy(Hierarchy):
         return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children in the list."""
+        """Return how many children each node has in the list."""
         return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of leaves, and which codes are not leaves."""
+        """Return the keys of the codes that are leaves. Also return which codes are not leaves."""
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
         places = pd.Index(self._leaves.codes[-1]).get_indexer(texts)
@@ -180,7 +181,7 @@ class Taxonomy(Hierarchy):
         return leaves[:, rng.integers(first, last)]
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return the codes, and whether they are `complete`: leaves. The root is called "all"."""
+        """Return the codes. The column `complete` says whether a code is a leaf. The root is called "all"."""
         at = levels, self._first_leaves(nodes)
         complete = self._leaves.children[at] == 0
         return pd.DataFrame({self.attribute: self._leaves.codes[at], "complete": complete})
@@ -199,10 +200,11 @@ class _Leaves(NamedTuple):
 
 @value
 class Attributes(Boxed):
-    """The attributes of a domain, one per level, in their order.
+    """Hierarchy over the attributes of a domain. Each level fixes one attribute, in the order of the
+    domain.
 
-    Keys are the keys of the domain. If a mechanism chooses which attribute to refine next, the order does
-    not matter.
+    Keys are those of the domain. The order does not matter for a mechanism that chooses which attribute to
+    refine next.
 
     Parameters
     ----------
@@ -244,7 +246,7 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Splits per attribute: one split into all values, if there are several."""
+        """Splits of each attribute. An attribute with several values is split once, into all of its values."""
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
@@ -274,7 +276,7 @@ class Attributes(Boxed):
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first code of each node for every attribute, and the one after the last."""
+        """Return the first code of each node for every attribute, and the code after the last one."""
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
         return low, np.where(free, np.array(self.shape)[:, None], low + 1)
@@ -282,7 +284,9 @@ class Attributes(Boxed):
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "boxes attributes"], hi: Int[np.ndarray, "boxes attributes"]
     ) -> pd.DataFrame:
-        """Return a table with one row per box: a label per attribute, or "*" for all of it."""
+        """Return a table with one row per box. It has a label for each attribute, or "*" if the box has all
+        labels of the attribute.
+        """
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
         mixed = dict.fromkeys(frame.columns[wide.any(axis=0)], str)
@@ -295,7 +299,7 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Return the class of a hierarchy, as `kind`, and its fields."""
+    """Return the fields of a hierarchy, and its class as `kind`."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     some: Any = tree  # each kind is a dataclass

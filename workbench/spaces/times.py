@@ -39,16 +39,17 @@ def _is_zone(x: Any) -> str | None:
 
 @value
 class TimePart(Rule):
-    """Part of a date or time: a recurring part, or a part within a stated span.
+    """Rule for a part of a date or time. The part recurs, for example the hour, or it lies in a stated
+    span, for example a date.
 
     Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 …
-    12) and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`,
-    because the span must be public and must not come from the data. Times outside the span are other
-    values.
+    12) and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`.
+    This span must be public and must not come from the data. A time outside the span counts as another
+    value.
 
     Columns of dates and times are used as they are. Text needs `format`, for example
-    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times stay on the clock on which they were written, unless
-    you state `zone`.
+    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times stay in the time zone in which they were written,
+    unless you state `zone`.
 
     Parameters
     ----------
@@ -168,11 +169,11 @@ class TimePart(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed form of times, for an error."""
+        """Allowed form of times, in words for an error message."""
         return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the places of times in `labels`."""
+        """Return the position of each time in `labels`."""
         labels, first = self._span
         parts = self._numbers(self._clock(values)) - first
         return only(parts, parts.is_between(0, len(labels) - 1))
