@@ -73,11 +73,13 @@ def advise(
     budget: Path | None = None,
     publish: Path | None = None,
 ) -> None:
-    """Compare mechanisms on simulated data before any budget is spent. No data is read without --choose-from.
+    """Compare mechanisms on simulated data, before any budget is spent. The command reads data only with
+    --choose-from.
 
     State what you believe about the table from public knowledge, for example --records 400000 --cells 350000.
-    The workbench simulates such a table, runs each mechanism on it, and prints the errors where people are.
-    With --error 50 in place of --epsilon it finds the least ε. The last line is the command that releases.
+    The workbench simulates such a table, runs each mechanism on it, and prints the errors in those parts of
+    the table that have records. With --error 50 in place of --epsilon it finds the smallest ε for this
+    error. The last line of the output is the command that makes the release.
 
     Parameters
     ----------

@@ -28,9 +28,10 @@ def audit(
 ) -> None:
     """Test whether mechanisms lose more privacy than they state.
 
-    No table is needed. Each line shows a mechanism, a pair of neighbouring tables and ε: the privacy
-    loss over all outputs where it can be computed, a lower bound from runs, and their share of ε.
-    The exit code is 1 if a mechanism loses more than it states or cannot be audited.
+    The command needs no table. Each line of the output is for a mechanism, a pair of neighbouring tables
+    and an ε. It shows a lower bound on the privacy loss from runs and, where possible, the computed loss
+    over all outputs, with their shares of ε. The exit code is 1 if a mechanism loses more than it states,
+    or cannot be audited.
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ def new() -> None:
 def mechanism(name: str) -> None:
     """Write a working mechanism to the current folder, for you to change.
 
-    It is our shortest one, noise on every count, under your name; `workbench laws` says whether what you
-    make of it still obeys what every mechanism must.
+    It is our shortest mechanism, which adds noise to every count, with a name of your choice. Change it,
+    and run `workbench laws` to see whether it still obeys the laws of all mechanisms.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def new(
     relation: str = "add-remove-one-unit",
     counter: Path | None = None,
 ) -> None:
-    """Create a budget for a group of people, from which every table about them spends.
+    """Create a budget for a group of people. Every release about them spends from it.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def new(
 
 @app.command()
 def show(file: Path, *, delta: float | None = None, lost: bool = False) -> None:
-    """Show what was spent, on what, and what remains.
+    """Show what was spent, for which releases, and what remains.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
 
 
 def opened_for(file: Path, unit: str | None, user: str | None) -> Budget:
-    """Open a budget file, with a ValueError if its unit differs from `--unit` or `--user`."""
+    """Open a budget file. Raise a ValueError if its unit differs from `--unit` or `--user`."""
     budget = opened(file)
     if budget.people is None or budget.unit is None:
         raise ValueError(

@@ -186,7 +186,7 @@ def check(
 ) -> None:
     """Show a domain, and the rows of a table that a release would refuse.
 
-    What is said of the table is for its owner's eyes; nothing is written.
+    The output describes private rows, so do not share it. Nothing is written to disk.
 
     Parameters
     ----------

@@ -46,8 +46,9 @@ def reproduce(
 ) -> None:
     """Reproduce figures of the papers, and write one report.
 
-    A figure that has not changed since it last ran is not run again, and finished trials are kept, so
-    a run that was stopped continues. `--force` draws all anew. The exit code is 1 if a notebook fails.
+    If a figure has not changed since its last run, it is not run again. Finished trials are kept, so you
+    can stop a run and continue it later. `--force` runs everything again. The exit code is 1 if a notebook
+    fails.
 
     Parameters
     ----------
@@ -195,8 +196,8 @@ def export(
 ) -> None:
     """Export figures for your paper: pictures, rows, LaTeX and Markdown.
 
-    Finished trials are taken from the results; noise is simulated. The same command gives the same
-    bytes, and `workbench whereis FILE` says which command it was.
+    Trials that are finished are taken from the results. Noise is simulated. The same command always gives
+    the same bytes. `workbench whereis FILE` shows which command made a file.
 
     Parameters
     ----------

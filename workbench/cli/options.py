@@ -31,10 +31,10 @@ def command(
 ) -> Callable[..., None]:
     """Return the command of a function, whose docstring is its help.
 
-    Positional parameters are arguments, and keyword-only ones are options. The docstring describes each,
-    after a colon also by its metavar or, where it is not the parameter's own, by its name. Each section
-    of the docstring other than Parameters is a panel of the help. If the first parameter is a record, each
-    of its fields is a parameter of the command.
+    Positional parameters of the function become arguments, and keyword-only parameters become options. The
+    docstring describes each. After a colon, it can give a placeholder for the value, or another name for
+    the option. Every section of the docstring except Parameters becomes a panel of the help. If the first
+    parameter is a record, each of its fields becomes a parameter of the command.
 
     Parameters
     ----------
@@ -135,7 +135,9 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
-    """Return a parser of one option, whose refusal is the whole message."""
+    """Return a parser for the value of one option. If it refuses a value, its message is all that is
+    printed.
+    """
 
     def parsed(text: str) -> Any:
         try:
@@ -155,7 +157,9 @@ Numbers = Annotated[Any, typer.Option(parser=parse_numbers)]  # separated by com
 
 
 def connected(scheduler: str, insecure: bool) -> Cluster:
-    """Return the executor of a cluster, or a ValueError that says what to install."""
+    """Return the executor of a cluster. If a package is missing, raise a ValueError that says what to
+    install.
+    """
     try:
         from workbench.owner.scale.dask import connect
     except ImportError:
@@ -165,7 +169,8 @@ def connected(scheduler: str, insecure: bool) -> Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedSpace:
-    """Points, strings or codes as typed by a person. At most one of box, strings and taxonomy is given.
+    """Points, strings or codes, as options describe them. At most one of box, strings and taxonomy may be
+    given.
 
     Points, strings or codes
     ------------------------
@@ -199,11 +204,11 @@ class StatedSpace:
 
     @property
     def has_space(self) -> bool:
-        """Whether there is one."""
+        """Whether points, strings or codes are described."""
         return (self.box, self.strings, self.taxonomy) != (None, None, None)
 
     def hierarchy(self) -> Hierarchy:
-        """Return the domain or hierarchy that the options describe, or raise a ValueError."""
+        """Return the domain or hierarchy that the options describe. Raise a ValueError if there is none."""
         from workbench.spaces import SYMBOLS, Prefixes, Quadtree, Taxonomy
 
         if self.box is not None:
@@ -218,7 +223,7 @@ class StatedSpace:
 
 
 def taken(run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options that are arguments of a function."""
+    """Return those of the given options that are arguments of a function."""
     return {name: x for name, x in given.items() if name in signature(run).parameters}
 
 
@@ -226,14 +231,14 @@ PRICE = ". --rho is for mechanisms with Gaussian noise"
 
 
 def need_one(given: Mapping[str, Any], hint: str = "", least: int = 1) -> None:
-    """Raise a ValueError unless one of some options is given, or at most one where `least` is 0."""
+    """Raise a ValueError unless exactly one of some options is given. If `least` is 0, none need be given."""
     names = [name for name, x in given.items() if x is not None and x is not False]
     if not least <= len(names) <= 1:
         raise ValueError(f"{' or '.join(names or given)}: need one of them{hint}")
 
 
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
-    """Raise a ValueError for more than ε = 10 that nobody says is meant.
+    """Raise a ValueError for an ε above 10, unless the user confirmed that it is meant.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def publish(request: Request, mechanism: Any) -> Release:
-    """Read, book, draw and save, in this order."""
+    """Publish private data: read them, book the cost, draw noise and save the release, in this order."""
     booked: list[Booking] = []
     with ExitStack() as room:
 
@@ -100,7 +100,7 @@ def _rows(request: Request, mechanism: Any) -> Rows:
 def read(request: Request, mechanism: Any) -> Any:
     """Return the private data that a mechanism takes.
 
-    A value outside the domain, or a count that is none, is named by file and line.
+    If a value is outside the domain, or a count is invalid, the error names the file and the line.
     """
     with screen.reading_bar() as progress:
         how: dict[str, Any] = {"table": request.table_name, "progress": progress}
@@ -147,7 +147,7 @@ def _people(request: Request) -> dict[str, Any]:
 
 
 def book(request: Request, budget: Budget, mechanism: Any, private: Any) -> Booking:
-    """Spend from a budget, before anything is drawn."""
+    """Spend the cost from a budget, before anything is drawn."""
     also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
     cost: Any = budget.check(mechanism, private, unit=request.paying_unit)
     return budget.book(cost, description(mechanism, budget.limit), also=also, out=request.out)

@@ -76,7 +76,7 @@ def list_mechanisms(formatter: Any) -> None:
 
 
 def own_parameters(cls: type) -> list[Parameter]:
-    """Return the options that a mechanism adds, as the parser takes them."""
+    """Return the options that a mechanism adds to the command."""
     parameters = []
     for name, f in declared_options(cls).items():
         doc = f.metadata["doc"]
@@ -96,7 +96,7 @@ def own_parameters(cls: type) -> list[Parameter]:
 
 
 def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
-    """Raise a ValueError for the first option that only other mechanisms have, or none."""
+    """Raise a ValueError for the first option that this mechanism does not have."""
     for word in words:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in {*known, "--", "--help"}:
@@ -118,14 +118,18 @@ def _all_options(cls: Any) -> list[str]:
 
 
 def find_mechanism(name: str) -> type | None:
-    """Return the mechanism of a name: ours, one of a module that --with names, or another package's."""
+    """Return the mechanism with this name. It may be ours, or come from a module that --with names, or from
+    another package.
+    """
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
     cls = getattr(mechanisms, ours) if ours else None
     return cls if _can_be_asked_for(cls) else compiled.find("mechanisms", name)
 
 
 def mechanism_class(name: str) -> type:
-    """Return the mechanism of a name, in any capitals, or raise a ValueError if none can be asked for by it."""
+    """Return the mechanism with this name, in upper or lower case. Raise a ValueError if there is none that
+    the command can run.
+    """
     cls = find_mechanism(name)
     if cls is None:
         saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
@@ -188,7 +192,7 @@ def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> l
 
 
 def each_mechanism() -> Iterator[type]:
-    """Yield the mechanisms that can be asked for, those that are never saved included, as they load."""
+    """Yield the mechanisms that a user can name. Those whose releases are never saved are included."""
     for name in mechanisms.__all__:
         if _can_be_asked_for(cls := getattr(mechanisms, name)):
             yield cls
@@ -212,7 +216,7 @@ def _can_be_asked_for(x: Any) -> bool:
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:
-    """Return the fields of a mechanism by the names of their options; a workload has two."""
+    """Return the fields of a mechanism by the names of their options. A workload has two options."""
     declared = {f.name: f for f in texts.mechanism_fields(cls)}
     if "workload" in declared:
         declared["marginals"] = declared["workload"]
@@ -227,16 +231,18 @@ _OVERVIEW = "Release a table of counts, records or interactions under differenti
 
 
 class Mechanisms(TyperGroup):
-    """A command per mechanism, whose name is the first word, or follows `--mechanism`."""
+    """Group with one command per mechanism. The name of the mechanism is the first word, or follows
+    `--mechanism`.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Find the mechanism before anything else is asked."""
+        """Find the mechanism first, because its options depend on it."""
         ctx.meta[screen.GIVEN] = [ctx.info_name, *args]
         name, rest = self._named(ctx, args)
         return super().parse_args(ctx, ["--help"] if name is None else [name, *rest])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
-        """Return the command of the mechanism that is named first, and the other words."""
+        """Return the command of the mechanism that the first word names, and the other words."""
         cls: Any = mechanism_class(args[0])
         own = own_parameters(cls)
         run = options.command(release, left_out(cls), own, cls=cls)
@@ -278,7 +284,7 @@ class Mechanisms(TyperGroup):
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write which mechanisms there are, as wide as the screen."""
+        """Write the list of mechanisms, as wide as the screen."""
         formatter.write_usage(ctx.command_path, "MECHANISM TABLE... --out FILE [OPTIONS]")
         formatter.write_text(_OVERVIEW)
         formatter.write_text(f"For its options: {ctx.command_path} MECHANISM --help")
@@ -292,7 +298,7 @@ class Mechanisms(TyperGroup):
 def release(request: Request, *, cls: type, **own: Any) -> None:
     """Release a table of counts, records or interactions under differential privacy.
 
-    Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
+    All options are checked before any noise is drawn and before anything is written.
     """
     from workbench.cli import publishing
     from workbench.estimates.release_files import tables_folder
@@ -315,9 +321,10 @@ NOT_OF_RECORDS = (  # which options `synthesize` has not
 
 
 def synthesize(request: Request, *, rows: str, marginals: str) -> None:
-    """Make synthetic records: buy noisy marginals, and draw records from the maximum entropy model.
+    """Make synthetic records. The budget pays for noisy marginals, and records are drawn from a maximum
+    entropy model of these.
 
-    Marginals and number are stated: nothing is chosen by looking at the table.
+    You state the marginals and the number of records. Nothing is chosen by looking at the table.
 
     Parameters
     ----------
@@ -343,14 +350,14 @@ def publish(
     browser: bool = True,
     port: options.Port = 8886,
 ) -> None:
-    """Publish a table, on a page in the browser or at once.
+    """Publish a table, on a page in the browser or directly.
 
     Without --publish, a page leads from the table to the publication in six steps and keeps every choice in
-    publication.json. Nothing of the table leaves this machine. With --publish, the next edition is published
-    as publication.json describes it: its "release" names the mechanism, the domain and the options of
-    `workbench release`. After the release, the file lists this edition, so that the next data sheet names it
-    and adds its ε. A release that was paid for before its folder was written is published without paying
-    again.
+    publication.json. Nothing of the table leaves this machine. With --publish, the command publishes the
+    next edition without a page. Its "release" in publication.json names the mechanism, the domain and the
+    options of `workbench release`. Afterwards, the file lists this edition, and the next data sheet names
+    it and adds its ε. If an earlier command stopped after it had paid for the release, this release is
+    published, and nothing is paid again.
 
     Parameters
     ----------
@@ -418,9 +425,9 @@ _AGAIN = "every release of the same data adds its ε or ρ, also one that replac
 def print_release(
     release: Release, file: Path, top: int = 10, delta: float | None = None
 ) -> None:
-    """Print the description of a release and its largest cells.
+    """Print a description of a release, with its largest cells.
 
-    If a δ is given, a price in ρ is also printed as an ε.
+    If a δ is given, a cost in ρ is also printed as an ε.
     """
     screen.say(f"{file}\n")
     screen.rows(release.describe(delta))
@@ -431,7 +438,9 @@ def print_release(
 
 
 def again(budget: Budget | None = None) -> str:
-    """Return what remains of the budget or, without one, how releases of the same data add up."""
+    """Return a sentence for further releases. It says what remains of the budget or, without a budget, that
+    costs add up.
+    """
     if budget is None:
         return _AGAIN
     left = amount(budget.limit, budget.remaining, budget.remaining_delta)
@@ -451,9 +460,9 @@ def show(
     force: bool = False,
     delta: float | None = None,
 ) -> None:
-    """Show a release: its guarantee, receipts and largest cells.
+    """Show a release, with its guarantee, receipts and largest cells.
 
-    All of it comes from the file alone.
+    Everything comes from the file alone.
 
     Parameters
     ----------
@@ -518,7 +527,7 @@ def answer(
 ) -> None:
     """Answer queries from a release file, at no cost.
 
-    Nothing is spent because only the release is read.
+    This is free, because only the release is read.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ class Request(StatedSpace):
         refuse_place(self.out, self.force)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
-        """Refuse what does not fit the data that a mechanism takes, before any is read."""
+        """Refuse options that do not fit the data that a mechanism takes, before any data is read."""
         from workbench.data import Bound, Interactions, UnlistedValues
         from workbench.estimates.release import refuse_report_cut
 
@@ -222,12 +222,12 @@ class Request(StatedSpace):
 
     @property
     def is_in_parts(self) -> bool:
-        """Whether rows are dealt out to scratch files."""
+        """Whether rows go to scratch files."""
         return (self.workers, self.scratch, self.scheduler) != (None, None, None)
 
     @cached_property
     def bound_of_unit(self) -> Bound:
-        """The stated bound on how far a unit moves the data."""
+        """Stated bound: the most that one unit can change the data."""
         if self.bound is None:
             raise ValueError(_BOUND)
         bound: Bound = self.bound
@@ -247,13 +247,15 @@ class Request(StatedSpace):
 
     @property
     def who(self) -> str:
-        """The unit that the column of users names, in words."""
+        """Unit that the user column identifies, in words."""
         from workbench.data import in_words
 
         return in_words(self._protected or "a user", self.user or "")
 
     def rng(self, purpose: str) -> np.random.Generator | None:
-        """Return a generator that can be replayed, with its own stream for each purpose, or None to publish."""
+        """Return a seeded generator, which has a separate stream for each purpose. Return None for a
+        release to publish.
+        """
         import numpy as np
 
         if self.seed is None:
@@ -263,7 +265,9 @@ class Request(StatedSpace):
 
     @cached_property
     def edges(self) -> dict[str, Any]:
-        """Arguments for reading interactions: their domain, and which attributes are items and contexts."""
+        """Arguments for reading interactions. They are the domain, and which attributes are items and
+        contexts.
+        """
         domain = self.stated_domain
         names = domain.attributes
         items, contexts = map(self._attributes, (self.item, self.context))
@@ -295,7 +299,7 @@ class Request(StatedSpace):
 
     @cached_property
     def budget(self) -> Budget | None:
-        """The budget that pays for the release, or None."""
+        """Budget that pays for the release, or None."""
         from workbench.cli.budget import opened_for
 
         if self.budget_file is None:
@@ -304,13 +308,14 @@ class Request(StatedSpace):
 
     @property
     def paying_unit(self) -> str | None:
-        """Return whom the data are about, if the command says so."""
+        """Return the unit that the command states, or None if it states none."""
         return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type[Mechanism]) -> DP | ZCDP:
-        """Return what a release by this class of mechanisms may cost.
+        """Return the budget of a release by this class of mechanisms.
 
-        An ε and a δ of one that spends no δ, but may draw Gaussian noise, buy the ρ that is within them.
+        If the class can draw Gaussian noise and spends no δ itself, an ε with a δ becomes the largest ρ
+        that implies both.
         """
         cost: DP | ZCDP
         delta = self.delta or 0.0
@@ -337,13 +342,13 @@ class Request(StatedSpace):
         return self.budget.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type[Mechanism]) -> float | None:
-        """Return the δ at which the ρ of a release is also said as an ε, or None where none is named."""
+        """Return the δ at which the ρ of a release is also shown as an ε. Return None if none is stated."""
         is_read = (self.rho is not None or self.delta) and not mechanism.spends_delta
         return self.delta if is_read else None
 
     @cached_property
     def domain(self) -> Domain | None:
-        """Which cells there can be, as stated, or None where it is to be read off the data."""
+        """Stated domain, or None if it will be read from the data."""
         from workbench.estimates.release_files import refuse_input
         from workbench.spaces.domain import Domain, files_within
 
@@ -354,7 +359,7 @@ class Request(StatedSpace):
 
     @cached_property
     def unlisted(self) -> Any:
-        """The column of values that nobody has listed, as the domain file states it."""
+        """Column of unlisted values, as the domain file states it."""
         from workbench.data import UnlistedColumn
 
         if self.domain_file is None:
@@ -363,7 +368,7 @@ class Request(StatedSpace):
 
     @property
     def stated_domain(self) -> Domain:
-        """The domain, by a command that cannot do without."""
+        """Domain for a command that needs one."""
         if self.domain is None:
             raise ValueError(_DOMAIN)
         return self.domain

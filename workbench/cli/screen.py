@@ -25,12 +25,14 @@ from workbench.value import plain as plain
 
 
 def plain_lines(text: Any) -> str:
-    """`plain` text of which line ends are kept."""
+    """Return text in which control characters are escaped, like `plain`. Line ends are kept."""
     return "\n".join(map(plain, str(text).split("\n")))
 
 
 def say(text: Any, *, err: bool = False, end: str = "\n", colour: str | None = None) -> None:
-    """Print lines. If the reader closes the pipe, as `head` does, the command continues without printing."""
+    """Print lines. If the reader closes the pipe, for example `head`, the command continues without
+    printing.
+    """
     try:
         typer.secho(plain_lines(text) + end, fg=colour, err=err, nl=False)
     except BrokenPipeError:
@@ -62,7 +64,7 @@ def table(
     rows: Iterable[Sequence[Any]],
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table; the columns named in `right` are set to the right."""
+    """Print a table. The columns in `right` are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -92,7 +94,7 @@ def paragraph(text: str) -> None:
 
 
 def console() -> Any:
-    """Console for tables: as wide as the terminal, or 160 columns if output is not a terminal."""
+    """Console for tables. It is as wide as the terminal, or 160 columns if output is not a terminal."""
     from rich.console import Console
 
     shown: Any = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
@@ -137,7 +139,7 @@ _running: ContextVar[dict[str, Any]] = ContextVar("running")
 
 
 class Command(TyperCommand):
-    """A command that refuses numbers and options that nobody types but by mistake."""
+    """Command that refuses numbers and options which are probably typing mistakes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options in their sections, those of a mechanism first."""
@@ -153,7 +155,9 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
+        """Refuse options that are given twice. Also refuse numbers such as 1_0, which Python would read as
+        10.
+        """
         ctx.meta.setdefault(GIVEN, [ctx.info_name, *args])
         _running.set(ctx.meta)
         parser: Any = self.make_parser(ctx)
@@ -172,12 +176,12 @@ class Command(TyperCommand):
 
 
 def given() -> list[str]:
-    """Return the words of the running command, with its own name first and without `--with`."""
+    """Return the words of the running command, beginning with its name. `--with` is left out."""
     return [*_running.get()[GIVEN]]
 
 
 def use_for_all(app: typer.Typer, without: Mapping[str, str]) -> None:
-    """Make every command of an app, and of the apps in it, one of these, but for the options left out."""
+    """Use this class for every command of an app, and of the apps within it. Also remove some options."""
     for info in app.registered_commands:
         info.cls = Command
         run: Any = info.callback

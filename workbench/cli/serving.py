@@ -33,7 +33,8 @@ def serve(
     project: Path,
     browser: bool,
 ) -> None:
-    """Run `python -m <arguments>` in this process, and say and open its `page` once it answers at a port.
+    """Run `python -m <arguments>` in this process. When it answers at a port, print the address of its
+    `page` and open it.
 
     The port is the first free one. `project` is the folder above the notebooks, whose `experiments` they
     import.

@@ -79,7 +79,7 @@ def reproduce(
 ) -> list[NotebookRun]:
     """Run notebooks and report the outcome of each. If one fails, the others go on.
 
-    A KeyboardInterrupt ends the kernels and is passed on. Finished notebooks stay.
+    If you press Ctrl-C, the kernels end, and a KeyboardInterrupt is raised. Finished notebooks are kept.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ class _Batch:
             logging.getLogger(name).addHandler(logging.NullHandler())
 
     def environment(self, at_once: int, alone: bool) -> dict[str, str]:
-        """Return the environment variables of kernels. Each gets one thread of linear algebra and a
-        share of the cores.
+        """Return the environment variables of kernels. They give each kernel one thread for linear algebra,
+        and a share of the cores.
         """
         share = max(1, joblib.cpu_count() // at_once)
         threads = dict.fromkeys(_LINEAR_ALGEBRA, "1") | dict.fromkeys(_THREADS, str(share))
@@ -205,7 +205,7 @@ class _Batch:
         }
 
     def run(self, task: Task, folder: Path, environment: dict[str, str]) -> NotebookRun:
-        """Run a notebook while no other process works in its folder."""
+        """Run a notebook. Meanwhile, no other process may work in its folder."""
         with locked(folder, self.stopped):
             run = NotebookRun(task.name, "stopped")
             if not self.stopped.is_set():
@@ -311,7 +311,7 @@ class _Batch:
 
 
 class Kernel(AsyncKernelManager):
-    """Kernel of the Python that runs the workbench. Its messages go to a log."""
+    """Kernel that uses the same Python as the workbench. Its messages go to a log."""
 
     environment = Dict(config=True)
     messages = Unicode(config=True)

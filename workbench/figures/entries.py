@@ -32,7 +32,9 @@ _COLOURS = 64
 
 
 class Thumbnail(NamedTuple):
-    """Small picture: the name of its file, its size in pixels, and the profile of the displayed run."""
+    """Small picture, with the name of its file, its size in pixels, and the profile of the run that it
+    shows.
+    """
 
     name: str
     width: int
@@ -67,7 +69,8 @@ _MARKS = {"✓": "holds", "✗": "differs", "?": "undecided"}
 
 @dataclass(frozen=True)
 class Line:
-    """A statement and its outcome: the committed one of the paper profile, or else that of this run.
+    """Statement with its outcome. This is the committed outcome of the paper profile or, if there is none,
+    that of this run.
 
     Parameters
     ----------
@@ -97,12 +100,12 @@ class Line:
 
     @property
     def verdict(self) -> Any:
-        """Verdict that counts: the committed one if there is one."""
+        """Verdict that counts. This is the committed verdict, if there is one."""
         return self.committed or self.here
 
     @property
     def counted_as(self) -> str:
-        """Column of the table of counts to which the statement belongs."""
+        """Column of the table of counts in which the statement is counted."""
         told = self.verdict.mark or self.verdict.outcome
         return claims.COLUMNS.get(told, told)
 
@@ -120,9 +123,7 @@ class Line:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """Tested values of a parameter that the paper does not print, each with its outcome as a CSS
-        class.
-        """
+        """Tested values of a parameter that the paper does not print. Each has its outcome, as a CSS class."""
         _, _, values = self.verdict.by_value.partition(": ")
         each = re.findall(r"(.+?) ([✓✗?])(?:, |$)", values)
         return [(value, _MARKS[mark]) for value, mark in each]
@@ -134,8 +135,8 @@ class Line:
 
     @property
     def number(self) -> str:
-        """Measured number with its interval, or the number of values of an unprinted parameter at which
-        the statement holds.
+        """Measured number with its interval. If the statement depends on an unprinted parameter, this is
+        the number of values at which it holds.
         """
         if self.values:
             good = sum(kind == "holds" for _, kind in self.values)
@@ -167,7 +168,7 @@ class Line:
         return ""
 
     def series(self, names: Collection[str]) -> list[str]:
-        """Return the series of a picture that the statement is about."""
+        """Return which series of a picture the statement is about."""
         wanted = [_pattern(text) for text in _texts(self.points_at or {})]
         return [name for name in names if any(re.fullmatch(p, name) for p in wanted)]
 
@@ -224,7 +225,9 @@ _FILES = {
 
 @dataclass
 class Entry:
-    """One notebook in the report: its figure (if it saved one), its texts, and the outcome of its run."""
+    """Entry of the report for one notebook. It has the figure (if one was saved), the texts, and the
+    outcome of the run.
+    """
 
     folder: Path
     figure: figures.SavedFigure | None = None
@@ -238,7 +241,9 @@ class Entry:
 
     @property
     def heading(self) -> str:
-        """Short name and title, or only the title if there is no short name or it repeats the title."""
+        """Heading, which consists of a short name and the title. The short name is left out if it repeats
+        the title.
+        """
         alone = self.short in (self.id, self.title)
         return self.title if alone else f"{self.short}: {self.title}"
 
@@ -297,8 +302,8 @@ class Entry:
 
     @cached_property
     def drawing(self) -> str:
-        """SVG of the picture for use within a page. It is empty if the picture is large or has no
-        aggregates.
+        """SVG of the picture for use within a page. It is empty if the picture is large, or if its series
+        are not marked.
         """
         svg = self.figure.images.get("svg") if self.figure else None
         if svg is None or not self.aggregates or svg.stat().st_size > LARGEST_SVG:
@@ -312,8 +317,8 @@ class Entry:
         return self.figure.aggregates if self.figure else []
 
     def marks_of(self, line: Line) -> str:
-        """Return the ids, in the picture, of the series that a statement is about, and of the printed
-        values.
+        """Return ids in the picture: those of the series that a statement is about, and those of the
+        printed values.
         """
         ids = []
         for panel in self.aggregates:
@@ -383,7 +388,9 @@ class Entry:
 
     @property
     def pictures(self) -> list[str]:
-        """Addresses of the picture and its supplement, as SVG or, if that is large, as PNG."""
+        """Addresses of the picture and of its supplement. They are SVG files or, if those are large, PNG
+        files.
+        """
         found = []
         for images in (self.figure.images, self.figure.supplement) if self.figure else ():
             if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
@@ -404,7 +411,7 @@ class Entry:
 
     @property
     def run(self) -> str:
-        """Sentence with the run's numbers of trials and seeds, and its times."""
+        """Sentence that states how many trials and seeds the run had, and how long it took."""
         parts = []
         if self.figure:
             parts += [counted(self.manifest[f"{noun}s"], noun) for noun in ("trial", "seed")]
@@ -428,8 +435,8 @@ class Entry:
 
 
 def collect(top: Path) -> list[Entry]:
-    """Return an entry per notebook under `top` that has started to run or has saved a figure, in
-    natural order.
+    """Return the entries of all notebooks under `top` that started to run or saved a figure. The order is
+    natural, so fig10 comes after fig9.
     """
     folders = {
         path.parent
@@ -443,7 +450,9 @@ def collect(top: Path) -> list[Entry]:
 
 
 def published() -> list[Entry]:
-    """Return an entry per figure of a paper from committed files, without a run, in natural order."""
+    """Return an entry per figure of a paper, in natural order. The entries come from committed files, and
+    nothing is run.
+    """
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     ids = [id for id in notebooks if paper_of(id)]
     return [_named(Entry(Path(id))) for id in sorted(ids, key=natural_order)]

@@ -74,7 +74,7 @@ _COLUMN = 66  # letters of a line of a column, with the room between columns
 
 
 def escape(text: Any) -> str:
-    """Return text for LaTeX, which also works with plain pdflatex.
+    """Return text with special characters escaped for LaTeX. It also works with plain pdflatex.
 
     >>> escape("ε ≤ 0.5 & 10⁻³"), escape("S̃ᵣ"), escape("a_b")
     ('$\\\\varepsilon$ $\\\\le$ 0.5 \\\\& 10$^{-3}$', '$\\\\tilde{S}$$_{r}$', 'a\\\\_b')
@@ -114,10 +114,10 @@ def _float(kind: str, wide: bool, *lines: str) -> str:
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """Return a LaTeX table with booktabs. It covers both columns if it is `wide` or too wide for one
-    column.
+    """Return a LaTeX table with booktabs. It covers both columns of a page if it is `wide`, or if one
+    column is too narrow for it.
 
-    Columns of long texts share the width that other columns leave, with as many lines as they need.
+    Columns of long texts share the width that is left by other columns. Their texts may take several lines.
     """
     names, rows = _cells(table)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -161,8 +161,8 @@ def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:
-    """Return the BibTeX entries of the workbench, and of those keys that are in the project's
-    `references.bib`.
+    """Return BibTeX entries. They are for the workbench, and for those of the given keys that the project's
+    `references.bib` has.
     """
     known = {OURS: _own_entry()}
     folders = (project_folder(), Path(__file__).resolve().parents[2])
@@ -235,7 +235,7 @@ class Export:
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """Return formats from text in which commas separate them. Raise a ValueError for an unknown format."""
+    """Return the formats that a text lists, separated by commas. Raise a ValueError for an unknown format."""
     kinds = tuple(
         dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
     )
@@ -248,7 +248,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
-    """Return the export of a figure, or of some of its panels. Trials that are not in `store` are run."""
+    """Return the export of a figure, or of some of its panels. Run the trials that are not in `store`."""
     import pandas as pd
 
     from workbench.figures.entries import Line
@@ -454,8 +454,8 @@ def _series(drawings: Iterable[Drawing]) -> str:
 
 
 def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
-    """Run a figure again at the setting in a record, and return its rows. Nothing else in the record is
-    used.
+    """Run a figure again with the setting that a record states, and return its rows. Nothing else in the
+    record is used.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any
 def number(
     default: Any, doc: str, low: float | None = 0, high: float | None = None, **rules: Any
 ) -> Any:
-    """Return the field of a real number, or of a list if the default is a list. Other `rules` are those
-    of `parameter`.
+    """Return the field of a real number. If the default is a list, return the field of a list. Other
+    `rules` are those of `parameter`.
     """
     rules = {"many": isinstance(default, tuple)} | rules
     return parameter(default, low, high, doc=doc, **rules)
@@ -43,8 +43,8 @@ def choice(default: Any, choices: tuple[Any, ...], doc: str, **rules: Any) -> An
 
 
 def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str, **rules: Any) -> Any:
-    """Return the field of names of datasets: some of `choices`, or datasets of other packages
-    (`other_dataset`).
+    """Return the field of names of datasets. A name is one of `choices`, or that of a dataset of another
+    package (`other_dataset`).
     """
     return choice(default, choices, doc, check=_unknown_dataset, **rules)
 
@@ -56,10 +56,14 @@ def _unknown_dataset(name: Any) -> str | None:
 
 
 def queries(default: int, doc: str = "queries of each size") -> Any:
-    """Return the field for the number of queries over which errors are averaged. It is effort."""
+    """Return the field for the number of queries over which errors are averaged. It is part of the effort,
+    which a profile sets.
+    """
     return whole(default, doc, kind=EFFORT)
 
 
 def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
-    """Return the field for the number of releases behind each point. It is effort."""
+    """Return the field for the number of releases behind each point. It is part of the effort, which a
+    profile sets.
+    """
     return whole(default, doc, kind=EFFORT)

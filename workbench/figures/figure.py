@@ -40,7 +40,7 @@ SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def paper_of(id: str) -> str:
-    """Return the paper of a figure by its id, or an empty string.
+    """Return the paper to which a figure belongs, by the id of the figure. Return "" if there is none.
 
     >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
     ('cormode2012', '')
@@ -63,7 +63,7 @@ def find_notebooks(folder: Path) -> dict[str, Path]:
 
 
 def figure_id(path: Path, folder: Path) -> str:
-    """Return the id of the figure with the file `path`, which is in `folder` or in a paper's folder
+    """Return the id of the figure in the file `path`. The file is in `folder`, or in the folder of a paper
     within it.
 
     >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
@@ -116,7 +116,9 @@ _LONGEST_NAME = 40  # characters of a configuration that is shown whole
 
 
 class DataUse(NamedTuple):
-    """Dataset of a figure: its description, and the change that would make it the paper's own."""
+    """Dataset of a figure, with a description. It also says what to change in order to use the paper's own
+    data.
+    """
 
     figure: str
     dataset: str
@@ -125,7 +127,7 @@ class DataUse(NamedTuple):
 
 
 def data_in_use() -> Iterator[DataUse]:
-    """Yield the datasets of all figures in this project, as the paper profile uses them."""
+    """Yield the datasets of all figures in this project that the paper profile uses."""
     for id in find_notebooks(project_folder() / "notebooks"):
         if not paper_of(id):
             continue
@@ -156,7 +158,7 @@ def uses_of(figure: Figure) -> list[DataUse]:
 
 @dataclass
 class DataUsed:
-    """Class of datasets, with its configurations in a run and its description."""
+    """Class of datasets in a run, with its configurations and its description."""
 
     name: str
     kind: str = ""
@@ -345,7 +347,7 @@ class Figure:
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that the panels draw."""
+        """Return those rows that the panels draw."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
@@ -354,10 +356,10 @@ class Figure:
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return our numbers next to those of the paper, with one row per panel and series of the
-        picture.
+        """Return a table with our numbers and those of the paper. It has one row per panel and series of
+        the picture.
 
-        Numbers are means over seeds: at the first and the last place on the axis, the lowest, and the
+        Our numbers are means over seeds. They are the first and the last on the axis, the lowest, and the
         highest.
         """
         from workbench.figures.plots import tabulate_means
@@ -366,7 +368,7 @@ class Figure:
         return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one trial of the figure. Its text is a complete configuration that you can paste and
+        """Return one trial of the figure. Its text is a complete configuration, which you can paste and
         run.
         """
         sweep = next(iter(self.sweeps().values()))
@@ -387,8 +389,8 @@ class Figure:
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """Raise a ValueError for the first name that is not in `known`. Default: the names of the
-        parameters.
+        """Raise a ValueError for the first name that is not in `known`. By default, these are the names of
+        the parameters.
         """
         known = list(known or cls.parameters())
         for name in names:
@@ -399,7 +401,7 @@ class Figure:
 
     @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
-        """Return the figure with the values of a profile, except those that you give.
+        """Return the figure with the values of a profile. Values that you give replace them.
 
         Parameters
         ----------
@@ -433,7 +435,7 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """Settings that differ from the paper's. Statements are judged only if there are none."""
+        """Settings that differ from those of the paper. Statements are judged only if there are none."""
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
@@ -445,8 +447,8 @@ class Figure:
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Return the name of the folder in the results of a profile: the id, and the parameters that
-        differ.
+        """Return the name of the folder for the results. It consists of the id of the figure, and of the
+        parameters that differ from the profile.
         """
         parts = [self.id]
         for name, x in self.differences(profile).items():
@@ -497,7 +499,7 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """Return all pictures of the figure by the suffix of their file names.
+        """Return all pictures of the figure. The keys are the suffixes of their file names.
 
         Without `panels`, these are the picture and the supplement. The supplement has the panels that
         do not fit in a column. For slides, the picture is divided into parts that fit on a slide.
@@ -534,8 +536,8 @@ class Figure:
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
         """Return the sentence above the picture.
 
-        This is the headline. The title replaces it at another setting than the paper's, at a smaller
-        size, or if a verdict contradicts the headline.
+        It is the headline of the figure. In three cases the title replaces it: if the setting is not that
+        of the paper, if the run is smaller, and if a verdict contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:
@@ -635,8 +637,8 @@ class Figure:
         """Return the numbers of seeds after which the paper profile checks whether statements are
         decided.
 
-        These looks are at 5, 10, 20, 40, … seeds and at the profile's own number, which is the last.
-        The number of the quick profile is among them. A figure without seeds has a single look, 0.
+        The numbers, also called looks, are 5, 10, 20, 40 and so on. The last is the number of the profile,
+        and the number of the quick profile is among them. A figure without seeds has a single look, 0.
         """
         cap = cls._default_seeds()
         if cap is None:
@@ -650,14 +652,16 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the confidence level of each look, with which all looks together keep the error rate."""
+        """Return the confidence level of each look. With this level, all looks together keep the error
+        rate.
+        """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
         """Return the rows, and the verdicts on them.
 
-        The number of seeds of the paper profile is a limit. Seeds are added look by look until every
-        statement is decided. If you set any other number, all these seeds are run.
+        In the paper profile, the number of seeds is a limit. Seeds are added step by step until every
+        statement is decided. If you set another number, all these seeds are run.
 
         Parameters
         ----------
@@ -682,7 +686,7 @@ class Figure:
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
-        """Return the rows of the first seeds, and all rows without a seed."""
+        """Return the rows of the first seeds. Rows without a seed are always included."""
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_run(self) -> list[Any]:
@@ -692,23 +696,24 @@ class Figure:
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
     def datasets_used(self) -> list[Any]:
-        """Return the same datasets, but for one that sorts or adds up another dataset, return that
-        other dataset.
+        """Return the same datasets as `datasets_run`. If one of them sorts or adds up another dataset,
+        return that other one.
         """
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether rows were computed from a published file of the named dataset, directly or
+        """Return whether rows were computed from a published file of the named dataset. This may also be
         through another dataset.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """Return a verdict per statement. At other settings than the paper's, no statement is judged.
+        """Return a verdict per statement. If settings differ from those of the paper, no statement is
+        judged.
 
-        The first look that decides a statement gives its verdict. A look uses only the rows of its own
-        seeds.
+        Each statement is checked after more and more seeds, at the numbers that `looks` returns. The first
+        check that decides a statement gives its verdict. A check uses only the rows of its seeds.
         """
         off = self.off_paper()
         if off:

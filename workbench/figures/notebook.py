@@ -53,7 +53,7 @@ class SavedFolder:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """Figure with its profile and the folder of results, for use in a notebook."""
+    """Figure in a notebook, with its profile and the folder of results."""
 
     figure: Figure
     profile: str
@@ -73,7 +73,7 @@ class FigureRun:
         """Return the outcomes of the paper's statements, for a notebook.
 
         A run of the paper profile shows its own verdicts. A quick run judges nothing. It shows the
-        committed verdicts of the paper profile, and whether its numbers agree with each.
+        committed verdicts of the paper profile, and whether its own numbers agree with them.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
@@ -103,7 +103,7 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """Return the committed outcomes of a paper's figures, or no rows."""
+    """Return the committed outcomes of a paper's figures. If there are none, return a table without rows."""
     import pandas as pd
 
     file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
@@ -115,7 +115,8 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """Return the figure of a notebook with the values from the cell of parameters.
+    """Return the figure of a notebook. Its parameters have the values from the notebook's cell of
+    parameters.
 
     Parameters
     ----------
@@ -161,9 +162,9 @@ def _set_display() -> None:
 
 
 def parameters_cell(cls: type[Figure]) -> str:
-    """Return the source of a notebook's cell of parameters, with a literal and a comment per field.
+    """Return the source of a notebook's cell of parameters. Each field has a value and a comment.
 
-    Effort is None, so that `profile` determines it.
+    The effort is None, so that `profile` determines it.
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',
@@ -219,7 +220,7 @@ def _assigned(sources: Sequence[str]) -> list[str]:
 
 
 def default_notebook(cls: type[Figure]) -> NotebookNode:
-    """Return a notebook, with the cells that all figures share, for a figure that has no notebook."""
+    """Return a notebook for a figure that has none. It has the cells that all figures share."""
     load_nbformat()
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -243,7 +244,7 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
 
 
 def strip(model: dict[str, Any], **_: Any) -> None:
-    """Remove outputs from a notebook. In `workbench lab`, Jupyter's server calls this before it saves.
+    """Remove outputs from a notebook. With `workbench lab`, Jupyter calls this before it saves.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def _processor() -> str:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the rows of a figure as text, without times, columns by name."""
+    """Return the rows of a figure as text. Times are left out, and columns are sorted by name."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     if "metric" in rows:
         rows.loc[rows["metric"].isin(TIMED), "value"] = ""
@@ -87,8 +87,8 @@ def difference(
     tolerance: float | np.ndarray = 0.0,
     apart: float = TOLERANCE,
 ) -> str:
-    """Return a text on the first difference between rows, or "" if they agree. A tolerance of 0
-    compares bit for bit.
+    """Describe the first difference between rows. Return "" if they agree. With a tolerance of 0, rows are
+    compared bit for bit.
     """
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
     if list(rows) != list(recorded):
@@ -169,8 +169,7 @@ def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:
-    """Return a sentence with the number of figures that have the recorded numbers, and the names of the
-    others.
+    """Return a sentence that says how many figures have the recorded numbers, and that names the others.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ SYSTEM = "system"
 
 
 def row_digest(rows: pd.DataFrame) -> str:
-    """Return a sha256 of rows, rounded to nine digits and without times. It is the same on every
-    machine.
+    """Return a sha256 of rows, which is the same on every machine. Numbers are rounded to nine digits, and
+    times are left out.
     """
     rows = rows[sorted({*rows} - TIMES)]
     if {"metric", "value"} <= {*rows}:
@@ -56,7 +56,7 @@ def row_digest(rows: pd.DataFrame) -> str:
 
 
 def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
-    """Return the source of the noise: a seed, the operating system, or none."""
+    """Return where the noise came from: a seed, the operating system, or nowhere."""
     if "simulated" in rows:
         return SIMULATED if rows["simulated"].all() else SYSTEM
     return "none" if no_data else SIMULATED  # a trial's noise follows from its text
@@ -84,7 +84,9 @@ def _sha256(path: Path, changed: int) -> str:
 
 
 def release_record(path: Path) -> dict[str, Any]:
-    """Return the record for a picture of a release: the record of the release, and the hash of its file."""
+    """Return the record for a picture of a release. It has the record of the release, and the hash of its
+    file.
+    """
     own = provenance.read(path)
     kept: Mapping[str, Any] = {
         name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own
@@ -116,7 +118,7 @@ class SavedFigure:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Rows of the figure, read when they are needed because they can be large."""
+        """Rows of the figure. Because they can be large, they are read when they are needed."""
         import pandas as pd
 
         return pd.read_csv(
@@ -125,12 +127,12 @@ class SavedFigure:
 
     @property
     def images(self) -> dict[str, Path]:
-        """Pictures by kind (pdf, svg, png), or empty if the result is a table."""
+        """Pictures by kind (pdf, svg, png). There are none if the result is a table."""
         return self._images("")
 
     @property
     def supplement(self) -> dict[str, Path]:
-        """Pictures of the panels that are not in the main picture, or empty if there are none."""
+        """Pictures of the panels that are not in the main picture, by kind."""
         return self._images(SUPPLEMENT)
 
     @property
@@ -178,7 +180,7 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Return the folder of one figure. Raises ValueError for an unknown profile or a bad `stem`."""
+    """Return the folder of one figure. Raise a ValueError for an unknown profile or an invalid `stem`."""
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
     if not stem or stem == ".." or PureWindowsPath(stem).name != stem:  # `/`, `\` and drives
@@ -198,7 +200,7 @@ def save(
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
 ) -> Path:
-    """Write one figure's folder: pictures, rows, verdicts and, last, the manifest.
+    """Write the folder of one figure. It has pictures, rows and verdicts. The manifest is written last.
 
     Parameters
     ----------
@@ -274,9 +276,7 @@ def save(
 
 
 def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
-    """Raise a ValueError for rows that compare with a truth that is not public, or do not state whether
-    it is.
-    """
+    """Raise a ValueError if rows compare with private true data. Rows must state that the truth is public."""
     stem = description.name
     if "truth_public" not in rows:
         if not description.no_data:
@@ -428,7 +428,7 @@ def describe_figure(spec: Figure | Description, profile: str) -> Description:
 
 
 def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
-    """Return a record of everything that determines a figure, without facts that differ between runs."""
+    """Return a record of everything that determines a figure. Facts that differ between runs are left out."""
 
     def distinct(column: str) -> list[Any]:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []

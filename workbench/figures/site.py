@@ -51,7 +51,7 @@ _DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
 def notebook_body(path: Path) -> str:
-    """Return the cells and outputs of an executed notebook as HTML that runs nothing."""
+    """Return the cells and outputs of an executed notebook as HTML. The HTML contains no scripts."""
     notebook = load_nbformat().read(path, as_version=4)
     for part in notebook.cells:
         outputs = part.get("outputs", [])
@@ -293,7 +293,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Site:
-    """All papers, with the facts that their pages share."""
+    """Site with all papers, and the facts that their pages share."""
 
     profile: str
     papers: list[Paper]
@@ -312,7 +312,7 @@ class Site:
 
     @property
     def of_papers(self) -> list[Paper]:
-        """The papers, without the tutorials."""
+        """Papers, without the tutorials."""
         return [group for group in self.papers if group.name]
 
     @property
@@ -327,14 +327,14 @@ class Site:
 
     @cached_property
     def agreement(self) -> str:
-        """Sentence that counts the figures of a quick run with the recorded numbers."""
+        """Sentence that says how many figures of a quick run have the recorded numbers."""
         if self.profile != "quick" or self.results is None:
             return ""
         return recorded.sentence(recorded.compare(self.results), [e.stem for e in self.entries])
 
     @property
     def made(self) -> str:
-        """A sentence with the report's date, package versions and commits."""
+        """Sentence with the report's date, package versions and commits."""
         manifests = [entry.manifest for entry in self.entries if entry.figure]
         versions = manifests[-1]["versions"] if manifests else {}
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

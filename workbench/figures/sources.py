@@ -76,8 +76,8 @@ _STYLE = re.compile(r"<(style|script)\b.*?</\1>", re.S)
 
 
 def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
-    """Return the title of a notebook, and its passages as HTML. For a file that is not a notebook, both
-    are empty.
+    """Return the title of a notebook, and its passages as HTML. If the file is not a notebook, both are
+    empty.
 
     The passages are `about`, `reading`, `differ` and `comparison`, if the notebook has them.
     """
@@ -117,7 +117,7 @@ def _table(cell: dict[str, Any]) -> str:
 
 @cache
 def figure_class(id: str) -> type[Figure] | None:
-    """Return the class of a figure, or None if the notebook has no figure or the project no longer
+    """Return the class of a figure. Return None if the notebook has no figure, or if the project no longer
     contains it.
     """
     try:

@@ -31,8 +31,8 @@ MANY = 200  # runs that start without --yes
 class Task:
     """One run of a figure's notebook.
 
-    `name` is its folder among the profile's results. `parameters` are what papermill sets in addition to
-    `profile` and `results`. A figure of another package has no `path` and runs the default notebook.
+    `name` is its folder in the results of the profile. `parameters` are set by papermill, in addition to
+    `profile` and `results`. A figure of another package has no `path`, and runs the default notebook.
     """
 
     id: str
@@ -106,7 +106,7 @@ def _plain(x: Any) -> Any:
 
 
 def runs_alone(task: Task) -> bool:
-    """Return whether a notebook measures times, so that no other may run at the same time."""
+    """Return whether a notebook must run alone, because it measures times."""
     if task.path is None:
         return False
     cells = read_json(task.path).get("cells", ())
@@ -114,7 +114,8 @@ def runs_alone(task: Task) -> bool:
 
 
 def source_hashes(project: Path, store: Path) -> dict[str, str]:
-    """Hashes of the sources and data that notebooks use: workbench, experiments and data folders.
+    """Hashes of the sources and data that notebooks use. They are in the folders of the workbench, the
+    experiments and the data.
 
     A data file is named relative to its folder, so the folder may move. `store` keeps hashes of large files.
     """
@@ -141,11 +142,11 @@ LOG = "run.log"
 
 @dataclass(frozen=True)
 class NotebookRun:
-    """The outcome of one notebook.
+    """Outcome of one notebook.
 
-    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. If it
-    failed, `cell` and `error` contain the place and the reason. `verdicts` counts outcomes of
-    statements. `seconds` is the duration of the run, and `expected` that of the last one.
+    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. If the notebook
+    failed, `cell` and `error` have the place and the reason. `verdicts` counts outcomes of statements.
+    `seconds` is the duration of the run, and `expected` that of the last one.
     """
 
     stem: str
@@ -159,12 +160,12 @@ class NotebookRun:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """Return the status record of a notebook's folder, empty if there is none."""
+    """Return the status record in a notebook's folder. It is empty if there is none."""
     return read_json(folder / "status.json")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return the object in a file, empty if the file is missing or incomplete."""
+    """Return the JSON object in a file. It is empty if the file is missing or incomplete."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -180,7 +181,7 @@ def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
 
 
 def count_verdicts(folder: Path) -> dict[str, int]:
-    """Number of statements by outcome, empty if the notebook judges nothing."""
+    """Number of statements by outcome. It is empty if the notebook judges nothing."""
     file = folder / "verdicts.csv"
     if not file.exists():
         return {}
@@ -189,7 +190,8 @@ def count_verdicts(folder: Path) -> dict[str, int]:
 
 @contextmanager
 def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
-    """Wait until no other process works in a folder, or `stopped` is set, and keep others out.
+    """Wait until no other process works in a folder, and then keep others out. Stop waiting if `stopped` is
+    set.
 
     The lock is SQLite's, on an empty database. It works on every system and ends with its process.
     """

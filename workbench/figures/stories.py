@@ -50,9 +50,10 @@ _FIGURES = {  # shown where there is no JavaScript
 
 
 def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int]:
-    """Integer thresholds from which a page draws two-sided geometric noise z.
+    """Thresholds from which a page draws two-sided geometric noise z. They are integers.
 
-    The size |z| is the number of thresholds at or below an integer of `bits` random bits.
+    To draw the size |z|, the page takes an integer of `bits` random bits, and counts the thresholds that
+    are not above it.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int
 
 
 def story(name: str, front: str | None = None) -> str:
-    """Return a story's page: one file that needs no other.
+    """Return the page of a story. It is one file that needs no other files.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def homes() -> Records:
 
 
 def improved(epsilon: float, threshold: int) -> ImprovedAdaptiveHistogram | None:
-    """Return the mechanism at a setting, or None if empty nodes would split without end."""
+    """Return the mechanism with some setting. Return None if it would split empty nodes without end."""
     mechanism = ImprovedAdaptiveHistogram(DP(epsilon), threshold)
     try:
         mechanism.empty_split_probability(homes().hierarchy, 1)
@@ -353,8 +354,8 @@ _TRADE_OFFS = (1, 3, 10, 30, 100, 300, 1000, 3000)  # α, in people
 
 @cache
 def survey() -> Int[np.ndarray, "attributes people"]:
-    """Return the answers of simulated people to a survey. Work depends on age, income on work, and so
-    on.
+    """Return the answers of simulated people to a survey. Answers depend on each other: work on age, income
+    on work, and so on.
     """
     rng = np.random.default_rng(8)
 

@@ -32,7 +32,7 @@ _WIDE = Bound(2, 2, 3)  # a unit moves one cell by 2 and another by 1
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two inputs that differ by one unit, and a description of what makes them hard to protect.
+    """Two inputs that differ by one unit, with a description of what makes them hard to protect.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _of_counts(takes: Any, space: Any, counts: dict[int, int], bound: Bound) -> 
 
 
 def public_threshold(mechanism: Any) -> int | None:
-    """Return the threshold on counts from a mechanism's public fields, or None if it has none."""
+    """Return the threshold on counts that a mechanism's public fields state. Return None if there is none."""
     mechanism = getattr(mechanism, "mechanism", mechanism)
     names = ("theta", "threshold", "tau")
     fields = [getattr(mechanism, name, None) for name in names]

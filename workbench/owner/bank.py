@@ -54,7 +54,7 @@ _NOTE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Synthetic rows, drawn from a model of the tuples.
+    """Synthetic rows, which were drawn from a model.
 
     Parameters
     ----------
@@ -118,12 +118,16 @@ def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
 
 
 def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
-    """Return the variance of the noise, including its grid. It is computed from a table without records."""
+    """Return the variance of the noise, including that of rounding to the grid. It is computed from a table
+    without records.
+    """
     return float(answering(cost, queries)(empty).estimate.variances[0])
 
 
 class Price(float):
-    """Price: an ε (or ρ), with a sentence `why` on the method that will use the paid answers."""
+    """Price of better answers, as an ε or a ρ. The sentence `why` names the method that will use the paid
+    answers.
+    """
 
     why: str
 
@@ -138,7 +142,7 @@ LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 
 def noise_for_error(variance_left: Callable[[float], float], error: float) -> float:
-    """Return the largest variance of noise for which the largest error is at most `error`, or ∞ if every
+    """Return the largest variance of noise with which all errors are at most `error`. Return ∞ if every
     variance suffices.
     """
     from scipy.optimize import brentq
@@ -155,11 +159,12 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
 
 
 def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
-    """Return the largest variance among `queries` after noisy answers to all of them, as a function of the
-    variance of the noise.
+    """Return a function that predicts errors. It takes the variance of the noise, and returns the largest
+    variance among `queries` after all of them were answered with this noise.
 
-    A posterior covariance Σ d·u·uᵀ becomes Σ u·uᵀ/(1/d + 1/v) if the noise has the variance v. At α = ∞,
-    directions that no past query determines have infinite d.
+    Suppose that the posterior covariance is Σ d·u·uᵀ, and that the noise has the variance v. Then the
+    covariance becomes Σ u·uᵀ/(1/d + 1/v). At α = ∞, d is infinite for directions that no past query
+    determines.
     """
     eigen = posterior.eigen
     alpha = posterior.alpha
@@ -303,7 +308,8 @@ class Bank:
     def reserve(
         self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
     ) -> list[tuple[Any, ...]]:
-        """Reserve rows for the answers to a question, in the transaction that pays for them.
+        """Reserve rows in the file for the answers to a question. This happens in the transaction that pays
+        for them.
 
         Returns
         -------
@@ -329,7 +335,7 @@ class Bank:
         self._agrees = True
 
     def contents(self) -> str:
-        """Return a summary of the paid answers in words, for error messages of a budget that cannot pay for
+        """Summarise the paid answers in words. An error message uses this if the budget cannot pay for
         more.
         """
         rows = self.budget.ledger.itertuples()
@@ -349,7 +355,8 @@ class Bank:
     ) -> Recalled:
         """Return answers from the bank with error bars, at no cost.
 
-        The method depends on the answers in the bank (see `inference.answer_bank`). No table is needed.
+        The method depends on the answers in the bank (see `inference.answer_bank`). The bank needs no table
+        for this.
 
         Parameters
         ----------
@@ -404,12 +411,12 @@ class Bank:
         error: float,
         alpha: float | None = None,
     ) -> Price:
-        """Return the smallest additional ε (or ρ) for this workload after which the error of kernel PCA is
-        at most `error`.
+        """Return the price of better answers to this workload. It is the smallest additional ε (or ρ) after
+        which the error of kernel PCA is at most `error`.
 
-        The price has an error of about 1e-6, plus the effect of the noise's grid. It is always computed for
-        kernel PCA, because this needs the bank alone. If `recall` would use another method, `Price.why`
-        explains this.
+        The price is accurate to about 1e-6, apart from the effect of the grid of the noise. It is always
+        computed for kernel PCA, because this is possible from the bank alone. If `recall` would use another
+        method, `Price.why` says so.
 
         Parameters
         ----------
@@ -493,7 +500,9 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the fits to all answers. They are repeated only if there are new answers."""
+        """Return the models that are fitted to all answers. They are fitted again only if there are new
+        answers.
+        """
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total)
             self._fits = (len(answers), bank)
@@ -537,7 +546,7 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the expected errors for cells of each pair of attributes, at no cost.
+        """Return the error to expect for cells of each pair of attributes, at no cost.
 
         For pairs with many cells, the errors are computed on a random sample of cells, which is the same
         every time.
@@ -595,7 +604,7 @@ class Bank:
 
     @property
     def answers(self) -> NoisyAnswers:
-        """Return all answers in the order in which they were paid for. Raises a ValueError if there are
+        """Return all answers in the order in which they were paid for. Raise a ValueError if there are
         none.
         """
         return NoisyAnswers.history(self.by_question())

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
-    """Return the protected people and unit, in the form in which the file stores them."""
+    """Return the protected people and the unit, as the file stores them."""
     declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
@@ -65,7 +65,7 @@ def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
 
 
 def declared_limit(limit: Any) -> dict[str, Any]:
-    """Return the limit of a budget, in the form in which the file stores it."""
+    """Return the limit of a budget, as the file stores it."""
     is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
     if not is_finite and not isinstance(limit, ZCDP):
         raise ValueError(
@@ -90,7 +90,7 @@ def _resolved(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Booking:
-    """Recorded spend, which pays for one release.
+    """Record of a spend. It pays for one release.
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ class Booking:
     )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
-        """Raise a ValueError for a release that costs more than was booked, or has another kind of guarantee.
+        """Raise a ValueError if a release costs more than was booked, or if it has another kind of
+        guarantee.
 
         A booking pays for one release. After one release has passed, every other one raises an error.
 
@@ -175,7 +176,7 @@ class Booking:
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
-    """Return a sentence for errors after a spend that gave no result."""
+    """Return the sentence of an error after a spend that gave no result."""
     return (
         f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
     )
@@ -196,10 +197,10 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 
 def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
-    """Return the exact amount, and the δ, that a cost takes from a budget. From a budget in ρ, an ε takes
-    the ρ that it implies.
+    """Return the exact amount, and the δ, that a cost takes from a budget. If the budget is in ρ, a cost in
+    ε takes the ρ that it implies.
 
-    Raises a ValueError for a cost that promises nothing, or a cost in ρ from a budget in ε.
+    Raise a ValueError for a cost that promises nothing, and for a cost in ρ if the budget is in ε.
     """
     if isinstance(cost, ZCDP) and isinstance(budget, ZCDP):
         return Fraction(cost.rho), Fraction(cost.delta)
@@ -332,9 +333,9 @@ class Budget:
     ) -> Self:
         """Begin a budget for all releases about some people, from any data.
 
-        A small counter file next to it, or at the path `counter`, counts the spends, so that an older copy
-        of the budget raises an error. This does not help if somebody restores both files, or begins a
-        second budget.
+        A small counter file next to it, or at the path `counter`, counts the spends. If somebody restores
+        an older copy of the budget, the counter shows this, and the budget raises an error. This does not
+        help if somebody restores both files, or begins a second budget.
 
         Parameters
         ----------
@@ -413,7 +414,8 @@ class Budget:
         force: bool = False,
         rho: float | None = None,
     ) -> Release:
-        """Spend a mechanism's budget and make its release, from a table, records or interactions.
+        """Make the release of a mechanism from a table, records or interactions, and spend its cost from
+        this budget.
 
         The spend is written to disk before the first draw, and is never refunded. Before that, the
         mechanism is tried on data without records, with the same domain and bound. If this raises an error,
@@ -525,13 +527,13 @@ class Budget:
         return cost
 
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
-        """Return the cost, or the rest of the budget if the cost exceeds it only because of rounding.
+        """Return the cost. If it exceeds the rest of the budget only because of rounding, return the rest.
 
-        For example, ten answers at ε = 0.1 should fit into a budget of 1, but ten times the float 0.1
-        is more than 1. The check therefore uses decimals: each float is read as the shortest decimal
-        that gives it, which is the number that a person typed. The tenth answer is drawn with the ε
-        that nine answers leave, 0.09999999999999995. The ledger adds up the exact values of the floats
-        with which noise is drawn, so the exact sum never exceeds the budget.
+        For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however,
+        is a little more than 1. The check therefore uses decimals. It reads each float as the shortest
+        decimal that gives this float, which is what a person typed. The tenth answer is then drawn with the
+        ε that nine answers leave, 0.09999999999999995. The ledger adds up the exact values of the floats
+        with which noise is drawn. So the exact sum never exceeds the budget.
 
         Parameters
         ----------
@@ -610,7 +612,7 @@ class Budget:
     def spending(
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
-        """Open a transaction that books costs. Each gets a row of the ledger, with the given additional
+        """Open a transaction that books costs. Each cost gets a row of the ledger, which also has the given
         columns.
 
         Other writes in this transaction reach the disk together with the spend.
@@ -636,9 +638,10 @@ class Budget:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
     def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
-        """Raise a ValueError if the caller or the data's bound names another unit than the budget's.
+        """Raise a ValueError if the caller, or the bound of the data, names another unit than the budget.
 
-        A bound may name its unit only as "a user" of a column. The caller may then state the unit.
+        A bound from a user column names its unit only as "a user". In this case the caller may state the
+        unit.
         """
         of_bound = getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED

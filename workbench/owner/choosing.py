@@ -52,8 +52,8 @@ _SHOWN = 4  # tables that a ledger names
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
-    """Describe a workload for the ledger: complete tables by their attributes, and others by the number of
-    queries.
+    """Describe a workload for the ledger. Complete tables are described by their attributes, and other
+    queries by their number.
 
     >>> from workbench import Marginals
     >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
@@ -74,7 +74,9 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
-    """Return the workload's answers, computed by least squares from the answers to the strategy's queries."""
+    """Return the answers to a workload. They are computed by least squares from the answers to the queries
+    that were asked instead.
+    """
     answers = release.estimate
     queries = linear_queries(workload, answers.domain)
     if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
@@ -86,15 +88,17 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """Return a better set of questions: for Gaussian noise if a ρ is spent, and otherwise for Laplace noise."""
+    """Return a better set of questions to ask. It is for Gaussian noise if a ρ is spent, and otherwise for
+    Laplace noise.
+    """
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
-    """Return the shares of a budget that minimise the sum of the questions' squared errors.
+    """Divide a budget among questions so that the sum of their squared errors is as small as possible.
 
-    A question with a share ε has the squared error c/ε², for a constant c. The sum is smallest if the shares
-    are proportional to ∛c. With ρ the error is c/ρ, and the shares are proportional to √c.
+    If a question gets the share ε, its squared error is c/ε² for some constant c. The sum is smallest if
+    shares are proportional to ∛c. For shares in ρ, the error is c/ρ, and shares are proportional to √c.
     """
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
@@ -124,7 +128,9 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
 
 
 def place_of(session: Session) -> tuple[Domain, Any]:
-    """Return the domain of the bank or of the table to be asked, and a table without records over it."""
+    """Return the domain of the bank, or of the table that will be asked. Also return a table without
+    records over this domain.
+    """
     if session.bank.domain is not None:
         return session.bank.domain, session.bank.empty_table
     if session.table is None:
@@ -149,7 +155,9 @@ def chosen_by_data(
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
-    """Return the marginals that the table chooses, in the order of the rounds. The price is booked first."""
+    """Let the table choose marginals, and return them in the order of the rounds. The price is booked
+    first.
+    """
     table = session.table
     if table is None:
         raise ValueError(
@@ -194,7 +202,8 @@ def scores_of(
     expected: Sequence[np.ndarray],
     drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
-    """Return the score of each set: the total difference from the expected counts, minus the expected noise.
+    """Return a score for each set of attributes. It is the total difference between the true counts and
+    those that the bank expects, minus the expected noise.
 
     Scores are private. Only the exponential mechanism may use them.
     """
@@ -207,8 +216,8 @@ def scores_of(
 def open_sets(
     sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
 ) -> Bool[np.ndarray, " sets"]:
-    """Return the open sets: those that connect attributes which the chosen sets do not connect, and single
-    attributes not yet chosen.
+    """Return the sets that may still be chosen. They are single attributes that were not chosen yet, and
+    sets that connect attributes which the chosen sets do not connect.
     """
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
@@ -222,7 +231,7 @@ def open_sets(
 
 
 def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
-    """Return the sets of attributes of the questions, except those with too many cells."""
+    """Return the sets of attributes of the questions. Sets with too many cells are left out."""
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
         queries = linear_queries(question, domain)

@@ -16,13 +16,12 @@ from workbench.privacy.enclosures import round_up
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
-    """Raise a ValueError if a budget cannot pay for a mechanism. The check costs nothing, because it uses
+    """Raise a ValueError if a budget cannot pay for a mechanism. This check costs nothing, because it uses
     no private data.
 
-    If you pass data, the mechanism is also run, up to its first draw, on data of the same kind, domain and
-    bound without any record. Errors that this raises occur before anything is booked. If the number of
-    units is public, for example under replacement of one unit, such data do not exist, and this step is
-    skipped.
+    If you pass data, the function also tries the mechanism on data without any record, up to the first
+    draw. These have the same kind, domain and bound. So errors occur before anything is booked. This step
+    is skipped if the number of units is public, because such data then do not exist.
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
@@ -53,13 +52,13 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
 
 
 def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Return whether a budget in zCDP may pay less for a mechanism than the ρ that its ε implies."""
+    """Return whether a budget in zCDP may pay less for a mechanism than the ρ that follows from its ε."""
     is_fixed = getattr(mechanism, "fixed_price", False)
     return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
 
 
 def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """Return the ρ of a mechanism's receipts, which are the same for all data with this domain and bound.
+    """Return the ρ of a mechanism's receipts. These are the same for all data with this domain and bound.
 
     The function makes a seeded release of data without records, and discards it.
     """
@@ -83,12 +82,12 @@ class _Undrawn(Source):
 
     @property
     def words(self) -> Any:
-        """Stops."""
+        """Stop before anything is drawn."""
         raise _FirstDraw
 
     @property
     def floats(self) -> Any:
-        """Stops."""
+        """Stop before anything is drawn."""
         raise _FirstDraw
 
     def __getattr__(self, name: str) -> Any:
@@ -108,7 +107,7 @@ def _without_records(data: Any) -> Any:
 
 
 def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """Describe a mechanism for the ledger. Its budget is left out if the columns of the ledger contain it."""
+    """Describe a mechanism for the ledger. The budget is left out if it is in a column of the ledger."""
     if not isinstance(mechanism.budget, type(spent_from)):
         return repr(mechanism)
     budget = f"budget={mechanism.budget!r}"

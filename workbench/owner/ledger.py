@@ -48,7 +48,7 @@ class _Counted(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Counter:
-    """Counter at `path` for the session `id` in the file `session`."""
+    """Counter file at `path`. It belongs to the session `id` in the file `session`."""
 
     path: Path
     session: Path
@@ -84,7 +84,7 @@ class Counter:
             return draft
 
     def write(self, draft: Draft, spent: int, checksum: bytes) -> None:
-        """Write the number and checksum, completely or not at all."""
+        """Write the number and the checksum, both or neither."""
         with self._named():
             _write(draft.path, self._text(spent, checksum))
             draft.replace(self.path)
@@ -125,7 +125,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Return the counter of a new budget. Raise a ValueError if another budget has a counter there."""
+    """Return the counter of a new budget. Raise a ValueError if another budget has a counter at this path."""
     counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:
@@ -141,8 +141,8 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter of an existing budget. If the caller states that it is lost, and it does not
-    exist, return a new one.
+    """Return the counter of an existing budget. If the caller states that the counter is lost, and there is
+    no such file, return a new one.
 
     The path of the counter comes from the session file, which may be untrusted. Therefore an existing file
     is never overwritten.
@@ -155,8 +155,8 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter next to the data, which names the session. Raise a ValueError if it names another
-    session.
+    """Return the counter next to the data. It names a session, and a ValueError is raised if this is
+    another session.
     """
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data file")
@@ -258,7 +258,9 @@ _COLUMNS = (
 
 
 class SessionFile:
-    """Session file at `path`, with the id and the latest question that this process has seen in it."""
+    """Session file at `path`. The object remembers the id, and the latest question that this process has
+    seen in the file.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -270,12 +272,12 @@ class SessionFile:
     def transaction(
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Open a transaction that is written to disk completely when the block ends, or not at all. Other
-        processes cannot write meanwhile.
+        """Open a transaction. At the end of the `with` block, all of it is written to disk, or nothing.
+        Other processes cannot write meanwhile.
 
         Each transaction opens a new connection, because forks and threads must not share one. The database
-        uses a rollback journal, because a write-ahead log would keep spends in a second file. It uses the
-        setting synchronous=EXTRA, because otherwise a journal that reappears after a power failure could
+        uses a rollback journal, so that spends are not in a second file, as with a write-ahead log. The
+        setting synchronous=EXTRA makes sure that no journal reappears after a power failure, which could
         undo a spend.
         """
         if not new and not self.path.exists():
@@ -305,7 +307,7 @@ class SessionFile:
                 db.close()  # what is not committed is rolled back
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Return the identity in the file, which must agree with `stated`. For a new file, write it."""
+        """Return the identity in the file, which must agree with `stated`. If the file is new, write it."""
         if not is_begun(db):
             _create(db, stated)
         texts = _about(db, self.path)
@@ -330,7 +332,9 @@ class SessionFile:
         return stored
 
     def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Record the identity of the bank, if there is none. Raise a ValueError if it differs."""
+        """Record the identity of the bank in the file. If the file already has another identity, raise a
+        ValueError.
+        """
         is_begun = _about(db, self.path)["domain"] != "null"
         stored = self.settle(db, stated)
         if not is_begun:
@@ -338,7 +342,7 @@ class SessionFile:
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
-        """Compare the ledger with this counter from now on."""
+        """From now on, compare the ledger with this counter."""
         self._counters.append(counter)
         self._check_same(db)
 
@@ -347,8 +351,8 @@ class SessionFile:
         """Run a transaction that spends. Afterwards, the counters agree with the ledger.
 
         The counters first reserve their disk space, so that a full disk prevents the spend. They are
-        written after the spend is on disk, because a counter ahead of its ledger would reject a valid file.
-        If two processes spend in turn, the later one writes the later number.
+        written when the spend is on disk, because a counter that is ahead of its ledger would reject a
+        valid file. If two processes spend in turn, the later one writes the larger number.
 
         Parameters
         ----------
@@ -388,14 +392,14 @@ class SessionFile:
 
 
 def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
-    """Return the form in which files store a budget: a list of ε and δ, or a mapping with ρ and δ."""
+    """Return a budget as files store it. This is a list of ε and δ, or a mapping with ρ and δ."""
     if isinstance(budget, ZCDP):
         return {"rho": float(budget.rho), "delta": float(budget.delta)}
     return [float(budget.epsilon), float(budget.delta)]
 
 
 def budget_of(record: Any) -> DP | ZCDP:
-    """Return the budget of a record. Raise a ValueError for one that promises nothing."""
+    """Return the budget in a record. Raise a ValueError if it promises nothing."""
     if isinstance(record, dict):
         return ZCDP(**record)
     budget = DP(*record)
@@ -405,7 +409,7 @@ def budget_of(record: Any) -> DP | ZCDP:
 
 
 def price_of(record: Any) -> str:
-    """Return the kind of cost that a budget with this record counts: "rho" or "epsilon"."""
+    """Return which kind of cost a budget with this record counts, "rho" or "epsilon"."""
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
@@ -453,13 +457,15 @@ def spend(db: sqlite3.Connection, **row: Any) -> int:
 
 
 def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]] = ()) -> None:
-    """Record that the result of a row exists: its answers in the bank, or a release."""
+    """Record that a spend has a result: answers in the bank, or a release."""
     seal = _seal(db, question, answers)
     db.execute("UPDATE ledger SET seal = ? WHERE question = ?", (seal, question))
 
 
 def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
-    """Return the query, variance and value of each answer to a question. A changed one raises a ValueError."""
+    """Return the query, the variance and the value of each answer to a question. Raise a ValueError if an
+    answer was changed.
+    """
     select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
     answers = db.execute(select, (question,)).fetchall()
     select = "SELECT seal FROM ledger WHERE question = ?"
@@ -584,8 +590,8 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
 
 
 def same_unit(one: str, other: str) -> bool:
-    """Return whether two texts name the same unit. For example, "a user", "User" and "each user" do, but
-    "user (years)" is another unit.
+    """Return whether two texts name the same unit. For example, "a user", "User" and "each user" are the
+    same, but "user (years)" is another unit.
     """
     return _unit_words(one) == _unit_words(other)
 

@@ -33,8 +33,8 @@ _NEED_PRICE_OF_CHOICE = (
 
 
 class Session:
-    """Session with a private table that answers questions, a budget that pays, and a bank that keeps the
-    answers.
+    """Session that joins three things: a private table that answers questions, a budget that pays for the
+    answers, and a bank that keeps them.
 
     Noise comes from the operating system. There is no `rng`, so a bank never contains simulated answers.
 
@@ -141,12 +141,13 @@ class Session:
     ) -> Release:
         """Spend ε and answer a workload with Laplace noise. The bank keeps the answers.
 
-        With a budget in zCDP, you can spend ρ for Gaussian noise. If you give `epsilon` instead, the noise
-        is Laplace noise, and the session spends its ρ on these queries. This is less than ε·tanh(ε/2) if a
-        unit is in many of them.
+        With a budget in zCDP, you can spend a ρ for Gaussian noise. If you give `epsilon` instead, the
+        noise is Laplace noise, and the session spends the ρ of this noise. If a unit is in many of the
+        queries, this ρ is less than ε·tanh(ε/2).
 
-        The check of the budget uses decimals, so ten times 0.1 fit into a budget of 1. The noise of the
-        tenth is drawn for the 0.09999999999999995 that remain, so the exact sum stays within the budget.
+        The budget is checked in decimals, so ten questions at ε = 0.1 fit into a budget of 1. For the
+        tenth, noise is drawn for the 0.09999999999999995 that remain in floating point. So the exact sum
+        stays within the budget.
 
         Parameters
         ----------
@@ -233,9 +234,9 @@ class Session:
         """Share a budget among questions, and show the expected error of each.
 
         A plan is free, because it uses only the questions, domain, bound and budget. With `by="data"`, the
-        exponential mechanism first chooses some of the questions' marginals from the table: those that the
-        bank predicts worst (see `owner.choosing`). This choice has a separate price, which is booked before
-        anything is drawn.
+        table first chooses some of the marginals in the questions, those that the bank predicts worst (see
+        `owner.choosing`). The exponential mechanism keeps this choice private. It has a separate price,
+        which is booked before anything is drawn.
 
         Parameters
         ----------

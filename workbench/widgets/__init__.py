@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Show a mechanism with one slider per field, alone or next to another mechanism.
+    """Show a mechanism with one slider per field. You can compare it with another mechanism.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """Show the errors to expect of releases of a table, from its domain and bound alone.
+    """Show which errors to expect from releases of a table. Only its domain and bound are used.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def is_panel(name: str) -> bool:
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """Return the panel of a mechanism, given its name and typed settings.
+    """Return the panel of a mechanism. Its name and settings are given as text.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ MODEL = "density", "mean", "spread"
 
 @value
 class AdviceSubject(Subject):
-    """Public description of a table: its domain and its bound."""
+    """Public description of a table, which consists of its domain and its bound."""
 
     domain: Domain
     bound: Bound
@@ -139,7 +139,7 @@ def _row_text(row: Row) -> str:
 
 
 def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
-    """Return the subject for a table, a dataset of a table, or a domain. Only domain and bound are read."""
+    """Return the subject for a table, a dataset or a domain. Only the domain and the bound are read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(

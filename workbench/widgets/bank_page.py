@@ -491,8 +491,8 @@ class BankPanel(anywidget.AnyWidget):
         return self._show(self.view.answer(question, error))
 
     def spend(self, error: float) -> None:
-        """Ask the table the displayed question, at the price that is offered for an error. A second call
-        does nothing.
+        """Ask the table the displayed question, and pay the price that is offered for an error. A second
+        call does nothing.
         """
         question, price = self.answered.question, self.answered.prices.get(error)
         if question is None or not price:
@@ -611,7 +611,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with the page, under its own address only."""
+        """Answer a request with the page, if the request has the address of the page."""
         path, _, query = self.path.partition("?")
         ours = f"/{self.server.page.token}/"
         if not secrets.compare_digest(path.encode(), ours.encode()):
@@ -626,4 +626,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write nothing, so that no questions are logged."""
+        """Write no log, so that questions stay private."""

@@ -25,7 +25,9 @@ _SCRIPT = (
 
 
 class Drawing(ipywidgets.Widget):
-    """Script of Vega in a page. There is one per kernel, so that panels do not send or save separate copies."""
+    """Script of the chart library Vega in a page. All panels of a kernel share one, so that there are no
+    copies.
+    """
 
     script = traitlets.Unicode().tag(sync=True)
 
@@ -34,7 +36,7 @@ _drawings: list[Drawing] = []
 
 
 def shared_drawing() -> Drawing:
-    """Return the shared `Drawing` of all panels. If it was closed, make a new one."""
+    """Return the `Drawing` that all panels share. If it was closed, make a new one."""
     if not _drawings or _drawings[0].comm is None:
         _drawings[:] = [Drawing(script=packed_script())]
     return _drawings[0]

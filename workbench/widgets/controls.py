@@ -126,8 +126,8 @@ class Control:
 
 
 def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
-    """Return the controls in the order of the page. At most `PRIMARY` controls are at the top. Those in
-    `LEADING` and sliders come first.
+    """Return the controls in the order of the page. Sliders and the controls in `LEADING` come first. At
+    most `PRIMARY` controls are at the top.
     """
     order = {name: i for i, name in enumerate(LEADING)}
     last = len(order)
@@ -138,7 +138,7 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
 
 
 def page_value(x: Any) -> Any:
-    """Return a setting for a page: a plain value, or text for any other value."""
+    """Return a setting in a form that a page can take. A value that is not plain becomes text."""
     return x if x is None or isinstance(x, str | int | float | list) else repr(x)
 
 
@@ -150,7 +150,7 @@ def label_of(name: str) -> str:
 def decades(
     low: float, high: float, *, zero: bool = False, whole: bool = False
 ) -> tuple[Any, ...]:
-    """Return round numbers from `low` to `high`, ten per decade. With `zero`, 0 comes first.
+    """Return round numbers from `low` to `high`, ten for each power of ten. With `zero`, 0 comes first.
 
     >>> decades(1, 10, whole=True)
     (1, 2, 3, 4, 5, 6, 8, 10)
@@ -196,8 +196,8 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
 def stops_around(
     at: float, low: float, high: float, *, strict: bool, whole: bool
 ) -> tuple[Any, ...]:
-    """Return round settings around a number. Shares go in steps of 1/20, and other numbers from 1/100 to
-    100 times the number.
+    """Return round settings around a number. For a share, they are in steps of 1/20. For another number,
+    they go from a hundredth of it to a hundred times it.
 
     >>> stops_around(0.5, 0, 1, strict=True, whole=False)[:3]
     (0.05, 0.1, 0.15)

@@ -28,7 +28,7 @@ _TABLE_ROWS = 60
 
 @value
 class FigureSubject(Subject):
-    """Figure, or a choice of figures, with a folder of results whose finished trials are reused."""
+    """Figure, or a choice of figures. Finished trials in its folder of results are used again."""
 
     id: str
     results: Path
@@ -131,7 +131,7 @@ class FigureSubject(Subject):
         return Drawn(rows, facts, image=file.getvalue())
 
     def save(self, values: Values) -> str:
-        """Write the same folder as `workbench reproduce`. Called in the worker process."""
+        """Write the same folder as `workbench reproduce`. The worker process calls this."""
         figure = self.at(values)
         run = FigureRun(figure, "quick", self.results)
         rows, verdicts = figure.run(run.store)
@@ -169,7 +169,7 @@ def _table(rows: pd.DataFrame) -> str:
 
 
 def rough_figure(figure: Figure) -> Figure:
-    """Return the figure with the small effort of a first picture."""
+    """Return the figure with little effort, for a first picture."""
     effort = {}
     for name, x in figure.rough.items():
         own: Any = getattr(figure, name, None)

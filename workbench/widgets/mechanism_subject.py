@@ -69,8 +69,8 @@ class MechanismSubject(Subject):
 
     @classmethod
     def of(cls, mechanism: Any, dataset: Any = None) -> MechanismSubject:
-        """Make the subject of a mechanism, or of the example of a class, on small synthetic data that it
-        takes.
+        """Make the subject of a mechanism, on small synthetic data that it takes. For a class, use its
+        example.
         """
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
@@ -100,8 +100,8 @@ class MechanismSubject(Subject):
         return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return controls for the budget, the fields, the choice of another mechanism, and the additional
-        fields of that mechanism.
+        """Return the controls. They are for the budget, the fields, the choice of another mechanism, and
+        the fields that only this one has.
         """
         controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
         rivals = ("", *_rivals(self.mechanism))

@@ -399,7 +399,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
-    """Parse typed settings, `name=value` each.
+    """Parse typed settings. Each has the form `name=value`.
 
     Raises
     ------

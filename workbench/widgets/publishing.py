@@ -460,7 +460,9 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
 
 
 def bounds(state: State, *limits: int) -> BoundAdvice:
-    """Return the errors for different bounds, from beliefs alone. Default: a grid of bounds."""
+    """Return the errors for different bounds, which follow from beliefs alone. By default, a grid of bounds
+    is used.
+    """
     users, *each = state.beliefs.values()
     how: dict[str, Any] = dict(order=2 if state.domain.size <= 2**22 else 1)
     if limits:
@@ -523,7 +525,9 @@ def ledger(state: State) -> tuple[str, str]:
 
 
 def missing(state: State) -> list[str]:
-    """Return a list of the missing inputs without which the button of step 6 is disabled."""
+    """Return a list of the inputs that are missing. Until they are complete, the button of step 6 is
+    disabled.
+    """
     chosen = {
         "Choose a table (step 1)": state.page.get("table"),
         "Say who is protected (step 2)": state.options.get("unit"),
@@ -573,7 +577,7 @@ def log_file(state: State) -> Path:
 
 
 def look(state: State) -> str:
-    """Return the output of `domain check --look` for the table. It is private, for the owner only."""
+    """Return the output of `domain check --look` for the table. It is private and meant for the owner only."""
     given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
     words = [word for name, text in given.items() for word in (f"--{name}", text)]
     check = ["domain", "check", str(state.domain_file), str(state.page["table"]), "--look"]

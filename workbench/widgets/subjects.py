@@ -49,7 +49,8 @@ class Drawn:
 
 
 class Subject:
-    """Protocol of the subjects of a panel. A subject is a frozen value that can be sent to another process.
+    """Protocol of what a panel can show, its subject. A subject is a frozen value that can be sent to
+    another process.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class Subject:
         return ""
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the controls, given the settings of some of them."""
+        """Return the controls. The settings of some of them are given."""
         raise NotImplementedError
 
     def check(self, values: Values) -> None:
@@ -96,7 +97,7 @@ class Subject:
         raise NotImplementedError
 
     def saved(self, values: Values) -> Drawn:
-        """Return a saved picture of a slow subject, to show before the first drawing."""
+        """Return a saved picture of a slow subject. It is shown before the first drawing."""
         raise NotImplementedError
 
     def save(self, values: Values) -> str:

@@ -57,7 +57,7 @@ COUNTS = {"whole", "sorted", "bought", "items", "places", "map"}
 
 
 def range_sizes(m: int) -> tuple[int, ...]:
-    """Return the sizes 1, 10, 100, … up to a tenth of the domain.
+    """Return the sizes of ranges: 1, 10, 100 and so on, up to a tenth of the domain.
 
     >>> range_sizes(10_000)
     (1, 10, 100, 1000)
@@ -66,7 +66,7 @@ def range_sizes(m: int) -> tuple[int, ...]:
 
 
 def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
-    """Return the rows of all views. Raise a ValueError if there are none."""
+    """Return the rows of all views. Raise a ValueError if there are no rows."""
     frames = []
     for view in VIEWS:
         with suppress(ValueError):  # what it cannot be asked

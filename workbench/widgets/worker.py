@@ -12,7 +12,9 @@ from typing import Any
 
 
 class Ended(Exception):
-    """Error of a task whose process was ended by Stop, or by the next change of a control."""
+    """Error of a task that did not finish. Its process was ended by Stop, or by the next change of a
+    control.
+    """
 
 
 class Worker:
@@ -32,7 +34,7 @@ class Worker:
             self.run(None, threading.Event(), warm)
 
     def stop(self, client: Any, after: float = 0.0) -> None:
-        """End the task of `client` if it began more than `after` seconds ago."""
+        """End the task of `client`, if it has run for more than `after` seconds."""
         with self._lock:
             ours = self._client is client and time.monotonic() - self._since >= after
         if ours:

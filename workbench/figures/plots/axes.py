@@ -173,7 +173,9 @@ def add_letter(ax: Axes, letter: str) -> None:
 
 
 def share_y(axes: Sequence[Axes]) -> None:
-    """Let panels in one row that show the same quantity share a vertical axis, with numbers at its left."""
+    """Let panels of one row share a vertical axis if they show the same quantity. Numbers are at the left
+    only.
+    """
     rows: dict[Any, list[Axes]] = {}
     for ax in axes:
         same = (ax.get_subplotspec().rowspan.start, ax.get_ylabel(), ax.get_yscale())
@@ -447,7 +449,7 @@ def _within_a_decade(axis: Axis) -> bool:
 
 
 def show_zero(ax: Axes, linear_below: float) -> None:
-    """Start a vertical axis at 0, linear up to the given value and logarithmic above it."""
+    """Start a vertical axis at 0. It is linear up to the given value, and logarithmic above."""
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
     ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
@@ -482,13 +484,15 @@ def _percent(x: float, _: Any = None) -> str:
 
 
 def format_tick(x: float, _: Any = None) -> str:
-    """Format a number for an axis, in short form and without mathtext: 2000, but 5·10⁴ and 10⁻³."""
+    """Format a number for an axis in short form, for example 2000, 5·10⁴ or 10⁻³. The text needs no
+    mathematical markup.
+    """
     return power_of_ten(x, 2) if 0 < x < 0.01 or x >= 10_000 else f"{x:g}"
 
 
 @contextmanager
 def keep_limits(ax: Axes) -> Iterator[None]:
-    """Keep the limits of the axes whatever is drawn inside the block."""
+    """Inside the `with` block, keep the limits of the axes whatever is drawn."""
     limits = ax.dataLim.frozen()
     yield
     ax.dataLim.set(limits)
@@ -520,8 +524,8 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the series of a drawing with its final layout. Its artists get ids, which name them in
-    SVG.
+    """Return the series of a drawing, after the final layout. Every drawn element gets an id, which names
+    it in SVG.
 
     Parameters
     ----------

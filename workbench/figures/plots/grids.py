@@ -100,8 +100,8 @@ def name_shades(
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return the ends of a logarithmic scale of shades. It covers the values above 0, but at most four
-    decades.
+    """Return the two ends of a logarithmic scale of shades. The scale covers the values above 0, but at
+    most four powers of ten.
     """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
@@ -114,7 +114,7 @@ def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
-    """Return the positions of values on the scale, from 0 to 1. Values of 0 or less have NaN."""
+    """Return the position of each value on the scale, from 0 to 1. It is NaN for values of 0 or less."""
     with np.errstate(all="ignore"):
         position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
     return np.where(values > 0, np.clip(position, 0, 1), np.nan)
@@ -228,7 +228,7 @@ def project(
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a figure: its rows and how they are drawn.
+    """Panel of a figure. It says which rows are drawn, and how.
 
     Parameters
     ----------
@@ -301,8 +301,8 @@ def printed_points(panel: Panel) -> list[Printed]:
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     """Return the means over seeds that panels show, as text, with one row per panel and series.
 
-    The means are those at the first and the last place on the axis, the lowest and the highest. Next to
-    them are the paper's numbers for the panel.
+    The means are the first and the last on the axis, the lowest, and the highest. Next to them are the
+    paper's numbers for the panel.
     """
     lines = []
     for panel in panels:
@@ -325,14 +325,14 @@ def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
-    """Return the theory of a panel as a tuple of pairs of a label and a function."""
+    """Return the theoretical curves of a panel. Each is a pair of a label and a function."""
     theory: Any = panel.theory
     return [theory] if theory and callable(theory[-1]) else theory
 
 
 def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
-    """Return the dash patterns of a panel's theory, with one pattern per label of all panels in the
-    drawing.
+    """Return the dash patterns of theoretical curves. Each label has one pattern, which is the same in all
+    panels of the drawing.
     """
     labels = [label for label, _ in theory_curves(panel)]
     kinds = list(
@@ -351,7 +351,7 @@ def grid(
     sharey: bool = False,
     letters: str = "",
 ) -> Figure:
-    """Return a figure of many panels, with the paper's numbers and theory.
+    """Return a figure of many panels. They also show the paper's numbers and theoretical curves.
 
     Parameters
     ----------

@@ -40,9 +40,9 @@ def curves(
     log: str = "xy",
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw one line per series: the mean over seeds against `x`, with its 95 % interval.
+    """Draw one line per series. It shows the mean over seeds against `x`, with its 95 % interval.
 
-    Below five seeds, dots show the seeds in place of an interval.
+    With fewer than five seeds, dots show the seeds instead of an interval.
 
     Parameters
     ----------
@@ -126,9 +126,9 @@ def grouped_bars(
     log: bool = True,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw groups of bars with 95 % intervals, or marks on a logarithmic axis.
+    """Draw groups of bars with 95 % intervals. On a logarithmic axis, draw marks instead of bars.
 
-    Names along `x` are in the order of the rows, and numbers begin with the largest.
+    Names along `x` are in the order of the rows. Numbers are in descending order.
     """
     what = metric_name(rows)
     places = list(rows[x].unique())
@@ -209,7 +209,7 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the paper's numbers in grey: a bracket if the paper prints a place on the axis, and
+    """Draw the paper's numbers in grey. A number is a bracket if the paper prints a place on the axis, and
     otherwise a stripe.
     """
     for point in points:
@@ -258,7 +258,9 @@ def theory(
     *,
     fit: bool = False,
 ) -> Axes:
-    """Draw a dashed curve y = law(x) over the visible x. With `fit`, the y limits show the whole curve."""
+    """Draw a dashed curve y = law(x) over the visible range of x. With `fit`, extend the vertical axis so
+    that it shows the whole curve.
+    """
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace
     x = spaced(low, high, 200)

@@ -43,13 +43,13 @@ _WITHIN = "within two deviations of noise"
 
 @with_style
 def release_picture(release: Any) -> Figure:
-    """Return a picture of a release, from the content of the release alone.
+    """Return a picture of a release. It uses only what is in the release.
 
-    Two attributes give a map of counts, in which counts within two standard deviations of noise are
-    grey. One ordered attribute gives a series with its noise, and with the largest likely counts of
-    absent cells above. Other tables give the largest cells with two standard deviations. If there are
-    too many codes, neighbours are added up. Points are shown as the released boxes by their density,
-    and strings and codes as the largest nodes.
+    For two attributes, it is a map of counts, in which counts within two standard deviations of noise are
+    grey. For one ordered attribute, it is a series with its noise. Above it are the largest likely counts
+    of cells that were not released. For other tables, it shows the largest cells with two standard
+    deviations of noise. If there are too many codes, neighbours are added up. Points are shown as the
+    released boxes, shaded by density. Strings and codes are shown as the largest nodes.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Page:
-    """Page for which figures are drawn: width and height in inches. With None, figures keep their own
-    width.
+    """Page for which figures are drawn, with its width and height in inches. If the width is None, figures
+    keep their own.
     """
 
     width: float | None = None
@@ -89,12 +89,11 @@ class Page:
     def arrange(
         self, count: int, columns: int, width: float, height: float
     ) -> tuple[int, int, float, float]:
-        """Return the numbers of lines and columns of panels, the width of the figure, and the height of
-        a panel.
+        """Return how panels are arranged: the numbers of lines and columns, the width of the figure, and
+        the height of a panel.
 
-        On a page that is narrower than the figure, fewer panels are side by side. On a slide, as many
-        are side by side as fit. Heights are proportional to widths, as long as all panels fit on the
-        page.
+        If the page is narrower than the figure, fewer panels are side by side. On a slide, as many panels
+        as fit are side by side. Heights are proportional to widths, as long as all panels fit on the page.
         """
         if self.width is None:
             return -(-count // columns), columns, width, height
@@ -113,7 +112,7 @@ _page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (froz
 
 @contextmanager
 def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
-    """Draw all figures inside the block for a page.
+    """Inside the `with` block, draw all figures for a page.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def _inches(width: str | float) -> float:
 
 
 def on_a_slide() -> int | None:
-    """Return the number of panels that fit on a slide, or None if figures are not drawn for a slide."""
+    """Return how many panels fit on a slide. Return None if figures are not drawn for a slide."""
     return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
@@ -314,7 +313,9 @@ FRACTIONS = {  # which no interval leaves
 
 
 def metric_name(rows: pd.DataFrame) -> str:
-    """Return the name of the rows' one metric, or "value". Raises ValueError if there is none."""
+    """Return the name of the single metric in the rows, or "value". Raise a ValueError if there is no
+    single metric.
+    """
     if rows.empty:
         raise ValueError("there are no rows to draw")
     if "metric" not in rows:
@@ -476,9 +477,9 @@ def in_words(name: str) -> str:
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
     """Return the styles of series that are drawn together.
 
-    The kind of a series, which is the text before its first comma, determines the colour. Series of one
-    kind that differ in a number, for example "filter, θ = 20", have shades of this colour, darker for
-    larger numbers. Series that differ in words have different markers and dashes.
+    The kind of a series is the text before its first comma. It determines the colour. If series of one kind
+    differ in a number, for example "filter, θ = 20", they have shades of this colour, which are darker for
+    larger numbers. If they differ in words, they have different markers and dashes.
 
     Parameters
     ----------
@@ -542,12 +543,11 @@ def _shade(color: str, at: float | None) -> str:
 def name_series(
     rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return the rows with a column `series`, which contains the name of the mechanism and its varying
-    fields.
+    """Return the rows with a new column `series`. It contains the name of the mechanism, and the fields
+    that vary.
 
-    The name is that in the column `mechanism_name`, or else that of the class. The `parameters` are
-    added to it, and so is each field (including ε and δ) that has several values in the rows with this
-    name.
+    The name comes from the column `mechanism_name`, or else from the class. The `parameters` are added to
+    it. Each field (including ε and δ) is also added if it has several values in the rows with this name.
 
     Parameters
     ----------

@@ -79,12 +79,12 @@ class Advice:
 
     @property
     def mechanism(self) -> Any:
-        """The recommended mechanism."""
+        """Recommended mechanism."""
         return self.rows[0].mechanism
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table of the best setting of each mechanism with rounded errors, after a row of true
-        answers.
+        """Return a table with the best setting of each mechanism and its rounded errors. The first row has
+        the true answers.
         """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
@@ -124,10 +124,10 @@ def advise(
 ) -> Advice:
     """Compare mechanisms on data that are simulated from public beliefs.
 
-    No private data is read. The candidates are the mechanisms of the workbench and of plug-ins that take
-    this kind of data. Each one runs on the simulated data. Its answers are compared with the simulated
-    truth for cells, ranges and marginals that contain randomly drawn records, and not for empty parts of
-    the domain.
+    The function reads no private data. The candidates are the mechanisms of the workbench and of plug-ins
+    that take this kind of data. Each runs on the simulated data, and its answers are compared with the
+    simulated truth. The questions are about cells, ranges and marginals that contain randomly drawn
+    records, and not about empty parts of the domain.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
 
 
 def two_digits_up(x: float) -> float:
-    """Round up to two digits.
+    """Return a number, rounded up to two significant digits.
 
     >>> two_digits_up(0.0201), two_digits_up(0.02), two_digits_up(7.71)
     (0.021, 0.02, 7.8)
@@ -368,11 +368,11 @@ class _Merged:
 
     @property
     def domain(self) -> Domain:
-        """The coarser domain."""
+        """Coarser domain."""
         return _merged_domain(self.beliefs.domain, self.factors)
 
     def load(self) -> SparseTable:
-        """Return the simulated table on the coarser domain."""
+        """Return the simulated table over the coarser domain."""
         fine = self.beliefs.load()
         codes = fine.domain.codes(fine.keys) // np.array(self.factors)
         keys, places = np.unique(self.domain.keys(codes), return_inverse=True)

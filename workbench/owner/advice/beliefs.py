@@ -269,8 +269,8 @@ def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> n
 def zipf_labels(
     size: int, n: int, popularity: float | np.ndarray, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Draw codes with frequencies from Zipf's distribution (code 0 is the most frequent), or from stated
-    shares.
+    """Draw random codes. Their frequencies follow stated shares or, if there are none, Zipf's distribution,
+    in which code 0 is the most frequent.
     """
     if isinstance(popularity, np.ndarray):
         return rng.choice(size, n, p=popularity)
@@ -327,7 +327,9 @@ def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
 
 
 def strings_of(tree: Prefixes) -> list[str]:
-    """Return strings of at least three symbols, if the alphabet allows, from most to least frequent."""
+    """Return strings, from the most to the least frequent. They have at least three symbols, if the
+    alphabet allows it.
+    """
     rng = np.random.default_rng(1)
     symbols = np.array(list(tree.alphabet))
     lengths = np.minimum(rng.integers(3, 9, _WORDS), tree.depth)

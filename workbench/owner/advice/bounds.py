@@ -29,7 +29,7 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """Effects of one bound: the share of records that it drops, and the two parts of the error."""
+    """Effects of one bound. They are the share of records that it drops, and the two parts of the error."""
 
     bound: int
     lost: float
@@ -44,7 +44,7 @@ class BoundError(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BoundAdvice:
-    """Compared bounds with their errors.
+    """Bounds that were compared, with their errors.
 
     Parameters
     ----------
@@ -88,8 +88,9 @@ class BoundAdvice:
 def recommended(errors: Sequence[BoundError]) -> int:
     """Return the largest bound whose error is at most 20 % above the smallest error.
 
-    The error columns of a release cover noise, but not the effect of truncation. If two bounds have similar
-    errors, the larger one has more of its error in these columns, so the function prefers it.
+    A release states the error from noise, but not the error from truncation. If two bounds have similar
+    errors in total, more of the error of the larger bound is noise, so the release states more of it. For
+    this reason the function prefers the larger one.
     """
     least = min(each.error for each in errors)
     return max(each.bound for each in errors if each.error <= _NEAR * least)
@@ -108,11 +109,11 @@ def advise_bounds(
     popularity: float = 1.0,
     earlier: Release | None = None,
 ) -> BoundAdvice:
-    """Compare bounds on the number of records per person, without using the private table.
+    """Compare bounds on the number of records per person. The private table is not used.
 
     The simulated people have lognormal numbers of records. Labels of an attribute follow Zipf's
-    distribution, and each person has a usual label, so some cells are much fuller than others. For each
-    bound, the function truncates the people at random, as a release does, and adds the noise for this
+    distribution, and each person has a usual label. So some cells have many more records than others. For
+    each bound, the function truncates the people at random, as a release does, and adds the noise for this
     bound.
 
     Parameters

@@ -52,11 +52,12 @@ def choose_bound(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[int, Receipt]:
-    """Choose a bound on the number of records per person privately from the table, at a cost of `epsilon`.
+    """Let the table choose a bound on the number of records per person, privately. This costs `epsilon`.
 
-    A larger bound drops fewer records but adds noise to all cells. At the best bound, the number of people
-    with more records is equal to `noise_per_record`, the growth of the total noise per additional record.
-    The exponential mechanism chooses a bound near the best one, by `rank_scores`.
+    A larger bound drops fewer records but adds noise to all cells. If the bound is raised by one record,
+    the total noise grows by `noise_per_record`. At the best bound, this equals the number of people who
+    have more records than the bound. The exponential mechanism chooses a bound near the best one, by
+    `rank_scores`.
 
     Parameters
     ----------

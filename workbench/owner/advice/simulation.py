@@ -81,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Clock:
-    """Time limit for a part of the simulation, with a callable that shows progress."""
+    """Time limit for a part of the simulation. It also has a function that shows progress."""
 
     end: float
     show: Callable[[str, float], Any]
@@ -98,8 +98,8 @@ class Clock:
 
 @dataclass(frozen=True)
 class Question:
-    """Metric for trials: the mean absolute error of one kind of query, with the true answers computed in
-    advance.
+    """Metric for trials. It is the mean absolute error of one kind of query, for which the true answers are
+    computed in advance.
     """
 
     kind: str
@@ -235,8 +235,8 @@ _LEFT_OUT = {
 
 
 def other_mechanisms() -> list[Any]:
-    """Return mechanisms from outside the workbench: from modules named by `--with`, and from installed
-    packages.
+    """Return the mechanisms that do not belong to the workbench. They come from modules that `--with`
+    names, and from installed packages.
     """
     members = [x for module in stated_modules() for x in vars(module).values()]
     entries = [find("mechanisms", e.name) for e in entry_points(group="workbench.mechanisms")]
@@ -368,7 +368,7 @@ def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated data, the questions about them, and the other requirements on a release except ε.
+    """Simulated data, the questions about them, and all requirements on a release except its ε.
 
     Parameters
     ----------
@@ -400,8 +400,8 @@ class Simulation:
 
     @property
     def scale(self) -> float:
-        """Share of people that are simulated. ε is scaled with it. It is 1 for tables, for which the domain
-        is reduced instead.
+        """Share of the people that are simulated. The ε of the simulation is scaled in the same way. For
+        tables the share is 1, because the domain is made smaller instead.
         """
         return 1.0 if self.beliefs.cells else self.part
 
@@ -488,7 +488,7 @@ def _left_out(refused: dict[str, str]) -> list[str]:
 
 
 def ratio(error: float, truth: float) -> float:
-    """Return a relative error. If there is no answer, return 1, the error of an empty release."""
+    """Return a relative error. Without an answer it is 1, which is the error of an empty release."""
     return 1.0 if isnan(error) else error / max(truth, 1e-9)
 
 

@@ -37,8 +37,8 @@ class NotEnumerable(Exception):
 
 
 class Call(NamedTuple):
-    """One call of `Source.add`: exact values by cell or position, their noise, and the distribution of
-    empty cells.
+    """Record of one call of `Source.add`. It has the exact values by cell or position, the noise added to
+    them, and the distribution for empty cells.
     """
 
     exact: dict[int, int]
@@ -47,7 +47,8 @@ class Call(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Cut values: the lowest value of each part except the first, for each value of each call.
+    """Cut values, which divide the noisy values into parts. For each value of each call, they are the
+    lowest value of each part except the first.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ def cuts_between(
     threshold: int | None,
     choices: int = 1,
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
-    """Return the cut values that distinguish the exact values of two inputs, by call, and all cuts of
-    values that differ. `choices` is the number of ways in which candidates may be chosen.
+    """Return the cut values that distinguish the exact values of two inputs, call by call. Also return all
+    cuts of values that differ. `choices` is the number of ways in which candidates may be chosen.
     """
     calls = [*zip(one, other, strict=True)]
     moved = sum(
@@ -105,7 +106,9 @@ def cuts_between(
 
 
 def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
-    """Return cut values between two counts and at a public threshold. A higher level gives more cuts."""
+    """Return the cut values for one count under the two inputs. They lie between the two counts, and at a
+    public threshold. A higher level gives more of them.
+    """
     low, high = sorted((a, b))
     if low == high:
         return [low + 1] if level >= 1 else []
@@ -116,10 +119,10 @@ def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]
 
 
 def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[int]:
-    """Return cut values for Gaussian noise: one per likely value, or one per range if there would be too
-    many parts.
+    """Return cut values for Gaussian noise. There is one per likely value or, if there would be too many
+    parts, one per range of values.
 
-    If there are few ranges, those near the middle distinguish the two inputs best.
+    If there are only a few ranges, they are near the middle, where they distinguish the two inputs best.
     """
     low, high = sorted((a, b))
     reach = _reach(law, parts)
@@ -165,7 +168,7 @@ def is_gaussian(law: Any) -> bool:
 
 
 def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
-    """Return the probabilities that a noisy value is below, between and above the cuts."""
+    """Return the probability that a noisy value falls into each part: below, between and above the cuts."""
     rate = float(law.rate)
     if is_gaussian(law):
         return gaussian_parts(rate, tuple(a - x for a in lowest))
@@ -183,7 +186,7 @@ def upper_tail(x: int, rate: float) -> float:
 
 
 def between(low: int, high: int, rate: float) -> float:
-    """Return Pr[low <= X < high], in a form without cancellation."""
+    """Return Pr[low <= X < high]. The formula loses no precision by subtracting similar numbers."""
     if low > 0:
         return upper_tail(low, rate) * -expm1(-rate * (high - low))
     if high <= 0:
@@ -195,8 +198,8 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """Return the probabilities of Gaussian noise below, between and above the given integers. Each is a
-    separate sum.
+    """Return the probability that Gaussian noise falls below, between and above the given integers. Each is
+    a separate sum.
     """
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)

@@ -35,14 +35,17 @@ Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
 
 
 class OutputLaws(NamedTuple):
-    """Probability of each output, by its hash, for both inputs, and whether all values had noise."""
+    """Probability of each output for both inputs. Outputs are named by their hashes. The object also says
+    whether all values had noise.
+    """
 
     one: Law
     other: Law
     all_noise: bool
 
     def loss(self, epsilon: float, delta: float = 0.0) -> dict[str, Any]:
-        """Return fields of an `Audit`. `exact` is the largest |ln P/P′| over all outputs.
+        """Return the fields of an `Audit` that state the computed loss. `exact` is the largest |ln P/P′|
+        over all outputs.
 
         With a δ, `exact` is the smallest ε for which δ suffices. `spent_delta` is the δ that is needed at
         `epsilon`.
@@ -56,7 +59,7 @@ class OutputLaws(NamedTuple):
             losses = np.nan_to_num(np.abs(np.log(p) - np.log(q)), nan=0.0, posinf=inf)
 
         def spent_delta(at: float) -> float:
-            """Return the hockey-stick divergence."""
+            """Return the δ that is needed at a given ε. This is the hockey-stick divergence."""
             both = (np.maximum(0, a - exp(at) * b) for a, b in ((p, q), (q, p)))
             return max(map(fsum, both))
 
@@ -82,7 +85,8 @@ class OutputLaws(NamedTuple):
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
-    """Return the probabilities of all outputs under both inputs, at the finest level that can be enumerated.
+    """Return the probabilities of all outputs under both inputs. The level of detail is the finest that can
+    be enumerated.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ Score = tuple[str, Float[np.ndarray, " outputs"]]  # in words, and of each outpu
 
 
 class Evidence(NamedTuple):
-    """Event that shows the largest ε, with its frequencies.
+    """Event for which outputs of two neighbours show the largest ε, with its frequencies.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
 def strongest_evidence(
     one: Sequence[Output], other: Sequence[Output], delta: float, level: float
 ) -> Evidence:
-    """Return the largest lower bound on ε that outputs of two neighbours show.
+    """Return the largest lower bound on ε that outputs of two neighbours prove.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
 
 
 def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
-    """Return a lower bound on ε, at least 0, from the number of runs in which an event happened under each
-    input.
+    """Return a lower bound on ε. It follows from the number of runs in which an event happened, under each
+    input. It is at least 0.
     """
     low, _ = clopper_pearson(hits[0], runs[0], level / 2)
     _, high = clopper_pearson(hits[1], runs[1], level / 2)

@@ -37,7 +37,7 @@ _METHODS = ("both", "runs", "exact")
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of an audit.
+    """Result of one audit.
 
     Parameters
     ----------
@@ -107,8 +107,9 @@ class Audit:
 
     @property
     def reached(self) -> float:
-        """Larger of the measured bound and the exact loss, divided by the stated ε, or the computed ρ
-        divided by the stated ρ.
+        """Share of the stated privacy loss that the audit found. For an ε, this is the measured bound or
+        the exact loss, whichever is larger, divided by the stated ε. For a ρ, it is the computed ρ divided
+        by the stated ρ.
         """
         if self.rho is not None and self.exact_rho:
             return self.exact_rho / self.rho
@@ -116,7 +117,7 @@ class Audit:
 
     @property
     def measured(self) -> str:
-        """Return a sentence on the computed loss and the measured bound."""
+        """Return a sentence that states the computed loss and the measured bound."""
         parts = []
         if self.exact is not None:
             parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
@@ -160,8 +161,8 @@ def audit(
 ) -> Audit:
     """Measure a lower bound on the ε of a mechanism, or of any callable, from its outputs on two neighbours.
 
-    The audit compares this bound with the stated guarantee (by default the budget), and with the guarantee
-    of the releases by their receipts.
+    The audit compares this bound with two guarantees. One is stated, and is the budget by default. The
+    other follows from the receipts of the releases.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> li
 def sample(
     calls: Sequence[Callable[[], list[Output]]], runs: int, most_seconds: float
 ) -> tuple[list[Output], list[Output]]:
-    """Return `runs` outputs per input, drawn in turn, or fewer if time does not suffice."""
+    """Return `runs` outputs for each input, which are drawn in turn. Return fewer if time runs out."""
     clock = time.perf_counter() + 10 * most_seconds
     processor = time.process_time() + most_seconds
     drawn: tuple[list[Output], list[Output]] = ([], [])
@@ -305,7 +306,9 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
 
 
 class Promise(NamedTuple):
-    """Guarantee of a budget or a release: an ε at a δ, and the ρ from which they follow, if any."""
+    """Guarantee of a budget or a release. It is an ε at a δ, with the ρ from which they follow, if there is
+    one.
+    """
 
     epsilon: float
     delta: float = 0.0
@@ -328,7 +331,7 @@ class Promise(NamedTuple):
 def promise_of(
     mechanism: Any, epsilon: float | None = None, delta: float | None = None
 ) -> Promise:
-    """Return the guarantee that the caller states, or else that of the mechanism's budget."""
+    """Return the guarantee that the caller states. If there is none, return that of the mechanism's budget."""
     budget = getattr(mechanism, "budget", None)
     promise = Promise(inf) if budget is None else Promise.of(budget)
     if epsilon is not None:

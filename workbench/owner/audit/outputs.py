@@ -32,7 +32,7 @@ _MOST_CELLS = 4
 
 @dataclass(frozen=True)
 class Output:
-    """One output: its numbers by name, its other parts, and a hash of everything.
+    """Output of one call: its numbers by name, its other parts, and a hash of everything.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ class Output:
 
 
 class NoAnswer(BaseException):
-    """Error of a call that took longer than its limit. A callable's `except Exception` does not catch it."""
+    """Error of a call that took longer than its limit. An `except Exception` in the called function does
+    not catch it.
+    """
 
 
 def observe(call: Callable[[], Any]) -> Output:
@@ -78,8 +80,8 @@ def observe(call: Callable[[], Any]) -> Output:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise `NoAnswer` in the block after so many seconds, where a signal can do so: in the main thread, and
-    not on Windows.
+    """Raise `NoAnswer` in the `with` block after some seconds. This works in the main thread only, and not
+    on Windows.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not (seconds < inf and hasattr(signal, "setitimer") and in_main_thread):

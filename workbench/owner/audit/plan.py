@@ -54,12 +54,12 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return the audits to make. For the workbench's classes, there is one per ε, on the pair that shows
-    most. For others, there is one per pair, unless the class has a method `audited`. It takes a budget, and
-    returns the mechanisms to audit, each with a pair.
+    """Return the audits to make. For a class of the workbench, there is one audit per ε, on the pair that
+    shows most. For another class, there is one per pair. A class can have a method `audited`, which takes a
+    budget and returns the mechanisms to audit, each with a pair.
 
-    A class that takes a ρ is audited with the ρ that corresponds to each ε. If it takes both kinds of
-    budget, it is audited with each.
+    If a class takes a budget in ρ, it is audited with the ρ that corresponds to each ε. If it takes both
+    kinds of budget, it is audited with both.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
 
 
 def end_with(parent: int) -> None:
-    """Make this worker process end when its parent ends, even after a `kill -9` of the parent."""
+    """Make this worker process end when its parent process ends, even if that is killed with `kill -9`."""
 
     def look() -> None:
         while os.getppid() == parent:

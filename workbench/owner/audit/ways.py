@@ -39,7 +39,7 @@ _FAR = 12  # parts above a threshold that are told apart
 
 
 class Enumeration(Source):
-    """Source of noise that enumerates outcomes: each run takes the next combination.
+    """Source of noise that goes through all outcomes. Each run takes the next combination of outcomes.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Enumeration(Source):
         return chosen
 
     def measurement(self) -> Source:
-        """Return the source itself, because draws are numbered across measurements."""
+        """Return the source itself. Draws are numbered across measurements."""
         return self
 
     def step(self, number: int) -> Source:
@@ -116,8 +116,8 @@ class Enumeration(Source):
     __getattr__ = Replay.__getattr__
 
     def bytes(self, length: int) -> bytes:
-        """Return the key by which users are truncated. Raise NotEnumerable unless all records of a user are
-        equal.
+        """Return the key that decides which rows of a user are kept. Raise NotEnumerable unless all records
+        of a user are equal.
         """
         if self.alike:
             return bytes(length)
@@ -164,8 +164,8 @@ class Enumeration(Source):
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Choose which empty cells survive. Only cells that are empty under one neighbour only, and one
-        other cell, are considered.
+        """Choose which empty cells survive. Only some are considered: those that are empty under just one
+        of the neighbours, and one other cell.
         """
         if isinstance(law, GaussianCell):
             if law.above is not None:

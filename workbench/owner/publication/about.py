@@ -16,7 +16,7 @@ _ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "doma
 
 
 class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """An earlier publication about the same people.
+    """Earlier publication about the same people.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class About(
 
 
 def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
-    """Read the information of a publisher from a file, a mapping or an `About`.
+    """Read what a publisher states, from a file, a mapping or an `About`.
 
     Parameters
     ----------

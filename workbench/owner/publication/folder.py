@@ -57,7 +57,7 @@ def refuse_folder(folder: str | Path) -> Path:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that only one publication at a time is made from its publication.json.
+    """Lock a folder, so that only one publication at a time is made in it.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def publish(
 
 
 def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
-    """Return the tables of a publication by file name: one table, or one per marginal.
+    """Return the tables of a publication by file name. There is one table, or one per marginal.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def _zip(folder: Path, archive: Path) -> None:
 
 
 def template(path: Path) -> Any:
-    """Return a template of a page. It escapes texts."""
+    """Return the template of a page. It escapes special characters in texts."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)

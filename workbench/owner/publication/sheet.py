@@ -37,7 +37,7 @@ _NEVER = (
 
 @dataclass(frozen=True)
 class Answer:
-    """Question of a reader, with an answer of paragraphs, list items and a table.
+    """Question of a reader, with its answer. The answer has paragraphs, list items and a table.
 
     Parameters
     ----------
@@ -98,7 +98,9 @@ class Sheet:
 
     @property
     def are_counts(self) -> bool:
-        """Whether the rows of the table are counts, and not reports, a sketch or synthetic records."""
+        """Whether the rows of the table are counts. Otherwise they are reports, a sketch or synthetic
+        records.
+        """
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
 
     @property

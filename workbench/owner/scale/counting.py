@@ -48,8 +48,8 @@ _MOST_RANGES = 2**10
 
 
 class Range(NamedTuple):
-    """Range of 2^`bits` consecutive cells (the last may have fewer), and the places of their rows in
-    scratch files.
+    """Range of 2^`bits` consecutive cells (the last range may have fewer). The object knows where the rows
+    of these cells are in scratch files.
     """
 
     start: int
@@ -63,7 +63,7 @@ class Range(NamedTuple):
 
 
 class DealtFile(NamedTuple):
-    """Rows that one task partitioned, the sum of their counts, and the type of their users."""
+    """Rows that one task divided into ranges, with the sum of their counts and the type of their users."""
 
     spilled: Spilled
     total: float
@@ -71,13 +71,13 @@ class DealtFile(NamedTuple):
 
 
 def range_bits(rows: int, each: int) -> int:
-    """Return the number of ranges of cells for a number of rows, as an exponent of 2."""
+    """Return how many ranges of cells are used for a number of rows, as an exponent of 2."""
     wanted = max(-(-rows // each), 1)
     return (min(wanted, _MOST_RANGES) - 1).bit_length()
 
 
 def user_bits(rows: int) -> int:
-    """Return the number of ranges of users for a number of rows, as an exponent of 2."""
+    """Return how many ranges of users are used for a number of rows, as an exponent of 2."""
     return range_bits(rows, USER_ROWS)
 
 
@@ -91,12 +91,12 @@ def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
 
 
 def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | None) -> DealtFile:
-    """Partition the rows of files into ranges of 2^`bits` cells, or, with a factor, into 2^`bits` ranges of
-    users.
+    """Divide the rows of files into ranges of 2^`bits` cells. If a factor is given, divide them into
+    2^`bits` ranges of users instead.
 
-    The range of a user is given by the upper bits of the user's number times a secret odd factor. Any two
-    users are in the same range with probability at most 2/2^`bits`. The range does not affect which records
-    of a user are kept.
+    To find the range of a user, the function multiplies the number of the user by a secret odd factor, and
+    takes the upper bits. Two users are in the same range with probability at most 2/2^`bits`. The range
+    does not affect which records of a user are kept.
     """
     cells = rows.domain.size
     users = None if factor is None else rows.people()
@@ -135,9 +135,7 @@ def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
 def read_users(
     rows: Rows, folder: Path, segments: Sequence[Segments]
 ) -> tuple[Users, Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Return the rows of a range of users: the user, key and count of each. These are all rows of these
-    users.
-    """
+    """Return all rows of the users in a range. Each row has a user, a key and a count."""
     if not segments:
         none = np.zeros(0, np.int64)
         return Users(none), none, None
@@ -163,8 +161,8 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 def cut_users(
     rows: Rows, folder: Path, segments: Sequence[Segments], bits: int, key: bytes
 ) -> tuple[Spilled, int]:
-    """Truncate the users of a range to the bound. Return the kept rows by ranges of keys, and the number of
-    truncated users.
+    """Truncate the users of a range to the bound. Return the kept rows, divided into ranges of keys, and
+    the number of truncated users.
     """
     bound = rows.enforced_bound
     left = bounded_contributions(*read_users(rows, folder, segments), bound, key)
@@ -174,7 +172,7 @@ def cut_users(
 
 
 def split(folder: Path, some: Range, finer: int) -> Spilled:
-    """Partition the rows of a range into narrower ranges."""
+    """Divide the rows of a range into narrower ranges."""
     with _file_by_key(folder, 1 << some.bits, finer) as file:
         for records in read_batches(folder, some.segments):
             places, counts = _places(records, some.bits)
@@ -184,7 +182,7 @@ def split(folder: Path, some: Range, finer: int) -> Spilled:
 
 
 def ranges(start: int, cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
-    """Yield ranges of equal width, in ascending order, from partitioned rows."""
+    """Yield ranges of equal width in ascending order, from rows that are divided into ranges."""
     for which in range(((cells - 1) >> bits) + 1):
         yield Range(start + (which << bits), bits, _segments(spilled, which))
 
@@ -233,7 +231,7 @@ _MOST_CELLS = 2**62  # of sums that are added
 
 
 class Dealt:
-    """Rows that tasks partition into scratch files when they are first needed.
+    """Rows that tasks divide into scratch files. They do this when the rows are first needed.
 
     Parameters
     ----------
@@ -355,8 +353,8 @@ class Dealt:
     def of_ranges(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Call `function(keys, counts, *arguments)` for the cells of each range, with separate arguments
-        per range.
+        """Call `function(keys, counts, *arguments)` for the cells of each range. Each range has its own
+        arguments.
         """
         size = self.rows.domain.size
         given = (
@@ -374,16 +372,18 @@ class Dealt:
 
     @property
     def domain(self) -> Domain:
-        """All possible cells."""
+        """Domain with all possible cells."""
         return self.rows.domain
 
     @property
     def bound(self) -> Any:
-        """Largest change of the counts by one unit."""
+        """Most that one unit can change the counts."""
         return self.rows.enforced_bound
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the answers to linear queries in grid steps, as `SparseTable.grid_units`."""
+        """Return the answers to linear queries as numbers of grid steps. This is the same as
+        `SparseTable.grid_units`.
+        """
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)
         for own in self.of_ranges(units_of_cells, arguments):
@@ -392,8 +392,8 @@ class Dealt:
         return units
 
     def measured(self, basis: Basis, blocks: Sequence[Any], *, rng: Any, **how: Any) -> Any:
-        """Draw noise on the nodes of each range, and on the nodes above all ranges as a last part, as one
-        measurement.
+        """Draw noise on all nodes, as one measurement. The nodes of each range are one part, and the nodes
+        above all ranges are the last part.
         """
         nodes = [basis.within(some.start, some.bits) for some in self.ranges]
         above = _gaps(nodes, sum(block.size for block in blocks))
@@ -456,7 +456,7 @@ def units_of_cells(
     workload: Linear,
     grid: float,
 ) -> Int[np.ndarray, " queries"]:
-    """Return the contribution of some cells to the answers."""
+    """Return what some cells add to the answers."""
     return workload.grid_units(domain, keys, counts, grid)
 
 
@@ -469,6 +469,6 @@ def drawn_within(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
-    """Return the draws of a part for the nodes of its own cells, and the sum of its counts."""
+    """Draw noise for the nodes within one part. Return the draws, and the sum of the counts of the part."""
     nodes, values = basis.forward_within(keys, counts, bits)
     return function(part, nodes, values, *arguments), int(counts.sum())

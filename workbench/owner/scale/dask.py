@@ -32,7 +32,7 @@ import workbench
 
 
 def scheduler_address(address: str | Path) -> str:
-    """Return the address unchanged, or read it from a scheduler file."""
+    """Return the address of a scheduler. If the argument is a scheduler file, read the address from it."""
     text = str(address)
     if not isinstance(address, Path) and not text.endswith(".json"):
         return text if "://" in text else f"tcp://{text}"
@@ -76,12 +76,14 @@ def fingerprint() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """Return one hash of a fingerprint."""
+    """Return one hash for a whole fingerprint."""
     return hashlib.sha256(json.dumps(fingerprint()).encode()).hexdigest()
 
 
 def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
-    """Raise a ValueError that names the versions and source files that differ from those of this process."""
+    """Raise a ValueError if versions or source files differ from those of this process. The message names
+    them.
+    """
     if isinstance(theirs, Exception):
         raise ValueError(f"{who} cannot run this package: {theirs}")
     ours = fingerprint()
@@ -93,7 +95,9 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task if this worker has the same digest as the caller. Otherwise return an error."""
+    """Run a task if this worker has the same software as the caller, by their digests. Otherwise return an
+    error.
+    """
     if digest() != expected:
         raise RuntimeError("a worker that joined has other source files or packages")
     return function(*arguments)
@@ -114,7 +118,7 @@ class Cluster(ClientExecutor):
         threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Submit a task to the executor. A worker that joined later is checked by its first task."""
+        """Submit a task to the cluster. If a worker joined later, its first task checks it."""
         future = super().submit(run_alike, digest(), fn, *args, **kwargs)
         self._submitted.add(future)
         return future

@@ -27,7 +27,7 @@ from workbench.value import Int
 
 
 class EdgeCounts(NamedTuple):
-    """Counts of the kept records of all users, after truncation."""
+    """Counts of the records that are kept after all users were truncated."""
 
     domain: Domain
     bound: Bound | Unbounded | Public
@@ -35,19 +35,19 @@ class EdgeCounts(NamedTuple):
     distinct: bool = False
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return the counts of edges, as `Interactions.edge_counts`."""
+        """Return the counts of edges, like `Interactions.edge_counts`."""
         return self.edges
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """Return the counts of items, as `Interactions.item_counts`."""
+        """Return the counts of items, like `Interactions.item_counts`."""
         return self.edges.sum(axis=1)
 
 
 class RecordsByUser:
-    """Records in scratch files, partitioned by user. Mechanisms count some records of each user.
+    """Records in scratch files, divided by user. Mechanisms count some records of each user.
 
-    The kept records of a user depend only on a key and on that user's records, and not on other users in
-    the same range. Sampling range by range therefore gives the same result as sampling all users together.
+    Which records of a user are kept depends only on a key and on that user's records. It does not depend on
+    other users. Sampling range by range therefore gives the same result as sampling all users together.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class RecordsByUser:
         self._dealt = dealt
 
     def bounded(self, l: int, rng: np.random.Generator | None = None) -> EdgeCounts:  # noqa: E741
-        """Return a random sample of each user's records, as `Interactions.bounded`."""
+        """Return a random sample of each user's records, like `Interactions.bounded`."""
         return self._counted("bounded", l, cut_key(rng))
 
     def top_scored(
@@ -74,11 +74,11 @@ class RecordsByUser:
         *,
         random: int = 0,
     ) -> EdgeCounts:
-        """Return each user's records with the highest scores, as `Interactions.top_scored`."""
+        """Return each user's records with the highest scores, like `Interactions.top_scored`."""
         return self._counted("top_scored", l, scores, cut_key(rng), random=random)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return the number of users beyond a bound, as `Interactions.users_beyond`."""
+        """Return how many users have more records than a bound allows, like `Interactions.users_beyond`."""
         return sum(self._dealt.of_users(of_records, "users_beyond", (bound,), {}))
 
     def _counted(self, method: str, *arguments: Any, **options: Any) -> EdgeCounts:
@@ -96,7 +96,9 @@ def of_records(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Apply a method of `Interactions` to the records of a range of users, and count the kept records."""
+    """Apply a method of `Interactions` to the records of a range of users, and count the records that it
+    keeps.
+    """
     users, keys, _ = read_users(rows, folder, segments)
     order = np.argsort(keys)  # in which a user's rows were read changes nothing
     items, contexts = np.divmod(keys[order], rows.domain.shape[1])
@@ -130,10 +132,10 @@ def release(
 ) -> Release:
     """Make the same release as `mechanism(table)`, from rows that do not fit in memory.
 
-    The function partitions the rows into scratch files: first by user, if users are truncated to a bound,
-    and then by ranges of keys. It counts each range and draws its noise separately. The distribution and
-    the price are those of one measurement of the whole table. The noise of each part is derived from a key
-    of that part, so a task that is repeated draws the same noise.
+    The function divides the rows into scratch files. If users are truncated to a bound, it divides them by
+    user first, and then by ranges of keys. It counts each range and draws its noise separately. The
+    distribution of the release, and its cost, are those of one measurement of the whole table. Each part
+    has a key from which its noise follows, so a task that is repeated draws the same noise.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Pin(NamedTuple):
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if the file has changed since."""
+        """Raise a ValueError if the file has changed since then."""
         try:
             unchanged = Pin.of(self.path) == self
         except OSError:
@@ -57,7 +57,7 @@ class Pin(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Part of the files that one task reads: a whole file, or some row groups of it."""
+    """Part of the files that one task reads. It is a whole file, or some row groups of a file."""
 
     pin: Pin
     table: str | None
@@ -189,14 +189,14 @@ class Rows:
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound of the counted rows, which records whether it was enforced."""
+        """Bound of the counted rows. It says whether it was enforced."""
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """Return a table, or interactions, with the same domain and bound but without rows. You may test a
-        mechanism on it.
+        """Return a table, or interactions, without rows. The domain and the bound are the same, so a
+        mechanism can be tried on it.
         """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -209,7 +209,7 @@ class Rows:
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if a file has changed since."""
+        """Raise a ValueError if a file has changed since the rows were declared."""
         for pin in self.files:
             pin.refuse_changed()
 

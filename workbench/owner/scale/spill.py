@@ -25,15 +25,15 @@ from workbench.value import Int
 
 @njit(cache=True, nogil=True)
 def tally(words, shift, sizes):
-    """Count the rows of each range. The upper bits of a row's word are its range."""
+    """Count the rows of each range. The upper bits of the word of a row give its range."""
     for i in range(words.size):
         sizes[words[i] >> shift] += 1
 
 
 @njit(cache=True, nogil=True)
 def deal(words, shift, places, column, out):
-    """Write a column in the order of ranges. `places` contains the position of the next row of each range,
-    and is updated.
+    """Write a column in the order of ranges. `places` has the position of the next row of each range, and
+    the function updates it.
     """
     for i in range(words.size):
         r = words[i] >> shift
@@ -45,7 +45,9 @@ def deal(words, shift, places, column, out):
 
 
 class Segments(NamedTuple):
-    """Positions of a range's rows in a file: the first row in each batch, and the number of rows."""
+    """Positions of a range's rows in a file. For each batch of rows, these are the first row and the number
+    of rows.
+    """
 
     name: str
     dtype: np.dtype
@@ -58,7 +60,7 @@ class Segments(NamedTuple):
 
 
 class Spilled(NamedTuple):
-    """A finished file of batches of rows. The rows of each batch are grouped by range."""
+    """Finished file of batches of rows. The rows of each batch are grouped by range."""
 
     name: str
     dtype: np.dtype
@@ -72,8 +74,8 @@ class Spilled(NamedTuple):
 
 
 class SpillFile:
-    """New scratch file of rows. Each row has a 64-bit word, and its upper bits select the range to which
-    the row belongs.
+    """New scratch file of rows. Each row has a 64-bit word, whose upper bits say to which range the row
+    belongs.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ def _write(file: FileIO, content: memoryview) -> None:
 
 @contextmanager
 def scratch_errors(folder: Path) -> Iterator[None]:
-    """Add the name of the scratch folder, and advice, to disk errors."""
+    """Inside the `with` block, add the name of the scratch folder and advice to disk errors."""
     try:
         yield
     except OSError as e:

@@ -31,7 +31,7 @@ class _Refused:
 
 
 class Tasks:
-    """Runner of tasks: an executor, or this process, one after another."""
+    """Runner of tasks. It uses an executor, or it runs them one after another in this process."""
 
     def __init__(self, executor: Executor | None = None):
         self._executor = executor
@@ -69,7 +69,7 @@ class Tasks:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task on a worker. It uses one thread, because there are as many workers as cores."""
+    """Run a task on a worker. The task uses one thread, because there are as many workers as cores."""
     try:
         with limited_threads(1):
             return function(*arguments)
@@ -79,7 +79,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
-    """Return a runner for tasks on an executor, in several threads, or in this thread."""
+    """Return a runner of tasks. It runs them on an executor, in several threads, or in this thread."""
     with ExitStack() as stack:
         if executor is None and workers != 1:
             executor = stack.enter_context(ThreadPoolExecutor(workers))
