@@ -28,12 +28,12 @@ class _Survey(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Chosen attributes, with the publisher's lists of values."""
+        """Domain of the chosen attributes, with the publisher's lists of values."""
         labels: Any = tuple(self._rule(a).labels for a in self.attributes)
         return Domain(self.attributes, tuple(map(len, labels)), labels)
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a value that is not in the lists."""
+        """Load the table. Raise a ValueError for a value that is not in the lists."""
         rules = replace(self.domain, preparation=tuple(map(self._rule, self.attributes)))
         parts = []
         people = 0
@@ -75,13 +75,14 @@ FILES = tuple(
 
 @value
 class Adult(_Survey):
-    """48,842 adults of the US census survey of 1994: `adult.data` (32,561) and `adult.test`.
+    """Table of 48,842 adults in the US census survey of 1994. The files are `adult.data` (32,561 adults)
+    and `adult.test`.
 
-    One unit is one person, in one cell. The default is the seven attributes of the sparse-data paper:
-    907,200 cells, of which 8,619 are not empty (0.95 %, mean 5.7). `missing="drop"` leaves out people
-    with an unknown value ("?") in a chosen attribute, and a warning gives their number. There are then
-    752,640 cells, of which 1.08 % are not empty. The paper prints 0.14 % and a mean of 9, which
-    contradicts the number of people.
+    One unit is one person, who is in one cell. By default, the table has the seven attributes of the paper
+    on sparse data, with 907,200 cells. Of these, 8,619 are not empty (0.95 %), and their mean count is 5.7.
+    With `missing="drop"`, people with an unknown value ("?") in a chosen attribute are left out, and a
+    warning gives their number. Then 1.08 % of 752,640 cells are not empty. The paper prints 0.14 % and a
+    mean of 9, which does not fit the number of people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -98,7 +99,7 @@ class Adult(_Survey):
     )
 
     def files(self) -> tuple[File, ...]:
-        """Return the two parts, as UCI publishes them, or the first."""
+        """Return the two files that UCI publishes, or only the first."""
         return FILES if self.part == "both" else FILES[:1]
 
     def _rule(self, attribute: str) -> Labels:
@@ -137,16 +138,16 @@ FILE = File(
 
 @value
 class CensusIncome(_Survey):
-    """199,523 people of the US Current Population Survey of 1994 and 1995 (the training part).
+    """Table of 199,523 people in the US Current Population Survey of 1994 and 1995 (the training part).
 
-    One unit is one sampled person, in one cell. Survey weights are not used. The default is the nine
-    attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used another extract. With
-    `age_band=5`, ages are in bands of five years, and the last band is 90 and above.
+    One unit is one sampled person, who is in one cell. Survey weights are not used. By default, the table
+    has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used another extract. With
+    `age_band=5`, ages are in bands of five years. The last band is 90 and above.
 
-    The file has income only as below or above 50,000 dollars, so it cannot give the classes of 10,000
-    dollars of the sparse-data paper (Cormode et al., ICDT 2012, Appendix A). The nearest dataset is
-    `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`: 76,798 cells, 7,098 of
-    them not empty (9.2 %, and 3 to 5 % in the paper).
+    The file says only whether an income is below or above 50,000 dollars. The paper on sparse data (Cormode
+    et al., ICDT 2012, Appendix A) has classes of 10,000 dollars. The nearest dataset is
+    `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`: it has 76,798 cells, of which
+    7,098 are not empty (9.2 %, where the paper has 3 to 5 %).
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

@@ -33,19 +33,20 @@ _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 @value
 class Foursquare(RecordsFile):
-    """Check-ins at venues: user, venue, and the day of the week.
+    """Check-ins at venues. A record has a user, a venue and the day of the week.
 
-    From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
-    573,703 of 2,293 in Tokyo ("tky"). The class reads the published archive without unpacking it. The
-    day is the local day, from the published time in UTC and the published offset in minutes. Fan & Jin
-    used another Foursquare collection (45,289 users, February to July 2012), which is not published.
+    The check-ins are from 12 April 2012 to 16 February 2013. In New York ("nyc") there are 227,428 by 1,083
+    users, and in Tokyo ("tky") 573,703 by 2,293 users. The class reads the published archive without
+    unpacking it. The day is the local day. It follows from the published time in UTC and the published
+    offset in minutes. Fan & Jin used another Foursquare collection (45,289 users, February to July 2012),
+    which is not published.
 
-    The list of venues is published with the check-ins, and we treat it as public. It consists of the
-    identifiers that occur in the file, in ascending order. Strictly, a venue is in the list only
-    because someone was there.
+    We treat the list of venues as public, because it is published with the check-ins. It consists of the
+    identifiers that occur in the file, in ascending order. Strictly, a venue is in the list only because
+    someone was there.
 
-    One unit is one user with all their check-ins. Their number has no limit, and a user may check in at
-    a venue several times.
+    One unit is one user with all their check-ins. A user may have any number of check-ins, also several at
+    one venue.
 
     Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
     and Cybernetics: Systems 45(1), 2015.
@@ -125,25 +126,26 @@ def _file(part: str) -> File:
 
 @value
 class Gowalla(RecordsFile):
-    """Check-ins of a friends' network: user, place, and the region or the day of the week.
+    """Check-ins of users of the social network Gowalla. A record has a user, a place, and the region or the
+    day of the week.
 
-    "lglmf" is the copy that is published with LGLMF, in three parts (train, tune, test). It has 620,683
-    check-ins of 5,628 users at 31,803 places, and only users with at least 15 places. A user has from
-    15 to 1,624 check-ins. There are no times, so the context is the region of the place, one of seven
-    regions that we chose. Each item therefore has one context only.
+    There are three versions. "lglmf" is the copy that is published with LGLMF, in three parts (train, tune,
+    test). It has 620,683 check-ins of 5,628 users at 31,803 places. Only users with at least 15 places are
+    in it, and they have 15 to 1,624 check-ins each. There are no times, so the context is the region of the
+    place. We chose seven regions. Each item therefore has one context only.
 
-    "snap" contains all check-ins from February 2009 to October 2010, as published by SNAP. "austin"
-    contains those in and around Austin from June to October 2010. The 739,600 check-ins of Fan & Jin,
-    which Berjani & Strufe collected and did not publish, are from the same place and time. The context
-    is the day of the week in UTC, the zone of the published times. The class does not check the number
-    of rows, so it accepts a file that was truncated at the end of a line.
+    "snap" contains all check-ins from February 2009 to October 2010 that SNAP publishes. "austin" contains
+    those in and around Austin from June to October 2010. Fan & Jin used 739,600 check-ins from the same
+    place and time, which Berjani & Strufe collected and did not publish. For both versions, the context is
+    the day of the week in UTC, the time zone of the published times. The class does not check the number of
+    rows, so it does not notice if lines are missing at the end of the file.
 
-    The list of places is published with the check-ins, and we treat it as public. Strictly, a place is
-    in the list only because someone was there. For "lglmf" these are the numbers 0 to 31802, and for
-    "snap" and "austin" the numbers that occur in the file. Friendships are not read.
+    We treat the list of places as public, because it is published with the check-ins. Strictly, a place is
+    in the list only because someone was there. The places of "lglmf" are the numbers 0 to 31802. Those of
+    "snap" and "austin" are the numbers that occur in the file. Friendships are not read.
 
-    One unit is one user with all their check-ins. Their number has no limit, and a user may check in at
-    a place several times.
+    One unit is one user with all their check-ins. A user may have any number of check-ins, also several at
+    one place.
 
     Terms: research use; cite. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi, Afsharchi,
     Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
@@ -155,7 +157,7 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Places by number. For SNAP, the property reads the file."""
+        """Places by number. For the versions of SNAP, the property reads the file."""
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
@@ -164,11 +166,11 @@ class Gowalla(RecordsFile):
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:
-        """Three parts and the places, or SNAP's one file."""
+        """Return the files: three parts and the list of places for "lglmf", or the single file of SNAP."""
         return tuple(map(_file, _SHA256)) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def remarks(self) -> tuple[str, ...]:
-        """Differences between "austin" and the collection of Fan & Jin in their Table 4."""
+        """Differences between "austin" and the data of Fan & Jin, as their Table 4 describes them."""
         if self.version != "austin":
             return ()
         data = self.load()

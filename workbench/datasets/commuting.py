@@ -53,22 +53,22 @@ _SHA256 = {  # of version 7
 
 @value
 class OnTheMap(RealFile):
-    """All jobs (JT00) of one year by locations of work and home.
+    """Table of all jobs (JT00) of one year, by the locations of work and of home.
 
-    `part="main"` contains the jobs of people who live in the state in which they work, and `part="aux"`
-    the jobs of people who live in another state. Locations are census blocks, or larger areas whose
-    codes are prefixes of block codes: tracts, counties, or "tract2". A "tract2" is a county with the
-    first two digits of a tract, as in the sparse-data paper. Labels are these codes as text. The domain
-    is every location in the public crosswalks of the states, work first, so that keys are ordered by
-    work location. Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the
-    2020 census in version 8 (all years). The header of the crosswalk shows the version: `tabblk2010` or
-    `tabblk2020`. Jobs outside its blocks, and crosswalks of different versions, raise an error. Homes
-    of `part="aux"` are always states (FIPS codes of the 50 states, DC and Puerto Rico), because blocks
-    would need the crosswalks of the whole country.
+    `part="main"` contains the jobs of people who live in the state in which they work. `part="aux"`
+    contains the jobs of people who live in another state. Locations are census blocks, or larger areas:
+    tracts, counties, or "tract2". A "tract2" is a county with the first two digits of a tract, as in the
+    paper on sparse data. Labels are the codes of locations as text. The domain has every location in the
+    public crosswalks of the states. Work comes first, so keys are ordered by work location. Version 7 of
+    LODES (years to 2019) has the blocks of the 2010 census, and version 8 (all years) those of the 2020
+    census. The header of a crosswalk shows its version, `tabblk2010` or `tabblk2020`. The class raises an
+    error for a job outside the blocks, and for crosswalks of different versions. Homes of `part="aux"` are
+    always states (FIPS codes of the 50 states, DC and Puerto Rico). For homes by block, the crosswalks of
+    the whole country would be needed.
 
-    Rhode Island 2019, the default: 406,052 jobs in 372,191 of 25,181² pairs of blocks, and in the aux
-    file 70,737 jobs in 69,355 pairs of blocks. One unit is one job, in one cell. A person with two jobs
-    is two units. The published counts are already synthetic, and public.
+    The default is Rhode Island in 2019. It has 406,052 jobs in 372,191 of 25,181² pairs of blocks. The aux
+    file has 70,737 jobs in 69,355 pairs of blocks. One unit is one job, which is in one cell. A person with
+    two jobs is two units. The published counts are already synthetic, and they are public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
     Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
@@ -88,7 +88,7 @@ class OnTheMap(RealFile):
 
     @cached_property
     def domain(self) -> Domain:
-        """Work × home. The property reads only the crosswalks."""
+        """Domain of work × home. The property reads only the crosswalks."""
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
         blocks = (block for crosswalk in self.crosswalks.values() for block in crosswalk.blocks)
         works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
@@ -96,14 +96,16 @@ class OnTheMap(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def files(self) -> tuple[File, ...]:
-        """Published files of these states and this year: main, aux and crosswalk."""
+        """Return the published files of these states and this year: main, aux and crosswalk."""
         jobs = (f"od_{part}_JT00_{self.year}" for part in ("main", "aux"))
         names = (*jobs, "xwalk")
         versions = {state: _version_to_fetch(state, self.year) for state in self.states}
         return tuple(_file(state, x, n) for state, n in versions.items() for x in names)
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a file of another state, part or year, or for a bad row."""
+        """Load the table. Raise a ValueError for a file of another state, part or year, and for an invalid
+        row.
+        """
         return table(self.domain, self._jobs(), Bound(1))
 
     def _jobs(self) -> Iterator[tuple[Any, Any]]:
@@ -128,7 +130,7 @@ class OnTheMap(RealFile):
 
     @cached_property
     def crosswalks(self) -> dict[str, Crosswalk]:
-        """The publisher's lists of blocks, by state."""
+        """Lists of blocks by the publisher, by state."""
         crosswalks = {state: Crosswalk(state) for state in self.states}
         if len({crosswalk.field for crosswalk in crosswalks.values()}) > 1:
             found = ", ".join(map(str, crosswalks.values()))
@@ -137,7 +139,9 @@ class OnTheMap(RealFile):
 
 
 class Crosswalk:
-    """Public list of a state's blocks. The name of its column of blocks, `field`, shows the version."""
+    """Public list of the blocks of a state. `field` is the name of the column with blocks, which shows the
+    version.
+    """
 
     def __init__(self, state: str):
         self.code = FIPS[state]
@@ -199,14 +203,14 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 @value
 class CommutePoints(OverHierarchy, RealFile):
-    """Homes and workplaces of OnTheMap's jobs, as points in degrees in four dimensions.
+    """Homes and workplaces of the jobs in OnTheMap, as points in four dimensions, in degrees.
 
-    A point consists of the centroids of two census blocks, home first, each as latitude and longitude
-    in the crosswalk. Home and work have the same box, which is the smallest that contains all blocks in
-    the crosswalks of the states. It is public geography, because it does not depend on who lives or
-    works there. At the default depth of 16 the cells of Rhode Island are about 1.5 by 1 m.
+    A point consists of the centres of two census blocks, home first. The crosswalk has the latitude and
+    longitude of each. Home and work have the same box, which is the smallest that contains all blocks in
+    the crosswalks of the states. The box is public, because it does not depend on who lives or works there.
+    At the default depth of 16, the cells of Rhode Island are about 1.5 by 1 m.
 
-    One unit is one job, which is one record. The published jobs are already synthetic, and public.
+    One unit is one job, which is one record. The published jobs are already synthetic, and they are public.
 
     Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
     """
@@ -218,7 +222,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """Box of all blocks, home × work, in degrees. The property reads only the crosswalks."""
+        """Box around all blocks, home × work, in degrees. The property reads only the crosswalks."""
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
         high = centroids.max().row(0)
@@ -226,18 +230,21 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All public blocks of the crosswalks: `block`, `place`, `latitude`, `longitude`, in degrees.
+        """All public blocks of the crosswalks. The columns are `block`, `place`, and `latitude` and
+        `longitude` in degrees.
 
         `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
         """
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Public places for queries, the most populous first: all county subdivisions of the states.
+        """Public places for queries. They are all county subdivisions of the states, beginning with the
+        most populous.
 
-        The columns are `place` as in `blocks`, `population` (people in the 2010 census, known here for
-        Rhode Island only), the number of `blocks`, and `latitude` and `longitude`, the mean of their
-        centroids. Places without a known population are ordered by their number of blocks.
+        The column `place` is as in `blocks`. `population` is the number of people in the 2010 census, which
+        is known here for Rhode Island only. `blocks` is the number of blocks, and `latitude` and
+        `longitude` are the mean of their centres. Places without a known population are ordered by their
+        number of blocks.
         """
         blocks = self._geography.drop_nulls("place")
         by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
@@ -256,7 +263,7 @@ class CommutePoints(OverHierarchy, RealFile):
         return self.dataset.files()
 
     def load(self) -> Records:
-        """Load the points with equal ones counted. Raises ValueError for a bad row."""
+        """Load the points, with a count for equal points. Raise a ValueError for an invalid row."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -319,16 +326,17 @@ FILE = File(
 
 @value
 class CommutingFlows(RealFile):
-    """140,843,659 workers by county of work and of home, US and Puerto Rico, 2009 to 2013.
+    """Table of 140,843,659 workers by county of work and county of home, in the US and Puerto Rico, 2009 to
+    2013.
 
     Home is one of 3,221 counties and municipios. Work is one of these, Canada, Mexico, or elsewhere
-    abroad. Labels are five-digit FIPS codes. 137,492 of 10,384,504 cells are not empty (1.3 %, mean
-    1024). The list of counties is in `counties.txt` of this package, and is not taken from the data.
-    One unit is one estimated worker, in one cell. The survey asks a sample of people and weights them,
-    which the guarantee for these counts does not consider.
+    abroad. Labels are five-digit FIPS codes. Of 10,384,504 cells, 137,492 are not empty (1.3 %), and their
+    mean count is 1024. The list of counties is in the file `counties.txt` of this package, and is not taken
+    from the data. One unit is one estimated worker, who is in one cell. The survey asks a sample of people
+    and weights them. The guarantee for these counts does not take this into account.
 
-    The class reads both forms of the file that are in circulation: codes with or without leading zeros,
-    numbers with or without separators of thousands, and "NA" or nothing for a missing code.
+    The class reads both forms of the file that are in circulation. Codes may have leading zeros or not,
+    numbers may have separators of thousands or not, and a missing code may be "NA" or empty.
 
     Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
     residence county to workplace county commuting flows, Table 1.
@@ -339,13 +347,13 @@ class CommutingFlows(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Work × home, work first."""
+        """Domain of work × home. Work comes first."""
         homes = counties()
         works = (*homes, *ABROAD.values())
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a county that is not in the list."""
+        """Load the table. Raise a ValueError for a county that is not in the list."""
         return table(self.domain, self._flows(), Bound(1))
 
     def _flows(self) -> Iterator[tuple[Any, Any]]:

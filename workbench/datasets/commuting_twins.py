@@ -32,23 +32,26 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 
 @value
 class OnTheMapTwin(Twin):
-    """Jobs by work and home location: 4001 × 4001 cells, 820,000 of them not empty, mean 150.
+    """Synthetic table of jobs by work and home location. Of 4001 × 4001 cells, 820,000 are not empty, and
+    their mean count is 150.
 
-    These numbers match the paper: the locations, the non-empty cells (density 0.051), their mean, and
-    "many cells have frequency 1 or 2" (nearly half). The rest is our invention. 47 states of lognormal
-    size are on a map of 4000 × 2200 km. Locations scatter around their state, and ids are numbered
-    state by state. A gravity score ranks the cells: jobs at the workplace, people at home, a decrease
-    with the cube of the distance, a bonus within a state, and noise. The ranked cells get the quantiles
-    of a lognormal distribution, so the seed changes the places of flows but not their sizes. The
-    largest flow is within one metropolis (2.9 million). In more than half of all jobs home and work are
-    the same location, and in nine of ten the same state.
+    Four numbers match the paper: the locations, the non-empty cells (density 0.051), their mean count, and
+    that "many cells have frequency 1 or 2" (nearly half). The rest is our invention. There are 47 states of
+    lognormal size on a map of 4000 × 2200 km. Locations scatter around the centre of their state, and are
+    numbered state by state. Each cell gets a score. It grows with the jobs at the workplace and the people
+    at home, falls with the cube of the distance, and is higher within a state. Noise is added to it. In the
+    order of their scores, cells get the quantiles of a lognormal distribution. So the seed changes the
+    places of flows but not their sizes. The largest flow is within one metropolis (2.9 million). For more
+    than half of all jobs, home and work are the same location, and for nine of ten they are in the same
+    state.
 
-    `attributes=True` splits every cell at random by age, salary and industry, with three classes each,
-    in proportions that differ by workplace. There are then 27 times as many cells, with a density below
-    0.01.
+    `attributes=True` splits every cell at random by age, salary and industry, which have three classes
+    each. The proportions differ by workplace. There are then 27 times as many cells, and their density is
+    below 0.01.
 
-    The data are generated, so public. One unit is one job, in one cell. Takes about a second. Source of the
-    statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
+    The data are generated, so they are public. One unit is one job, which is in one cell. This takes about
+    a second. Source of the statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and
+    section 4.5.
     """
 
     original = (
@@ -70,7 +73,7 @@ class OnTheMapTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Work and home location ids, work first, then the attributes if there are any."""
+        """Domain of work locations, home locations and, if there are any, attributes."""
         if not self.attributes:
             return Domain(("work", "home"), (LOCATIONS, LOCATIONS))
         labels = (None, None, *map(tuple, ATTRIBUTES.values()))
@@ -152,18 +155,20 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 @value
 class CommuteTwin(OverHierarchy, Twin):
-    """Homes and workplaces of people in and between 3,000 cities: four dimensions, in degrees.
+    """Synthetic homes and workplaces of people in and between 3,000 cities. The points have four
+    dimensions, in degrees.
 
-    These facts match the paper: home and work as latitude and longitude, and the scale, up to the
-    paper's 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
-    contiguous US, and the r-th city has homes in proportion to 1/r (Zipf). Homes scatter around the
-    centre by a normal distribution of 2 to 27 km, which grows with the root of the city's size. 15 % of
-    homes are anywhere. Distances to work are lognormal. Half of them are below 10 km, the mean is 16.5
-    km, and the largest is 300 km. Most are towards the centre. Places outside the box, one in a
-    thousand, are mirrored into it.
+    Two facts match the paper: home and work are given as latitude and longitude, and there can be as many
+    people as its 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
+    contiguous US, and the r-th city has homes in proportion to 1/r (Zipf). Homes have a normal distribution
+    around the centre of their city. Its standard deviation is 2 to 27 km, and grows with the root of the
+    city's size. 15 % of homes are anywhere. Distances to work are lognormal. Half of them are below 10 km,
+    the mean is 16.5 km, and the largest is 300 km. Most people work in the direction of the centre. One
+    place in a thousand is outside the box, and is mirrored into it.
 
     One unit is one person, which is one record. The data are generated, so they are public. Ten million
-    take a few seconds. Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    people take a few seconds. Source of the scale: Synthetic Data via Differential Privacy, 2009, section
+    5.1.
     """
 
     original = (
@@ -186,14 +191,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """The box of the contiguous US, home × work, in degrees."""
+        """Box of the contiguous US, home × work, in degrees."""
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, the most populous first, with the columns of
+        """Return the public list of cities, beginning with the most populous. The columns are those of
         `CommutePoints.places`.
 
-        `population` is the expected number of homes of the city, in people.
+        `population` is the number of people that are expected to live in the city.
         """
         latitude, longitude = _cities(np.random.default_rng(self.seed))
         people = np.rint(self.records * _shares(CITIES)[:-1]).astype(np.int64)
@@ -203,7 +208,7 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """Generate the points. The same parameters give the same points, at any depth."""
+        """Generate the points. For the same parameters they are always the same, whatever the depth."""
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)
@@ -269,14 +274,16 @@ SIDE = 64.0  # km
 
 @value
 class Towns(OverHierarchy, Dataset):
-    """Homes in towns and between them: two dimensions, in a square of 64 by 64 km.
+    """Synthetic homes in towns and between them. The points have two dimensions, in a square of 64 by 64
+    km.
 
-    Towns are anywhere, and the r-th town has homes in proportion to 1/r (Zipf). Homes scatter around
-    its centre by a normal distribution with standard deviation `spread` in both directions. 15 % of
-    homes are anywhere. A point that would leave the square enters it again from the opposite side.
+    Towns are anywhere in the square, and the r-th town has homes in proportion to 1/r (Zipf). Homes have a
+    normal distribution around the centre of their town, with the standard deviation `spread` in both
+    directions. 15 % of homes are anywhere. A point that would leave the square enters it again from the
+    opposite side.
 
-    One unit is one person, which is one record. The data are generated, so they are public. Source of
-    this kind of data, homes on a map: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    One unit is one person, which is one record. The data are generated, so they are public. Source of this
+    kind of data: Synthetic Data via Differential Privacy, 2009, section 5.1.
 
     >>> Towns(1000).load().total
     1000
@@ -298,7 +305,7 @@ class Towns(OverHierarchy, Dataset):
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """Generate the points. The same parameters give the same points, at any depth."""
+        """Generate the points. For the same parameters they are always the same, whatever the depth."""
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         homes = rng.multinomial(self.records, _shares(self.towns))

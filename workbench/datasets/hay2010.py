@@ -40,14 +40,16 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 
 @value
 class SnapDegrees(RealFile):
-    """Degrees in a graph of the Stanford collection: coauthors, or peers that share files.
+    """Degrees of the nodes of a graph in the Stanford collection. The nodes are authors of papers, or
+    computers that share files.
 
-    ca-GrQc (general relativity) has 5,242 nodes, 14,484 edges and a largest degree of 81. ca-HepTh (high
-    energy physics, theory) has 9,877, 25,973 and 65. p2p-Gnutella08 (hosts on 8 August 2002) has 6,301,
-    20,777 and 97. An edge that is listed in both directions counts once. Edges of an author with themselves (12
-    and 25 of them) do not count, so 1 node of ca-GrQc and 2 nodes of ca-HepTh have no neighbour. The
-    list of nodes is published with the graph, and we treat it as public. One unit is one edge, which
-    changes two degrees by one each.
+    There are three graphs. ca-GrQc (general relativity) has 5,242 nodes, 14,484 edges and a largest degree
+    of 81. For ca-HepTh (theory of high energy physics) the numbers are 9,877, 25,973 and 65. For
+    p2p-Gnutella08 (computers on 8 August 2002) they are 6,301, 20,777 and 97. An edge that is listed in
+    both directions counts once. Edges from an author to themselves do not count. There are 12 and 25 of
+    these, so 1 node of ca-GrQc and 2 nodes of ca-HepTh have no neighbour. We treat the list of nodes as
+    public, because it is published with the graph. One unit is one edge, which changes two degrees by one
+    each.
 
     Terms: none stated; cite the collection. Source: Leskovec and Krevl, SNAP Datasets, 2014;
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
@@ -60,11 +62,11 @@ class SnapDegrees(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Nodes, in the order of their ids."""
+        """Domain of the nodes, in the order of their ids."""
         return Domain(("node",), (SNAP[self.graph][0],))
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for another number of nodes or a bad line."""
+        """Load the table. Raise a ValueError for another number of nodes, or an invalid line."""
         domain = self.domain
         file = FILES[self.graph]
         ids = pl.col(LINE).str.extract_all(r"\d+").list.to_array(2).cast(pl.Array(pl.Int64, 2))
@@ -81,7 +83,7 @@ class SnapDegrees(RealFile):
 
 
 class Counts(RealFile):
-    """Counts of one attribute in a file with one count per line."""
+    """Base of datasets with counts of one attribute, in a file with one count per line."""
 
     cite: ClassVar[str] = "hay2010"
     papers: ClassVar[tuple[str, ...]] = ("hay2010",)  # that use it
@@ -97,8 +99,8 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Codes of the attribute in the order of lines. Their number is the published one, or the
-        number of lines of the file.
+        """Domain of one attribute, with one code per line of the file. If the number of lines is published,
+        it is this number.
         """
         size = self.size
         with suppress(FileNotFoundError):
@@ -112,12 +114,12 @@ class Counts(RealFile):
         return (File("hay2010", self.name, how=how, layout=LINES),)
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a bad line or an empty file."""
+        """Load the table. Raise a ValueError for an invalid line or an empty file."""
         counts = self._counts()
         return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
-        """Return whether the lines are sorted by count, so that their order has no other meaning."""
+        """Return whether the lines are sorted by count. Then their order has no other meaning."""
         steps = np.diff(self._counts())
         return bool((steps >= 0).all() or (steps <= 0).all())
 
@@ -132,15 +134,16 @@ class Counts(RealFile):
 
 @value
 class NetTrace(Counts):
-    """Internal hosts that each of 65,536 external hosts is connected to, in the order of the file.
+    """Number of internal hosts to which each of 65,536 external hosts is connected, in the order of the
+    file.
 
-    There are 25,714 connections, recorded at the gateway of a university. 96.6 % of the hosts have
-    none, and the busiest has 1,423. One unit is one connection, in one cell.
+    The 25,714 connections were recorded at the gateway of a university. 96.6 % of the external hosts have
+    none, and the busiest has 1,423. One unit is one connection, which is in one cell.
 
     The published file is sorted by count, although its description says that it is sorted by address.
-    Figure 6 is about ranges of addresses. For a file that is sorted by count, we run it with two
-    orders: that of the file, and that of `NetTraceTwin`. If there is no file, `NetTraceTwin` replaces
-    it everywhere.
+    Figure 6 of the paper is about ranges of addresses. If the file is sorted by count, we therefore make
+    this figure with two orders: that of the file, and that of `NetTraceTwin`. If there is no file,
+    `NetTraceTwin` replaces it everywhere.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -154,11 +157,12 @@ class NetTrace(Counts):
 
 @value
 class SearchLogs(Counts):
-    """Searches for "Obama" in 32,768 units of time: 16 a day for 2,048 days from January 2004.
+    """Number of searches for "Obama" in each of 32,768 units of time. There are 16 units a day, for 2,048
+    days from January 2004.
 
-    There are 335,889 searches, which the authors generated from published summaries and from true logs
-    of a shorter time. 52.1 % of the times have none, and the busiest has 496. One unit is one search,
-    in one cell. A person who searches often is many units.
+    The authors generated these 335,889 searches from published summaries, and from true logs of a shorter
+    time. 52.1 % of the times have no search, and the busiest has 496. One unit is one search, which is in
+    one cell. A person who searches often is many units.
 
     The authors publish the file. If it is not available, `SearchLogsTwin` replaces it.
 
@@ -174,11 +178,11 @@ class SearchLogs(Counts):
 
 @value
 class SocialNetwork(Counts):
-    """Friends of each of 11,342 students of one university in an online social network.
+    """Number of friends that each of 11,342 students of one university has in an online social network.
 
-    There are 337,354 friendships. The degrees sum to 674,708, and the largest is 1,678. The number of
-    students is public. One unit is one friendship, which changes two degrees by one each. (The paper
-    counts one degree, so it protects a friendship at twice the stated ε.)
+    There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
+    1,678. The number of students is public. One unit is one friendship, which changes two degrees by one
+    each. The paper counts one degree only, so it protects a friendship at twice the ε that it states.
 
     The authors publish the file. If it is not available, `SocialNetworkTwin` replaces it.
 
@@ -195,11 +199,11 @@ class SocialNetwork(Counts):
 
 @value
 class KeywordFrequencies(Counts):
-    """Searches for each of the 20,000 most frequent keywords over three months.
+    """Number of searches for each of the 20,000 most frequent keywords, over three months.
 
-    This is the paper's Search Logs as an unattributed histogram (its Figure 5). The data differ from
-    `SearchLogs`, and the paper prints no statistic of them except the length. We treat the list of
-    keywords as public. One unit is one search, in one cell.
+    The paper uses these data as an unattributed histogram, under the name Search Logs (Figure 5). They
+    differ from `SearchLogs`. The paper prints only how many keywords there are. We treat the list of
+    keywords as public. One unit is one search, which is in one cell.
 
     The file is not published. `KeywordFrequenciesTwin` replaces it, and `Surnames` is real data of the
     same kind.
@@ -241,7 +245,7 @@ class _Twin(Twin):
 
     @property
     def original(self) -> str:
-        """Name of the original dataset, and the way to get its file."""
+        """Name of the original dataset, and how to get its file."""
         (file,) = self.stands_for().files()
         return f"{self.stands_for.__name__}: {file.how}"
 
@@ -253,16 +257,17 @@ class _Twin(Twin):
 
 @value
 class NetTraceTwin(_Twin):
-    """Connections of 65,536 external hosts: few are seen at all, in clusters of addresses.
+    """Synthetic connections of 65,536 external hosts. Few hosts have any, and their addresses form
+    clusters.
 
-    These numbers match the paper: the hosts, the sum 25,714, the largest count 1,423, and 96.6 %
-    without a connection (63,308). The rest is our invention. The counts follow a Zipf-Mandelbrot
-    distribution with exponent 1.3, so most are 1 and there are few different values. The score of an
-    address is the sum of one random number per prefix. Addresses with high scores have connections, so
-    busy hosts are near each other.
+    Four numbers match the paper: the hosts, the sum 25,714, the largest count 1,423, and the 96.6 % of
+    hosts without a connection (63,308). The rest is our invention. The counts follow a Zipf-Mandelbrot
+    distribution with exponent 1.3. So most are 1, and there are few different values. Each address gets a
+    score, which is the sum of one random number for each of its prefixes. The addresses with the highest
+    scores have connections, so busy hosts are near each other.
 
-    The data are generated, so they are public. One unit is one connection, in one cell. Source of the
-    statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. One unit is one connection, which is in one cell. Source of
+    the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
     stands_for = NetTrace
@@ -272,7 +277,7 @@ class NetTraceTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table. Equal seeds give equal tables."""
+        """Generate the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         score = np.zeros(2**16)
         for i in range(17):
@@ -285,14 +290,15 @@ class NetTraceTwin(_Twin):
 
 @value
 class SearchLogsTwin(_Twin):
-    """Searches over 32,768 units of time: near none for years, then a rise, with bursts.
+    """Synthetic searches in 32,768 units of time. There are almost none for years, and then a rise with
+    bursts.
 
-    These numbers match the paper: the 16 · 2048 times, the sum 335,889, the largest count 496, and 52.1
-    % without a search (17,072). The rest is our invention. The score of a time is the sum of a rise in
-    2007, of bursts at dates of news that fade within days, of the time of day, and of noise. In the
+    Four numbers match the paper: the 16 · 2048 times, the sum 335,889, the largest count 496, and the 52.1
+    % of times without a search (17,072). The rest is our invention. Each time gets a score. The score rises
+    in 2007, jumps at dates of news and falls within days, depends on the time of day, and has noise. In the
     order of their scores, times get the counts of a Zipf-Mandelbrot distribution with exponent 2.
 
-    The data are generated, so they are public. One unit is one search, in one cell. Source of the
+    The data are generated, so they are public. One unit is one search, which is in one cell. Source of the
     statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
@@ -303,7 +309,7 @@ class SearchLogsTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table. Equal seeds give equal tables."""
+        """Generate the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         day = np.arange(self.domain.size) / 16
         score = _interest(day) + rng.normal(0, 0.7, len(day))
@@ -314,12 +320,13 @@ class SearchLogsTwin(_Twin):
 
 @value
 class SocialNetworkTwin(_Twin):
-    """Degrees of 11,342 students, in no order: everyone has a friend, some have very many.
+    """Synthetic numbers of friends of 11,342 students, in random order. Everyone has a friend, and some
+    have very many.
 
-    These numbers match the paper: the students, the sum 674,708, and the largest degree 1,678. The rest
-    is our invention. The degrees are quantiles of a lognormal distribution (half are 37 or less), and a
-    graph with these degrees exists. The paper does not print the number of students without a friend.
-    Here there are none. One unit is one friendship, which changes two degrees by one each.
+    Three numbers match the paper: the students, the sum 674,708, and the largest degree 1,678. The rest is
+    our invention. The degrees are quantiles of a lognormal distribution. Half are 37 or less, and there is
+    a graph with these degrees. The paper does not print how many students have no friend. Here everyone has
+    one. One unit is one friendship, which changes two degrees by one each.
 
     The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu,
     PVLDB 2010, and the file that goes with it.
@@ -333,7 +340,7 @@ class SocialNetworkTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table. Equal seeds give equal tables."""
+        """Generate the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
         return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
@@ -341,14 +348,15 @@ class SocialNetworkTwin(_Twin):
 
 @value
 class KeywordFrequenciesTwin(_Twin):
-    """Searches for 20,000 keywords in random order, with frequencies from Zipf's distribution.
+    """Synthetic numbers of searches for 20,000 keywords, in random order. Frequencies follow Zipf's
+    distribution.
 
     The paper prints only the number of keywords. The rest is our invention. The k-th most frequent
-    keyword has a Poisson number of searches with mean 300,000/k, but at least 1. Sorted counts fall
-    from 300,000 to about 15, and many small counts are equal.
+    keyword has a Poisson number of searches with mean 300,000/k, but at least 1. In descending order,
+    counts fall from 300,000 to about 15, and many small counts are equal.
 
-    The data are generated, so they are public. One unit is one search, in one cell. Source of the size:
-    Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
+    The data are generated, so they are public. One unit is one search, which is in one cell. Source of the
+    size: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
     """
 
     stands_for = KeywordFrequencies
@@ -360,7 +368,7 @@ class KeywordFrequenciesTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Return the table. Equal seeds give equal tables."""
+        """Generate the table. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))

@@ -21,8 +21,8 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 @njit(cache=True, nogil=True)
 def alias_tables(weights):
-    """Return Walker's tables of a distribution. A uniform item i is kept with probability keep[i], and
-    is otherwise replaced by other[i].
+    """Return Walker's tables for fast draws from a distribution. To draw, choose an item i uniformly, keep
+    it with probability keep[i], and otherwise replace it by other[i].
     """
     m = weights.size
     keep = weights * (m / weights.sum())
@@ -61,8 +61,8 @@ def _drawn(rng, keep, other):
 
 @njit(cache=True, nogil=True)
 def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
-    """Draw the items of every user: first the planted items, and then others by weight without
-    repetition.
+    """Draw the items of every user. First come the items that are assigned to the user, then others by
+    weight, without repetition.
     """
     m = keep.shape[1]
     mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
@@ -92,7 +92,9 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
 
 @njit(cache=True, nogil=True)
 def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
-    """Draw the items of every user: planted items, repetitions of earlier items, or items by weight."""
+    """Draw the items of every user. They are items that are assigned to the user, repetitions of earlier
+    items, or items by weight.
+    """
     p = 0
     for u in range(starts.size - 1):
         start, stop, g = starts[u], starts[u + 1], groups[u]
@@ -108,7 +110,7 @@ def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other,
 
 @njit(cache=True, nogil=True)
 def draw_contexts(rng, items, bounds, contexts):
-    """Draw a context for each record, by the cumulative distribution of its item."""
+    """Draw a context for each record. The cumulative distribution over contexts depends on the item."""
     last = bounds.shape[1] - 1
     for r in range(items.size):
         x, c = rng.random(), 0
@@ -143,30 +145,29 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic stand-in with published numbers of users, items, records and records of the most active
-    user.
+    """Synthetic stand-in for interactions, with the published numbers of users, items and records.
 
-    These numbers match the paper: `users`, `items` (each with at least one record), `records`, and the
-    records of the most and the least active user, `max_per_user` and `min_per_user`. The mean follows
-    from them. The default is the Foursquare row of Table 4, whose printed mean of 60.2 contradicts its
-    counts. `gowalla()`, `foursquare()`, `netflix()` and `movielens()` are the four rows.
+    Five numbers match the paper: `users`, `items` (each has at least one record), `records`, and the
+    records of the most and of the least active user, `max_per_user` and `min_per_user`. The mean follows
+    from them. The four rows of the paper's Table 4 are `gowalla()`, `foursquare()`, `netflix()` and
+    `movielens()`. The default is the row of Foursquare, whose printed mean of 60.2 contradicts its counts.
 
-    The rest is our invention. The r-th most active user has min + (max − min)·((1 + q)/(r +
-    q))^`exponent` records, with the q that gives the right sum (a Zipf-Mandelbrot distribution). With a
-    smaller exponent, most users have similar numbers of records. The popularity of an item is the power
-    −`popularity` of its rank plus `flat`. One record of each item is assigned to a random place, and
-    all other records are drawn. With `once`, no user has an item twice. The draws are then without
-    replacement, so nearly all users have the most popular items, as with films. Otherwise a user
-    repeats the item of an earlier record with probability `returning` (in the LGLMF copy of Gowalla,
-    0.39 of the check-ins are repetitions). The numbers of users and items do not reveal their rank.
+    The rest is our invention. The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent`
+    records (a Zipf-Mandelbrot distribution), with the q that gives the right sum. With a smaller exponent,
+    most users have similar numbers of records. The popularity of an item is (rank + `flat`)^−`popularity`.
+    One record of each item is given to a random user, and all other records are drawn. With `once`, no user
+    has an item twice. Draws are then without replacement, so nearly all users have the most popular items,
+    as with films. Otherwise a user repeats the item of an earlier record with probability `returning`. For
+    comparison, 39 % of the check-ins in the LGLMF copy of Gowalla are repetitions. Users and items are
+    numbered at random, so their numbers do not reveal their ranks.
 
-    With `contexts="check-in week"` or "rating week" contexts are days of the week. Each item has its
-    own distribution over days, drawn from a Dirichlet distribution with weight `alike` around the
-    profile in `PROFILES`. The day depends neither on popularity nor on the activity of a user. The
-    stand-in therefore does not contain the effect that sampling raises the weekend (Figure 11), and a
-    difference that it shows is random. With "gender and age", contexts are groups of users, drawn by
-    the shares in `PROFILES`. The popularity of an item in a group has a Gamma factor with mean 1 and
-    shape `alike`.
+    With `contexts="check-in week"` or "rating week", contexts are days of the week. Each item has its own
+    distribution over days. It is drawn from a Dirichlet distribution with weight `alike` around the profile
+    in `PROFILES`. The day does not depend on the popularity of the item or on the activity of the user. In
+    the paper's Figure 11, sampling raises the share of the weekend. The stand-in does not contain this
+    effect, so any difference that it shows is random. With "gender and age", contexts are groups of users,
+    which are drawn by the shares in `PROFILES`. In each group, the popularity of an item is multiplied by a
+    Gamma variable with mean 1 and shape `alike`.
 
     One unit is one user with all their records, at most `max_per_user`. The data are generated, so they
     are public. The Netflix row, with 100,480,507 records, takes 15 seconds and 2 GB. Source of the
@@ -209,7 +210,9 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Row of Table 4 that it replaces, found by the number of items, and the way to get that data."""
+        """Row of Table 4 that the stand-in replaces, and how to get the data. The row is found by the
+        number of items.
+        """
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
     def __post_init__(self) -> None:
@@ -228,7 +231,7 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def gowalla(cls, seed: int = 0) -> InteractionsTwin:
-        """Check-ins in Austin, June to October 2010."""
+        """Make check-ins in Austin from June to October 2010."""
         return cls(12_579, 15_200, 739_600, 14_380, seed=seed)
 
     @classmethod
@@ -238,7 +241,7 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def netflix(cls, seed: int = 0) -> InteractionsTwin:
-        """Make ratings like the Netflix Prize. Few users have more than 2,000."""
+        """Make ratings like those of the Netflix Prize. Few users have more than 2,000."""
         return cls(
             480_189, 17_700, 100_480_507, 17_000, exponent=0.6, popularity=2.5, flat=400.0,
             once=True, contexts="rating week", seed=seed,
@@ -246,15 +249,15 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def movielens(cls, seed: int = 0) -> InteractionsTwin:
-        """Make ratings like MovieLens 1M, with gender and age. Everyone has at least 20."""
+        """Make ratings like those of MovieLens 1M, with gender and age. Every user has at least 20."""
         return cls(
             6040, 3706, 1_000_209, 2314, 20, exponent=1.0, popularity=2.0, flat=400.0,
             once=True, contexts="gender and age", alike=5.0, seed=seed,
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller stand-in with this many users, and records in proportion, for quick
-        profiles.
+        """Return a smaller stand-in for quick profiles. It has the given number of users, and records in
+        proportion.
 
         The number of items is reduced only if items would have fewer than ten records on average. The
         most active user has at most a tenth of all records.
@@ -270,7 +273,7 @@ class InteractionsTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Items by number, and days of the week or groups of users."""
+        """Domain of items by number, and of days of the week or groups of users."""
         contexts = tuple(PROFILES[self.contexts])
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
@@ -311,7 +314,9 @@ class InteractionsTwin(Twin):
         return Interactions(self.domain, users, items, contexts, bound, truth, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records per user, most active first. They add up to `records`."""
+        """Return the number of records of each user, beginning with the most active. They add up to
+        `records`.
+        """
         low = self.min_per_user
         high = self.max_per_user
         total = self.records - low * self.users - (high - low)  # above low, without the first

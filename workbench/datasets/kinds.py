@@ -54,11 +54,11 @@ class RealFile(Dataset):
 
 
 class RecordsFile(RealFile):
-    """Dataset of published records, each with a user, an item, and a context such as the day of the
+    """Dataset of published records. Each has a user, an item, and a context, for example the day of the
     week.
 
-    Unless a class states a range, the items are all items in the files, in ascending order. If `once`
-    is true, no user has an item twice. Loading enforces this and sorts each user's records by item.
+    If a class states no range of items, the items are those that occur in the files, in ascending order. If
+    `once` is true, no user has an item twice. Loading enforces this, and sorts each user's records by item.
     """
 
     contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
@@ -81,12 +81,14 @@ class RecordsFile(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Items × contexts. The property reads the files, unless the items are known."""
+        """Domain of items × contexts. The property reads the files, unless the items are known."""
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
     def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad row, with its place, or for too few rows."""
+        """Load the records. Raise a ValueError for an invalid row, which the message names, and for too few
+        rows.
+        """
         items = self.items
         if isinstance(items, range):
             frame = self._records()
@@ -143,15 +145,17 @@ class Twin(Dataset):
 
 
 def unwrapped(dataset: Any) -> Any:
-    """Return the dataset inside one that sorts, adds up or moves its records, or the dataset itself."""
+    """Return the dataset from which a dataset is computed, for example by sorting. If there is none, return
+    the dataset itself.
+    """
     while hasattr(dataset, "dataset"):
         dataset = dataset.dataset
     return dataset
 
 
 def kind_of(dataset: Any) -> str:
-    """Return the kind of a dataset. It also works for a dataset of another package without a stated
-    kind.
+    """Return the kind of a dataset. The function also finds it for a dataset of another package that states
+    no kind.
 
     Parameters
     ----------
@@ -168,7 +172,7 @@ def kind_of(dataset: Any) -> str:
 
 
 def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:
-    """Return, in words, the numbers of a file that differ from the published ones.
+    """Describe which numbers of a file differ from the published ones.
 
     >>> differences({"users": 3, "records": 8}, {"users": 6040, "records": 8})
     ('3 users (published: 6,040)',)
@@ -191,7 +195,9 @@ def seed_field() -> Any:
 
 
 def root(is_below: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return the two neighbouring floats between which `is_below` changes from true to false."""
+    """Find the place at which `is_below` changes from true to false. Return the two neighbouring floats
+    around it.
+    """
     while (middle := (low + high) / 2) not in (low, high):
         if is_below(middle):
             low = middle

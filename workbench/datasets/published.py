@@ -134,7 +134,7 @@ _DAMAGED = (OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile
 
 @value
 class File:
-    """A published file.
+    """Published file of a dataset.
 
     Parameters
     ----------
@@ -186,14 +186,14 @@ class File:
         )
 
     def rows(self, columns: Columns) -> Iterator[Batch]:
-        """Yield rows with typed columns. Raises ValueError for a malformed value."""
+        """Yield rows with typed columns. Raise a ValueError for a malformed value."""
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """Return all rows, or those that `where` selects. Raises ValueError if there are no rows, or
-        another number than `rows`.
+        """Return all rows, or those that `where` selects. Raise a ValueError if there are no rows, or if
+        their number differs from `rows`.
         """
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
@@ -202,12 +202,12 @@ class File:
         return pl.concat(parts)
 
     def expect(self, found: int, need: int, what: str) -> None:
-        """Raise a ValueError unless the file holds the needed number of something."""
+        """Raise a ValueError unless the file has the expected number of rows, or of other things."""
         if found != need:
             raise ValueError(f"{self.find()}: found {found:,} {what}, need {need:,}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns as text, a batch at a time, with a progress bar on a terminal."""
+        """Yield some columns as text, in batches. On a terminal, a progress bar is shown."""
         from tqdm import tqdm
 
         path = self.find()
@@ -228,7 +228,7 @@ class File:
         return archive.open(member)
 
     def sha256_at(self, path: Path) -> str:
-        """Return the sha256 of the decompressed content. Raises ValueError if the file is damaged."""
+        """Return the sha256 of the decompressed content. Raise a ValueError if the file is damaged."""
         with refusing_damage(path), path.open("rb") as raw, self.unpacked(path, raw) as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -247,7 +247,9 @@ class File:
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Convert the errors of libraries for a damaged compressed file to a ValueError."""
+    """Inside the `with` block, convert the errors of libraries for a damaged compressed file to a
+    ValueError.
+    """
     try:
         yield
     except _DAMAGED as e:
@@ -269,7 +271,7 @@ class TextFile(CsvFile):
         return str(self.path / PurePath(self.file.name).name if is_archive else self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows. Raise a ValueError if the file is damaged."""
+        """Yield the rows in batches. Raise a ValueError if the file is damaged."""
         with refusing_damage(self.path):
             yield from super().batches(columns)
 
@@ -295,11 +297,12 @@ def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> Spa
 
 
 class FileStatus(NamedTuple):
-    """One published file: its path and size in bytes (None if it was not found), and its `state`.
+    """Status of a published file. It has a path and a size in bytes (both None if the file was not found),
+    and a `state`.
 
-    The state is "ok" if the sha256 is recorded, "different" if it is another one or the file cannot be
-    read, and "unknown" if no sha256 is recorded. A file that was not found is "missing", or "by hand" if
-    `fetch` cannot download it.
+    The state is "ok" if the sha256 is one of those recorded. It is "different" if it is another one, or if
+    the file cannot be read. It is "unknown" if no sha256 is recorded. A file that was not found is
+    "missing", or "by hand" if `fetch` cannot download it.
     """
 
     dataset: str
@@ -362,8 +365,8 @@ def verify(what: Any = None) -> list[FileStatus]:
 def fetch(what: Any, force: bool = False) -> list[Path]:
     """Download the files of a dataset from their publisher to `data/raw/`.
 
-    A file gets its final name only after it was downloaded completely and read, and its sha256 was
-    compared with the recorded ones, if there are any.
+    A file gets its final name only after it was downloaded completely and could be read. If its sha256 is
+    recorded, it is compared first.
 
     Parameters
     ----------

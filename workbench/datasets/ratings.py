@@ -46,17 +46,17 @@ _FILMS = _file("movies.dat")
 
 @value
 class MovieLens(RecordsFile):
-    """Ratings of films: user, film, and the user's gender and age.
+    """Ratings of films. A record has a user, a film, and the gender and age of the user.
 
-    1,000,209 ratings by 6,040 users (February 2003). Items are the published numbers 1 to 3952. Of
-    these, 3,883 are films and 3,706 have ratings. Table 4 of Fan & Jin prints the last number, but that
-    set depends on the ratings.
+    There are 1,000,209 ratings by 6,040 users (February 2003). Items are the published numbers 1 to 3952.
+    Of these, 3,883 are films and 3,706 have ratings. Table 4 of Fan & Jin prints the last number. We do not
+    use it, because it depends on the ratings.
 
-    A context is gender × age (under 25, 25 to 34, above 34) of the user, as in Fan & Jin.
+    A context is a combination of the user's gender and age (under 25, 25 to 34, above 34), as in Fan & Jin.
 
-    One unit is one user with all their ratings. The publisher selected users with 20 or more. Loading
-    ensures that nobody rates a film twice, so a user changes each count by at most one. A file with
-    other numbers of users or ratings is accepted, and `remarks` reports the difference.
+    One unit is one user with all their ratings. The publisher selected users with 20 ratings or more.
+    Loading checks that nobody rates a film twice, so a user changes each count by at most one. If a file
+    has other numbers of users or ratings, it is accepted, and `remarks` reports the difference.
 
     The class reads the published archive `ml-1m.zip` without unpacking it.
 
@@ -124,17 +124,18 @@ HOW = (
 
 @value
 class NetflixPrize(RecordsFile):
-    """100,480,507 ratings of 17,770 films by 480,189 customers: customer, film, day of the week.
+    """Table of 100,480,507 ratings of 17,770 films by 480,189 customers. A record has a customer, a film
+    and the day of the week.
 
-    The training set of the Netflix Prize, in one of two forms: the 17,770 files `mv_0000001.txt` … of
-    the published archive in a folder `training_set`, or the four files `combined_data_1.txt` … that are
-    also in circulation, possibly in a zip archive. The day is that of the published date, which has no
-    hour and no time zone. Items are the published numbers of films, 1 to 17,770, and users the
-    published numbers of customers. The rating itself is not kept.
+    This is the training set of the Netflix Prize. The class reads two forms of it. One is the published
+    archive, with 17,770 files `mv_0000001.txt` … in a folder `training_set`. The other is the four files
+    `combined_data_1.txt` …, which are also in circulation, possibly in a zip archive. The day is that of
+    the published date, which has no hour and no time zone. Items are the published numbers of films, 1 to
+    17,770. Users are the published numbers of customers. The rating itself is not kept.
 
-    One unit is one customer with all their ratings. Loading ensures that nobody rates a film twice, so
-    a customer changes at most 17,770 counts by one each. All films and ratings must be present. An
-    incomplete file raises an error.
+    One unit is one customer with all their ratings. Loading checks that nobody rates a film twice, so a
+    customer changes at most 17,770 counts by one each. It also checks that all films and ratings are
+    present.
 
     Reading takes minutes. For example, 5 million synthetic ratings take 7 seconds on one core. Table 4
     of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
@@ -150,11 +151,11 @@ class NetflixPrize(RecordsFile):
 
     @property
     def items(self) -> range:
-        """Films by their published numbers."""
+        """Labels of films, which are their published numbers."""
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four files, each with the file of its first film as another name."""
+        """Return the four files. The file of the first film in each is another name for it."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:

@@ -33,14 +33,15 @@ _WHEN = times("%Y-%m-%d %H:%M:%S", "2010-12-01 08:26:00", (_START, _END))
 
 @value
 class RetailHours(RealFile):
-    """Lines of invoices of an online shop by the hour, 1 December 2010 to 9 December 2011.
+    """Number of invoice lines of an online shop in each hour from 1 December 2010 to 9 December 2011.
 
-    One unit is one customer, with at most `most` lines. The workbench draws them without replacement by a
-    generator that depends on `seed` and the customer's number. So adding or removing a customer changes
-    nobody else's lines, and the bound holds for any seed, also for a published one. The file has 541,909
-    lines with cancellations. 135,080 of them name no customer and are left out. The others belong to 4,372
-    customers, who have from 1 to 7,983 lines each, 93 on average. `most=10` keeps 40,802 lines. The 8,976
-    hours of the period are public. Most are at night or on Saturdays, and empty.
+    One unit is one customer, with at most `most` lines. If a customer has more, the class draws `most` of
+    them at random. The draw depends only on `seed` and on the customer's number. So adding or removing a
+    customer does not change the lines of anyone else, and the bound holds for any seed, even a published
+    one. The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are
+    left out. The others belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average.
+    `most=10` keeps 40,802 lines. The 8,976 hours of the period are public. Most of them are empty, because
+    they are at night or on a Saturday.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.
@@ -56,11 +57,11 @@ class RetailHours(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Hours, numbered from midnight before 1 December 2010."""
+        """Domain of hours, numbered from the midnight at which 1 December 2010 began."""
         return Domain(("bin",), ((_END - _START).days * 24,))
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a time that is unreadable or outside the period."""
+        """Load the table. Raise a ValueError for a time that cannot be read, or that is outside the period."""
         columns = {"InvoiceDate": _WHEN, "CustomerID": TEXT}
         hour = (pl.col("InvoiceDate") - _START).dt.total_hours()
         lines = RETAIL.frame(columns, pl.col("CustomerID").alias("customer"), hour.alias("bin"))
@@ -90,19 +91,20 @@ LINES = 541_909
 
 @value
 class OnlineRetail(RecordsFile):
-    """406,829 lines of invoices in the year to December 2011: customer, stock code, day of the week.
+    """Table of 406,829 invoice lines in the year to December 2011. A record has a customer, a stock code
+    and the day of the week.
 
-    The file has 541,909 lines with cancellations. 135,080 of them name no customer and are left out, because
-    no bound could hold for them. The others belong to 4,372 customers, who have from 1 to 7,983 lines each.
-    The day is that of the shop's own time, without a zone (the shop is in the UK). Nothing was ever ordered
-    on a Saturday, which stays in the list of days nevertheless.
+    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. They are left
+    out, because no bound could hold for them. The others belong to 4,372 customers, who have 1 to 7,983
+    lines each. The day is that of the shop's local time in the UK. Nothing was ever ordered on a Saturday,
+    but Saturday stays in the list of days.
 
-    Items are the shop's 4,070 stock codes, which we take as public. They are all codes of the file, also of
-    lines without a customer, and include postage, discounts and fees (POST, D, BANK CHARGES). 3,684 of them
-    have a line with a customer. Customers are the published numbers.
+    Items are the shop's 4,070 stock codes, which we treat as public. They are all codes in the file, and
+    also include postage, discounts and fees (POST, D, BANK CHARGES). Of these codes, 3,684 have a line with
+    a customer. Users are the published numbers of customers.
 
-    One unit is one customer with all their lines, without a bound on their number. A customer may order an
-    item several times.
+    One unit is one customer with all their lines. A customer may have any number of lines, also several for
+    one item.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.

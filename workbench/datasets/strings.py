@@ -45,24 +45,25 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 @value
 class QueryLogTwin(OverHierarchy, Twin):
-    """Searches in the 38 symbols of the paper: distinct strings, and how often each is asked.
+    """Synthetic searches, written in the 38 symbols of the paper. The data are distinct strings, with how
+    often each is searched.
 
-    These facts match the paper: 90 million queries over a-z, 0-9, the full stop and the space, some of
-    which are longer than 20 symbols. The rest is our invention. The r-th most frequent string has a
-    frequency proportional to r^-0.9 (Zipf), but at least one query. The first string has 2.7 % of all
-    queries. By default, `distinct` is queries^0.865 (Heaps), which is 7.6 million at full scale. The
-    mean query then has 15.4 symbols, and 12 % have more than 20. Queries are one to four words, or the
-    name of a site and its ending, some with a number. There are 268 ordinary English words. The first
-    word may be derived from one of them (books, bookshop, mybook) or consist of two (bookfish). Each
-    further word depends on the previous one. The rank of a query follows from the probability of its
-    words and from a random number. More than half of all queries begin with one of a hundred strings of
-    4 symbols.
+    Some facts match the paper: there are 90 million queries over a-z, 0-9, the full stop and the space, and
+    some are longer than 20 symbols. The rest is our invention. The r-th most frequent string has a
+    frequency in proportion to r^-0.9 (Zipf), but at least one query. The first string has 2.7 % of all
+    queries. By default, `distinct` is queries^0.865 (Heaps), which is 7.6 million at full scale. The mean
+    query then has 15.4 symbols, and 12 % have more than 20. A query has one to four words, or is the name
+    of a site with its ending. Some have a number. The words are made from 268 ordinary English words. The
+    first word may be derived from one of them (books, bookshop, mybook) or consist of two (bookfish). Each
+    further word depends on the one before. The rank of a query follows from the probability of its words,
+    and from a random number. More than half of all queries begin with one of a hundred strings of 4
+    symbols.
 
-    The longest strings have 24 symbols, which is the most that fits in two words of 64 bits. With a
-    smaller `depth`, longer strings are left out, and their number is recorded. One unit is one query,
-    because the log does not name users. The data are generated, so they are public. At full scale this
-    takes about 15 seconds and 1.6 GB, and for a million queries less than one second. Source of the
-    statistics: Synthetic Data via Differential Privacy, 2009, section 5.2.
+    The longest strings have 24 symbols, because no more fit in two words of 64 bits. With a smaller
+    `depth`, longer strings are left out, and their number is recorded. One unit is one query, because the
+    log does not name users. The data are generated, so they are public. At full scale, this takes about 15
+    seconds and 1.6 GB. A million queries take less than one second. Source of the statistics: Synthetic
+    Data via Differential Privacy, 2009, section 5.2.
     """
 
     original = (
@@ -236,17 +237,18 @@ FILE = File(
 
 @value
 class Surnames(RealFile):
-    """People of the `n` most frequent of the 162,253 surnames that at least 100 people have.
+    """Number of people with each of the `n` most frequent surnames. The list has 162,253 surnames, those
+    that at least 100 people have.
 
-    A cell is a rank in the published list. We treat the names and their order as public, and there is
-    no cell for all other names. One unit is one person, in one cell. `strings()` gives the names
-    themselves as private strings. `Surnames(2010)` is the census of 2010. For the first 2,010 names,
-    write `Surnames(n=2010)`.
+    A cell is a rank in the published list. We treat the names and their order as public. There is no cell
+    for other names. One unit is one person, who is in one cell. `strings()` gives the names themselves as
+    private strings. `Surnames(2010)` is the census of 2010. For the first 2,010 names, write
+    `Surnames(n=2010)`.
 
-    The class reads the Census Bureau's archive, or a Parquet copy of its table that is in circulation
-    and lacks the name at rank 4,911. By this copy, the default of 20,000 names covers 222,342,652
-    people, from 2,442,977 down to 1,339 per name. It is real data of the same kind as the 20,000
-    keywords of Hay et al. 2010, which are not available.
+    The class reads the archive of the Census Bureau, or a Parquet copy of its table that is in circulation.
+    The copy lacks the name at rank 4,911. In the copy, the default of 20,000 names covers 222,342,652
+    people. The most frequent name has 2,442,977, and the last has 1,339. These are real data of the same
+    kind as the 20,000 keywords of Hay et al. 2010, which are not available.
 
     Terms: US Government work. Source: US Census Bureau, Frequently Occurring Surnames from the
     2010 Census.
@@ -262,29 +264,31 @@ class Surnames(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Ranks from 1, the most frequent name, in the order of the list."""
+        """Domain of ranks in the list. Rank 1 is the most frequent name."""
         return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
 
     def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a bad count or a list that is too short."""
+        """Load the table. Raise a ValueError for an invalid count, or a list that is too short."""
         first = _names()["count"].sort(descending=True)[: self.n].to_numpy()
         FILE.expect(len(first), self.n, "names")
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """Return the people of all names in the list as strings of letters. `n` does not matter."""
+        """Return the same people with their names as strings of letters. This includes all names in the
+        list, whatever `n` is.
+        """
         return SurnameStrings(self.year, depth)
 
 
 @value
 class SurnameStrings(OverHierarchy, RealFile):
-    """People by their surname, letter by letter, for names that at least 100 people have.
+    """Surnames of people, as strings of letters. Only names that at least 100 people have are included.
 
-    Names are in lower case, a to z, and as in the census without spaces, hyphens and apostrophes. They
-    have at most 15 letters. A name longer than `depth` is left out, and the number of such records is
-    kept. There is no record for all other names. One unit is one person, which is one record.
+    Names are in lower case, a to z. As in the census, they have no spaces, hyphens or apostrophes. They
+    have at most 15 letters. Names longer than `depth` are left out, and the number of these records is
+    kept. Rarer names have no record. One unit is one person, which is one record.
 
-    The Parquet copy has 162,252 names of 265,660,058 people, from 2,442,977 down to 100 per name. The
+    The Parquet copy has 162,252 names of 265,660,058 people, with 100 to 2,442,977 people per name. The
     archive has one name more.
 
     Terms and source: as `Surnames`.
@@ -298,11 +302,11 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """All strings of lower-case letters."""
+        """Hierarchy of all strings of lower-case letters."""
         return Prefixes(LETTERS, self.depth, "name")
 
     def load(self) -> Records:
-        """Load the records. Raises ValueError for a bad count or an empty file."""
+        """Load the records. Raise a ValueError for an invalid count, or an empty file."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them

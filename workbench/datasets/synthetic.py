@@ -19,14 +19,15 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Table of `m` cells, of which round(density·m) have the count round(N(mean, std²)), but at least
-    1.
+    """Synthetic table of `m` cells. Of these, round(density·m) are not empty. Their counts are drawn from
+    N(mean, std²) and rounded, but are at least 1.
 
-    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has cells that
-    are "skewed and concentrated in particular regions", but does not print their distribution. For
-    `placement="skewed"` we use `regions` intervals of equal length, at random places in the order of
-    keys. Together they cover 2·density of the domain (at most all of it). The cells are uniform within
-    them, so a region is half full, and the rest of the domain is empty.
+    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has cells that are
+    "skewed and concentrated in particular regions", but does not print their distribution.
+    `placement="skewed"` therefore uses our own. It chooses `regions` intervals of equal length, at random
+    places in the order of keys. Together they cover the share 2·density of the domain (at most all of it).
+    Cells are chosen uniformly within them. So half of a region is full, and the rest of the domain is
+    empty.
 
     The data are generated, so they are public. One unit is one count of one cell. Time and memory grow
     with the number of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT
@@ -56,7 +57,7 @@ class GaussianSparse(Dataset):
 
     @property
     def domain(self) -> Domain:
-        """One attribute, `cell`, in the order of keys."""
+        """Domain of a single attribute, `cell`."""
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
@@ -88,17 +89,18 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 @value
 class IPUMSTwin(Twin):
-    """500,000 simulated adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
+    """Synthetic table of 500,000 adults with nine attributes. It has 1.29·10¹¹ cells, and nearly all of
+    them are empty.
 
-    These facts match the paper: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50
-    values, with ages from 16, education from 1, salary from 0) and the number of tuples. The dependence
-    between attributes is our invention, and is drawn attribute by attribute. There are fewer people at
-    ages above 40, and women live longer than men. 86 % have birthplace 0, and the r-th other place is
-    proportional to 1/r. Race depends on the birthplace. Education is around 11.5, less for old people,
-    and 9 and 13 are frequent. Marital status depends on age. People who do not work (workclass 0, by
-    age and gender) have occupation 0 and salary 0. Occupations depend on education and gender. Salaries
-    are lognormal around a value that depends on education, age, gender and occupation, and 49 means 49
-    or more.
+    Some facts match the paper: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50 values,
+    with ages from 16, education from 1, salary from 0) and the number of tuples. How attributes depend on
+    each other is our invention. They are drawn one after the other. There are fewer people at ages above
+    40, and women live longer than men. 86 % have birthplace 0, and the r-th other place has a frequency in
+    proportion to 1/r. Race depends on the birthplace. Education is around 11.5, and less for old people.
+    The values 9 and 13 are frequent. Marital status depends on age. Age and gender determine who works.
+    People who do not work have workclass 0, occupation 0 and salary 0. Occupations depend on education and
+    gender. Salaries are lognormal around a value that depends on education, age, gender and occupation. A
+    salary of 49 means 49 or more.
 
     One unit is one person, in one cell. The data are generated, so they are public. This takes half a
     second. Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
@@ -121,7 +123,7 @@ class IPUMSTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """The paper's nine attributes, as in its Figure 1."""
+        """Domain of the paper's nine attributes, as in its Figure 1."""
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
@@ -225,45 +227,46 @@ def _works(
 
 
 def check_dataset(x: Any) -> str | None:
-    """Return a description of the fault of the dataset in a field, or None."""
+    """Return what is wrong with the dataset in a field, or None if it is valid."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
 class OfDataset:
-    """Counts that are computed from another dataset. Its files and the publicity of its truth are those
-    of `dataset`.
+    """Base of datasets whose counts are computed from another dataset, `dataset`. They have its files, and
+    their truth is public if that of `dataset` is.
     """
 
     dataset: Any
 
     @property
     def kind(self) -> str:
-        """That of `dataset`."""
+        """Same as that of `dataset`."""
         return kind_of(self.dataset)
 
     @property
     def truth_public(self) -> bool:
-        """That of `dataset`."""
+        """Same as that of `dataset`."""
         return self.dataset.truth_public
 
     def files(self) -> tuple[File, ...]:
-        """Return those of `dataset`."""
+        """Return the files of `dataset`."""
         return self.dataset.files() if hasattr(self.dataset, "files") else ()
 
 
 @value
 class Ranked(OfDataset):
-    """All counts of `dataset` in sorted order, including empty cells, for unattributed histograms.
+    """Table of all counts of `dataset` in sorted order, including empty cells. It is for unattributed
+    histograms.
 
-    Metrics then compare a release over ranks with a truth over ranks. One unit changes the sorted
-    counts by as much as the counts. The truth is public if that of `dataset` is.
+    With it, metrics can compare a release over ranks with the true counts over ranks. One unit changes the
+    sorted counts by as much as the counts. The truth is public if that of `dataset` is.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
 
     @property
     def domain(self) -> Domain:
-        """Ranks, the smallest count first."""
+        """Domain of ranks. Rank 0 is the smallest count."""
         return Domain(("rank",), (self.dataset.domain.size,))
 
     def load(self) -> SparseTable:
@@ -276,7 +279,7 @@ class Ranked(OfDataset):
 
 @value
 class Projected(OfDataset):
-    """Counts of `dataset` by some of its attributes, in the given order.
+    """Table of the counts of `dataset` by some of its attributes, in the given order.
 
     One unit changes the marginal by at most as much as the counts. The truth is public if that of
     `dataset` is.
@@ -290,7 +293,7 @@ class Projected(OfDataset):
 
     @property
     def domain(self) -> Domain:
-        """Domain of `dataset`, projected."""
+        """Domain of the chosen attributes of `dataset`."""
         return self.dataset.domain.project(self.attributes)
 
     def load(self) -> SparseTable:

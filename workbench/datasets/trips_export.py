@@ -21,11 +21,12 @@ _MONTH = 31
 
 
 def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) -> Path:
-    """Write `trips.csv`, and next to it `cantons.csv`, the public list of towns and cantons.
+    """Write an example table, `trips.csv`. Next to it, write `cantons.csv`, a public list of towns and
+    their cantons.
 
-    A row is a trip, and one rider may have very many. The columns are `rider`, `started`
+    A row is a trip, and one rider may have very many trips. The columns are `rider`, `started`
     (day.month.year hour:minute, or empty), `town` (some are abroad), `age` (some are missing or
-    impossible), `fare`, and a free `note`.
+    impossible), `fare`, and `note` (free text).
 
     Parameters
     ----------
