@@ -192,7 +192,7 @@ def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> l
 
 
 def each_mechanism() -> Iterator[type]:
-    """Yield the mechanisms that a user can name. Those whose releases are never saved are included."""
+    """Yield the mechanisms that a user can name. This includes mechanisms whose releases cannot be saved."""
     for name in mechanisms.__all__:
         if _can_be_asked_for(cls := getattr(mechanisms, name)):
             yield cls

@@ -37,10 +37,10 @@ class TreeNoise:
     """Noise that is left after least squares on a k-ary tree. Before that, every node had independent noise
     of equal variance.
 
-    Let A be the nodes × cells matrix of the tree. The variance of a query w is σ²·w'(A'A)⁻¹w. The matrix M
-    = A'A of the subtree at a node v is block diagonal, with the matrices M_c of its children c as blocks,
-    plus 1·1' for the node itself. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the
-    Sherman–Morrison formula,
+    Let A be the nodes × cells matrix of the tree. The variance of a query w is σ²·w'(A'A)⁻¹w. For the
+    subtree at a node v, the matrix M = A'A is the sum of two matrices. One is block diagonal, and its
+    blocks are the matrices M_c of the children c. The other is 1·1', for the node itself. Let s_c =
+    1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the Sherman–Morrison formula,
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 

@@ -104,9 +104,9 @@ class Summary(Estimate):
 
         The standard error, relative to the true counts, is sqrt(cells · σ² + Σ τ·(τ − |v|)⁺), where the sum
         is over released values v. The first term is for noise of variance σ² on every cell of the query.
-        The second is an unbiased estimate of the variance from sampling. In some cases there is no such
-        formula, and the standard error is NaN: after a filter (θ > 1 or one side), for uniform samples, for
-        raw weights of sampled cells, and with `absent`.
+        The second is an unbiased estimate of the variance from sampling. In other cases there is no such
+        formula, and the standard error is NaN. These are filters (θ > 1 or one side), uniform samples, raw
+        weights of sampled cells, and `absent`.
 
         If there is a standard error, `noise` is equal to it. Otherwise `noise` is the square root of r·σ² +
         (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells of the query, and r the number
@@ -475,11 +475,12 @@ class Sketch(Estimate):
     combined, by their "mean" or by their "median". The sketch can answer Ranges and Subsets, and looks up
     every cell of a query.
 
-    For a mean, the standard error of a query over r cells with the total S is at most sqrt((r·F₂/width +
-    S²/width + r·σ²)/depth). The first two terms are due to cells that share a bucket, and the third to
-    noise. The sum of all squared counts, F₂, is estimated from the buckets, because Σ bucket² over a row
-    has the expectation F₂ + width·σ². S is estimated by the answer. For a single cell the term S²/width is
-    omitted, and the formula is exact. For medians, standard errors are NaN.
+    Consider a query over r cells with the total S. If rows are combined by their mean, its standard error
+    is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). The first two terms are due to cells that share a
+    bucket, and the third to noise. The sum of all squared counts, F₂, is estimated from the buckets,
+    because Σ bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a
+    single cell the term S²/width is omitted, and the formula is exact. For medians, standard errors are
+    NaN.
     """
 
     domain: Domain

@@ -111,7 +111,9 @@ class Line:
 
     @property
     def agreement(self) -> str:
-        """Whether this run, if it judges nothing, agrees with the committed outcome."""
+        """Whether this run agrees with the committed outcome. This is for runs that judge nothing
+        themselves.
+        """
         if not (self.committed and self.here) or self.committed.mark:
             return ""
         return claims.agreement(self.committed.outcome, self.here.outcome)

@@ -536,8 +536,8 @@ class Figure:
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
         """Return the sentence above the picture.
 
-        It is the headline of the figure. In three cases the title replaces it: if the setting is not that
-        of the paper, if the run is smaller, and if a verdict contradicts the headline.
+        It is the headline of the figure. The title replaces it if the setting is not that of the paper, if
+        the run is smaller, or if a verdict contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:

@@ -382,7 +382,7 @@ class HPA(SampledContributions):
                and picked records as future work (section 7).
     Differs    You state d from public knowledge, but the paper reads min |T_k| from the data. If no
                noisy count is above zero, all items are equally popular. The paper then divides by zero.
-               Noise is as in SRA.
+               The noise is that of SRA.
     Cost       O(records·log l) time, O(kept records + items × contexts) memory.
     """
 

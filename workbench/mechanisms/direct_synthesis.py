@@ -252,8 +252,8 @@ class DirectSynthesis(Mechanism):
     counts, from the root down to level `depth`.
 
     For hierarchies over several attributes, `split` = "exponential" chooses at every node the attribute to
-    split next. It prefers an attribute of which one part holds many of the records. With `stop` = "count",
-    a node whose synthetic records are fewer than the scale of the noise is published with its count.
+    split next. It prefers an attribute that has one part with many of the records. With `stop` = "count", a
+    node whose synthetic records are fewer than the scale of the noise is published with its count.
     Otherwise nodes are refined down to one record.
 
     Guarantee  ε-DP per unit. The noisy counts of each of the `depth` levels cost ε/depth. The levels get

@@ -211,8 +211,8 @@ class DirichletSynthesis(Mechanism):
         """Return δ: an upper bound on the probability that the privacy loss of a release exceeds ε, for any
         neighbour.
 
-        By the argument in `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, where c =
-        e^ε − 1, x is the cell's count and z its number of synthetic records. The number z has a
+        Suppose that a cell has the count x and z synthetic records, and let c = e^ε − 1. By the argument in
+        `pure_alpha`, such a release has a cell with z > c·(α + max(x−1, 0)). The number z has a
         beta-binomial distribution. Let T(x) be the probability of such a large z. Because the counts x_i
         add up to n, the probability for all k cells together is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1}
         (T(x) − T(0))⁺/x. For (ε, δ)-DP a comparison with one neighbour suffices. Then only the cell that

@@ -70,7 +70,7 @@ class HierarchicalHistogram(Mechanism):
                the printed errors. With "leaves" we add up leaves, and each of these is too high by about
                half the noise on average. `inference.NonnegativeLeastSquares` is better than both. If the
                domain size is not a power of k, the tree ends at the last cell, so there are no noisy cells
-               beyond it. The result is not rounded (see `inference.rounded`). Noise is as in
+               beyond it. The result is not rounded (see `inference.rounded`). The noise is that of
                LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
@@ -226,7 +226,7 @@ class UnattributedHistogram(Mechanism):
                sorted counts, in both norms.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
     Differs    One edge of a graph changes two degrees, so a degree table has l1 = 2 (the paper uses 1).
-               Noise is as in LaplaceHistogram. "prevalence" is a baseline for comparison with the
+               The noise is that of LaplaceHistogram. "prevalence" is a baseline for comparison with the
                anonymised histograms of Suresh (2019), and is not that algorithm. Counts above `largest`
                become `largest`.
     Cost       time and memory O(domain size), and a sort. "prevalence" also takes O(largest).
@@ -354,8 +354,8 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
-    """Return the levels of a tree in which values with a common prefix form a group, and the values of each
-    attribute in the order of the tree.
+    """Return the levels of a tree in which values with a common prefix form a group. Also return the values
+    of each attribute in the order of the tree.
 
     There is one level per attribute for each prefix length. The last levels split groups into single
     values. Levels that split no group are left out.
@@ -440,14 +440,15 @@ class InfTDA(Mechanism):
                example, it is √2·m if a unit has m trips of any kind. The total is a separate level, which
                changes by at most m. If you state the `total`, it is released exactly. Then each unit must
                have one trip, so that replacing a unit does not change the total. Rounding costs nothing.
-    Assumes    the table's bound. A unit never lowers a count. Labels, and a stated `total`, are public.
+    Assumes    the table's bound. Adding a unit never lowers a count. Labels, and a stated `total`, are
+               public.
     Source     Boninsegna & Silvestri, 2025, InfTDA.
-    Differs    We computed the sensitivity anew, because the published one is too small (see
+    Differs    We computed the sensitivity ourselves, because the published one is too small (see
                docs/errata.md). A unit with
              distinct trips changes the last level by only √(2m), so this level gets less noise. Among
              equally good roundings, the smallest noisy counts are lowered first.
-    Cost       time O(non-empty cells · levels + children of non-zero nodes), for a domain of any size, and
-               memory O(non-empty and released cells + values of an attribute).
+    Cost       time O(non-empty cells · levels + children of non-zero nodes), and memory O(non-empty and
+               released cells + values of an attribute). The size of the domain does not matter.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)

@@ -187,7 +187,8 @@ class Privelet(Mechanism):
     Differs    Coefficients are not normalised, so they are integers. All get the same noise,
                because the paper's weights cancel without normalisation. Neighbours differ by adding or
                removing a unit. The paper replaces a unit, which doubles the noise. If the domain size is
-               not a power of two, cells that only fill it up get no noise. Noise is as in LaplaceHistogram.
+               not a power of two, cells that only fill it up get no noise. The noise is that of
+               LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 

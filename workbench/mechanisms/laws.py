@@ -361,8 +361,8 @@ def neighbours_are_alike(
 
     The check uses seeded simulations, so it gives the same result every time. It fails if a frequency
     exceeds the limit by more than five standard errors. For example, with 2000 runs and ε = 1 the likeliest
-    events may exceed it by about 0.2. 500 runs find noise on one or two cells that has half the correct
-    scale. 1000 runs find noise that has three fifths of it.
+    events may exceed it by about 0.2. If noise on one or two cells has half the correct scale, 500 runs
+    find this. If it has three fifths of the correct scale, 1000 runs find it.
 
     To save time, the check stops after a third of the runs if no excess is above one standard error.
     Consider a fault of twice the size that can be detected. All runs together miss it with probability
@@ -487,8 +487,8 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check two things with the same noise on two neighbours: the releases are equal, and no draw uses
-    private numbers that differ by more than its noise allows.
+    """Check that two neighbours give the same release if they get the same noise. Also check that the
+    private numbers of each draw differ by at most what its noise can hide.
 
     A run is recorded on a table and replayed on a neighbour of this table. One table has a few thousand cells
     or users. The others are small, for example empty, full, or with a count at a threshold.

@@ -76,9 +76,9 @@ class Flipping(Mechanism):
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2, compare with it.
     Differs    The budget is for a whole record. If the paper's γ = e is for each of nine attributes, a
-               record has ε = 9. The paper writes only "bit-vector". Here each code has one bit. We publish
-               the bits themselves, where the authors of 2006 publish sketches of them. Reports are
-               published without their order.
+               record has ε = 9. The paper writes only "bit-vector". Here each code has one bit. Mishra &
+               Sandler publish sketches of the bits. We publish the bits. Reports are published without
+               their order.
     Cost       one bit per record and code, about 7 random words for 64 bits, and one sort.
     """
 

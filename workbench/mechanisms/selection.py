@@ -121,7 +121,7 @@ class GeometricSelection(ValueSelection):
 
 @value
 class WeightedSelection(ValueSelection):
-    """Release unlisted values of large noisy weight.
+    """Release unlisted values with large noisy weights.
 
     A user with t values adds 1/√t to the weight of each. If users have many values, this releases more
     values than `GeometricSelection`.

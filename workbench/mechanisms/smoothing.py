@@ -302,9 +302,9 @@ class GS(contributions.Contributions):
                keeping at most M random records of each user. `width` and `beta` are public.
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We renamed its variants.
     Differs    Noise is geometric and is added to group sums. One user changes all sums together by at most
-               M, however large the groups are, so the mean of a group G has noise of scale M/(|G|·ε). If
-               noise were added to the means, their sensitivity would be M/w, provided that no group is
-               smaller than w.
+               M, however large the groups are. So the noise in the mean of a group G has the scale
+               M/(|G|·ε). If noise were added to the means, their sensitivity would be M/w, provided that no
+               group is smaller than w.
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
@@ -385,7 +385,7 @@ class GS(contributions.Contributions):
         group means give factor²·Σ_G Σ (s_j − mean)²/n. From this, variance·(1 − 1/|G|) per count is
         subtracted for the noise in s_j, and a negative result becomes 0. The second part is the error from
         noise on the sums, 2·(l1/(w·ε))². Because sorting puts counts with similar noise into one group, too
-        much is subtracted. Wide groups therefore look better than they are, above all if there are few
+        much is subtracted. Wide groups therefore look better than they are, especially if there are few
         records.
         """
         n = len(noisy)

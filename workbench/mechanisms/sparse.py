@@ -195,9 +195,9 @@ class MisraGries(Mechanism):
                without one element.
     Source     Lebeda & Tětek, PODS 2023, with their threshold 1 + 2·ln(3/δ)/ε.
     Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is
-               rounded up. `rule` = "derived" uses the smallest threshold whose δ suffices, which is our own
-               derivation. If a unit has l1 records, the proof removes them one by one. Placeholder keys are
-               outside the domain.
+               rounded up. `rule` = "derived" uses the smallest threshold that our own derivation allows for
+               δ. If a unit has l1 records, the proof removes them one by one. Placeholder keys are outside
+               the domain.
     Cost       time O(non-empty cells · log(size)), for a domain of any size, and memory O(size) in
                addition to the table.
     """

@@ -51,8 +51,8 @@ def exponential_mechanism(
 
     One ε pays for the choices in all rows together. Set `monotone` if adding a unit raises all
     scores of a row, or lowers all of them. Then the probability is ∝ exp(ε·score_i / sensitivity),
-    without the factor 2. This is still ε-DP. One unit changes each weight by a factor between e^−ε
-    and 1, and so it also changes the sum of the weights by a factor in this range.
+    without the factor 2. This is still ε-DP. One unit changes each weight by a factor between e^−ε and 1,
+    and the sum of the weights by a factor in the same range.
 
     Integer scores are used unchanged. Float scores are first rounded down to multiples of `grid`.
     If a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most

@@ -57,9 +57,9 @@ class Law:
         """Return the moments of the noise v of an empty cell. The noise counts only if it passes
         the filter: |v| >= θ with two sides, v >= θ with one.
 
-        The value v is an integer other than 0. Geometric noise has Pr[v] = (1−α)/(1+α)·α^|v|. With t = ⌈θ⌉,
-        the sum of v·α^v over v >= t is α^t·(t/(1−α) + α/(1−α)²), and the sum of v²·α^v is α^t·(t²/(1−α) +
-        2tα/(1−α)² + α(1+α)/(1−α)³).
+        The value v is an integer other than 0. Geometric noise has Pr[v] = (1−α)/(1+α)·α^|v|. The formulas
+        use two sums over v >= t, with t = ⌈θ⌉. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
+        v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
         """
         t = max(ceil(theta), 1)
         if self.kind == GAUSSIAN:

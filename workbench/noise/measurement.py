@@ -59,7 +59,7 @@ from workbench.value import Bool, Int, UInt64, sealed
 
 
 class NoisyCells(NamedTuple):
-    """Sorted keys of cells, their noisy values, and a receipt for each block."""
+    """Sample of noisy cells, with their sorted keys, their noisy values, and a receipt for each block."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -67,7 +67,9 @@ class NoisyCells(NamedTuple):
 
 
 class PrioritySample(NamedTuple):
-    """Sorted keys of cells, their noisy values, τ_s, and a receipt for each block."""
+    """Priority sample of noisy cells. It has their sorted keys, their noisy values, the largest priority
+    that was left out (τ_s), and a receipt for each block.
+    """
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]

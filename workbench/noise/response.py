@@ -395,9 +395,9 @@ def alp_projection(
     integer, so that the mean is y, and limits the result to the number of `hash_words`. For each
     level, a hash function determines one bit, which is set. Why this is ε-DP: let f(k) be the
     probability of an output if the number of levels of one cell is k and everything else is fixed.
-    One more level sets at most one more bit, whose two likelihoods differ by a factor of at most
-    (1−p)/p = α + 1 with p = 1/(α+2). So f changes by at most this factor. For real y, the
-    probability of the output is the linear interpolation F of f, with slope
+    One more level sets at most one more bit. A bit that is set and one that is not have likelihoods that
+    differ by at most the factor (1−p)/p = α + 1, with p = 1/(α+2). So f changes by at most this factor. For
+    real y, the probability of the output is the linear interpolation F of f, with slope
     |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F changes by at most α per level, which is ε/l1 per count and
     ε per unit.
 

@@ -178,10 +178,10 @@ def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, floa
     most δ.
 
     Suppose that a unit has t values that no other unit has. At least one of them reaches T with
-    probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is its weight and X the noise. For the
-    discrete Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms decrease,
-    and their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25).
-    This bound makes T one step larger than for a continuous Gaussian.
+    probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is its weight and X the noise. For the discrete
+    Gaussian, Pr[X >= x] is at most Pr[N(0, σ²) >= x − 1] for x >= 1. The reason is that its terms decrease,
+    and that their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). This
+    bound makes T one step larger than for a continuous Gaussian.
 
     Parameters
     ----------

@@ -350,12 +350,12 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     of release is among them.
 
     A *filling* is a list of counts with the number of cells that get each count. The function g(c) = −log(1
-    − q(c)) is convex on c >= 1, because the noise is log-concave. For a fixed number k of cells, the worst
-    filling therefore gives linf to as many cells as possible, the remainder to one cell, and one count to
-    each of the others. To fill one more cell, a filling takes a count from a cell with count r, which
-    changes Σ g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then starts again at
-    linf. Within such a round the changes grow, and all rounds change Σ g by the same amounts. So the worst
-    k is the smallest, the largest, or one at which the first or the last whole round ends.
+    − q(c)) is convex on c >= 1, because the noise is log-concave. Consider fillings of k cells. The worst
+    of them therefore gives the count linf to as many cells as possible, the remainder to one cell, and the
+    count 1 to each of the others. To fill one more cell, a filling takes a count from a cell with count r,
+    which changes Σ g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then starts
+    again at linf. Within such a round the changes grow, and all rounds change Σ g by the same amounts. So
+    the worst k is the smallest, the largest, or one at which the first or the last whole round ends.
     """
     linf = max(1, int(bound.linf))
     total = max(1, min(int(bound.l1), int(bound.l0) * linf))

@@ -667,10 +667,11 @@ class Budget:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Table with one row per question or release: time, description, number of queries, largest
-        standard deviation of their noise in counts (for weighted sums divided by the largest weight),
-        whether it was `answered` or released, ε (or `rho` for a budget in zCDP) and δ, and the released
-        file. If a process was killed, an answer may be missing, but its cost is always recorded.
+        """Table with one row per question or release. Its columns are the time, a description, the number
+        of queries, the largest standard deviation of their noise in counts (for weighted sums divided by
+        the largest weight), whether it was `answered` or released, ε (or `rho` for a budget in zCDP), δ,
+        and the released file. If a process was killed, an answer may be missing, but its cost is always
+        recorded.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]

@@ -43,8 +43,8 @@ def rho_above(epsilon: float) -> float:
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
     """Return, for the order α = 1 + shift, the part of ε that depends on δ. It is rounded up.
 
-    The whole is ε = α·ρ + c, which ρ-zCDP implies, and the part is c = (ln 1/δ − α·ln(α/(α − 1)) − ln(α −
-    1))/(α − 1).
+    At this order, ρ-zCDP implies ε = α·ρ + c. The function returns c, which is (ln 1/δ − α·ln(α/(α − 1)) −
+    ln(α − 1))/(α − 1).
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below

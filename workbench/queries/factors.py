@@ -236,7 +236,7 @@ def limbs_over_occupied_cells(
     grid: float,
 ) -> Int[np.ndarray, "terms 3"]:
     """Add up count·round(term/grid) over the occupied cells. The result is split into three parts of 9
-    bits.
+    bits, so that nothing overflows.
     """
     parts = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)

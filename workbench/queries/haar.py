@@ -86,7 +86,7 @@ class HaarBasis:
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the runs of nodes within a range, one run per level."""
+        """Return the nodes that lie within a range, as one run per level."""
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
             width = self.axis.height - depth

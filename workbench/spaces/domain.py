@@ -84,7 +84,7 @@ def files_within(path: Path) -> list[Path]:
 def states_public_truth(path: str | Path) -> bool:
     """Return whether a domain file states `"truth_public": true`, so that exact counts may be shown.
 
-    Without this statement, the workbench compares nothing with exact counts.
+    The workbench compares estimates with exact counts only if the file states this.
 
     Raises
     ------

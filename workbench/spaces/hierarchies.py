@@ -136,7 +136,9 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Increase of a word of the key if the digit of a level grows by one, for each level."""
+        """How much a word of the key grows if the digit of a level grows by one. There is one number per
+        level.
+        """
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
 

@@ -307,7 +307,9 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
 
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:
-    """Make a hierarchy from the output of `to_dict`, also after JSON turned tuples into lists."""
+    """Make a hierarchy from the output of `to_dict`. Tuples may have become lists, for example in a JSON
+    file.
+    """
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))
     values = {name: x for name, x in record.items() if name != "kind"}

@@ -492,7 +492,7 @@ def format_tick(x: float, _: Any = None) -> str:
 
 @contextmanager
 def keep_limits(ax: Axes) -> Iterator[None]:
-    """Inside the `with` block, keep the limits of the axes whatever is drawn."""
+    """Inside the `with` block, keep the limits of the axes fixed."""
     limits = ax.dataLim.frozen()
     yield
     ax.dataLim.set(limits)
