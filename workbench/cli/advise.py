@@ -73,31 +73,33 @@ def advise(
     budget: Path | None = None,
     publish: Path | None = None,
 ) -> None:
-    """Compare mechanisms on simulated data, before any budget is spent. The command reads data only with
-    --choose-from.
+    """Compare mechanisms on simulated data, before any budget is spent.
 
-    State what you believe about the table from public knowledge, for example --records 400000 --cells 350000.
-    The workbench simulates such a table, runs each mechanism on it, and prints the errors in those parts of
-    the table that have records. With --error 50 in place of --epsilon it finds the smallest ε for this
-    error. The last line of the output is the command that makes the release.
+    The command reads no data, except with --choose-from. State what you believe about the table from public
+    knowledge, for example --records 400000 --cells 350000. The workbench simulates such a table, runs each
+    mechanism on it, and prints the errors in those parts of the table that have records. With --error 50 in
+    place of --epsilon it finds the smallest ε for this error. The last line of the output is the command
+    that makes the release.
 
     Parameters
     ----------
     epsilon
         Privacy loss ε.
     error
-        Error in counts, in place of ε. The answer is the least ε that reaches it.
+        Largest acceptable error in counts, in place of --epsilon. The command finds the smallest ε for it.
     domain
-        Which cells there can be (JSON), as for `release`.
+        Domain file (JSON) with the possible cells, as for `release`.
     task : TASK
         What you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users, points,
         strings or bounds.
     size
-        About how many cells to release (all, cells, ranges). By default as many as are not empty.
+        Approximate number of cells to release (all, cells, ranges). By default the number of non-empty
+        cells.
     bound : L0,LINF[,L1]
-        How far one unit moves the table.
+        Most that one unit can change: number of cells, per cell, in total.
     delta
-        δ, which adds mechanisms with Gaussian noise and stability histograms.
+        Failure probability δ. Above 0, mechanisms with Gaussian noise and stability histograms are also
+        compared.
     user : COLUMN
         Column of users, for the command at the end.
     unit : TEXT
@@ -105,7 +107,7 @@ def advise(
     budget : FILE
         Budget file, for the command at the end.
     publish : FOLDER
-        Folder for the public, for the command at the end.
+        Publication folder, for the command at the end.
 
     What you believe, from public knowledge
     ---------------------------------------
@@ -141,14 +143,13 @@ def advise(
         Sizes of ranges, in cells (all, ranges). By default those that hold 100 and
         10,000 non-empty cells.
     shape : N,N,…
-        Labels of each attribute that a box covers (boxes). By default a quarter.
+        Number of labels of each attribute that a box covers (boxes). By default a quarter of the labels.
     order
-        Attributes of a marginal.
+        Number of attributes of a marginal.
     rows : N|paid
-        Records of microdata, if their number is public.
+        Number of synthetic records, if it is public. `paid` spends budget on a noisy number.
     bounds : N,N,…
-        Numbers of records of a person to compare. It means --task bounds. By default from 1 to
-        1,000.
+        Bounds on the records of a person to compare. Implies --task bounds. By default from 1 to 1,000.
     from_release : FILE
         Earlier release of such a table (bounds). Its counts say how full the labels are, in place of
         Zipf's distribution, and with --users how many records a person has, in place of --per-user.

@@ -37,11 +37,12 @@ def audit(
     ----------
     names : NAME
         Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance
-        with its own fields and budget, or for a function of a table. By default all built in.
+        with its own fields and budget, or for a function of a table. By default all mechanisms of the
+        workbench.
     epsilon : E,E,…
         Privacy losses ε to test.
     runs
-        Releases to draw from each neighbour. By default as many as time allows.
+        Number of releases to draw from each neighbour. By default as many as the time limit allows.
     seconds
         Time limit of one release, in seconds. An audit takes at most a minute of processor time.
     thorough
@@ -49,8 +50,7 @@ def audit(
     workers
         Number of worker processes. By default one per core.
     out
-        CSV file to which rows are also written as they come. Rows that it already holds are not
-        measured again.
+        CSV file for the results. Audits that it already contains are not repeated.
     """
     if min(epsilon) <= 0:
         raise ValueError(f"--epsilon {min(epsilon)} is not allowed: need numbers > 0")

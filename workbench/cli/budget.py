@@ -48,7 +48,7 @@ def new(
     epsilon
         Privacy loss ε. Required unless you give --rho.
     rho
-        Privacy loss ρ, under which many releases with Gaussian noise add up to less.
+        Privacy loss ρ in place of ε. Many releases with Gaussian noise then cost less together.
     delta
         Failure probability δ.
     epsilon_is_meant
@@ -83,7 +83,8 @@ def show(file: Path, *, delta: float | None = None, lost: bool = False) -> None:
     delta
         Also show a budget of ρ as an ε at this failure probability δ.
     lost
-        Begin a new counter file. Only if the old one is lost and FILE is surely the latest copy.
+        Begin a new counter file. Use this only if the old one is lost, and if FILE is certainly the latest
+        copy.
     """
     from workbench.privacy.enclosures import round_up
 

@@ -57,7 +57,7 @@ def reproduce(
     profile
         Size of the runs: quick (minutes) or paper (as printed, hours).
     parameters : -p NAME=VALUE
-        Parameter of a figure. Commas between values run each (semicolons between lists).
+        Parameter of a figure. Separate several values by commas (lists by semicolons) to run each.
     data
         Dataset to use instead, same as -p data=NAME.
     yes
@@ -67,7 +67,7 @@ def reproduce(
     results
         Folder for results. By default experiments/results.
     force
-        Run figures again that are up to date, with all their rows.
+        Also run figures that are up to date, and compute all rows again.
     only_failed
         Run only the figures that failed last time.
     changed

@@ -321,18 +321,18 @@ NOT_OF_RECORDS = (  # which options `synthesize` has not
 
 
 def synthesize(request: Request, *, rows: str, marginals: str) -> None:
-    """Make synthetic records. The budget pays for noisy marginals, and records are drawn from a maximum
-    entropy model of these.
+    """Make synthetic records from noisy marginals of a table.
 
-    You state the marginals and the number of records. Nothing is chosen by looking at the table.
+    Records are drawn from a maximum entropy model of the marginals. You state the marginals and the number
+    of records. Nothing is chosen by looking at the table.
 
     Parameters
     ----------
     rows : N|paid
-        Number of records: a public number, or `paid` to buy a noisy count of the table's.
+        Number of records. Give a public number, or `paid` to spend budget on a noisy number.
     marginals : ORDER|FILE
-        Which counts to buy: all marginals on so many attributes, or a file with one marginal a
-        line, its attributes separated by commas.
+        Marginals to measure. Give a number of attributes for all such marginals, or a file with one
+        marginal per line, for example `canton,hour`.
     """
     from workbench.mechanisms import MaximumEntropySynthesis
 
@@ -364,9 +364,9 @@ def publish(
     table : TABLE
         The table of this edition. The page offers a list.
     folder : --publish FOLDER
-        The new folder to write, without a page.
+        New folder to write. No page opens.
     source : --from FILE
-        What the publisher says and chose for all editions (JSON).
+        File with the publisher's statements and choices for all editions (JSON).
     seed
         Seed of a simulated edition, which is not for publication.
     browser

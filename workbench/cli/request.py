@@ -60,8 +60,8 @@ class Request(StatedSpace):
     epsilon
         Privacy loss ε. Required unless you give --rho.
     rho
-        Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise;
-        with --delta it is also said as an ε.
+        Privacy loss ρ in zero-concentrated differential privacy, in place of --epsilon. Noise is then
+        Gaussian. With --delta, the cost is also shown as an ε.
     table_name : --table NAME
         Table of a DuckDB or SQLite file.
     count
@@ -69,7 +69,7 @@ class Request(StatedSpace):
     domain_file : --domain FILE
         Domain file (JSON) with the possible cells. Required.
     bound : L0,LINF[,L1]
-        Largest change of the table by one unit: number of cells, per cell, in all. Required.
+        Most that one unit can change: number of cells, per cell, in total. Required.
     delta
         Failure probability δ. By default 0.
     epsilon_is_meant
@@ -77,16 +77,17 @@ class Request(StatedSpace):
     budget_file : --budget FILE
         Budget file to spend from.
     user : COLUMN
-        Column that names each row's user. Users are truncated to the bound at random.
+        Column with the user of each row. Random rows of each user are kept, within the bound.
     user_type
         Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
     unit : TEXT
-        What is protected, for example 'a trip'. Needed without --user; the bound is then believed.
+        What is protected, for example 'a trip'. Required without --user. The bound is then believed and not
+        enforced.
     report_cut : EPS
-        Also release how many users were truncated. Costs this much more ε.
+        Also release a noisy number of truncated users, for this additional ε.
     choose : l=N,N,…
-        Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA,
-        theta of HighPassFilter.
+        Values from which the data choose one privately: l of SRA and HPA, bound of LPA, theta of
+        HighPassFilter.
     choose_epsilon
         Privacy loss of the choice, in addition to --epsilon.
     force
@@ -101,16 +102,16 @@ class Request(StatedSpace):
     Rows with their users
     ---------------------
     item : COLUMN[,…]
-        Attribute of the domain, or several, which are crossed. By default its first.
+        Attribute with the items, or several, which are combined. By default the first of the domain.
     context : COLUMN[,…]
-        Second attribute of the domain, or several. By default its second.
+        Attribute with the contexts, or several, which are combined. By default the second of the domain.
 
     Tables larger than memory
     -------------------------
     workers : N
-        Number of threads. Rows go to scratch files, so the table may be larger than memory.
+        Number of threads. Rows are kept in scratch files, so the table may be larger than memory.
     scratch : FOLDER
-        Folder for scratch files, in which a private folder is made and always removed.
+        Folder for scratch files. They are in a private folder within it, which is removed at the end.
 
     Many machines
     -------------
