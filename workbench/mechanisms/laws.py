@@ -222,8 +222,9 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that releases without `rng` may be published, and that they differ. A correct mechanism fails
-    once in 10⁹ runs.
+    """Check that releases without `rng` may be published, and that they differ.
+
+    A correct mechanism fails this check once in 10⁹ runs.
     """
     table = subject.table([90_000, 800, 700, 600, 500])  # the first is far above any threshold
     one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
@@ -232,7 +233,8 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate has the declared domain and finite values, and that it is marked as public."""
+    """Check that the estimate has the declared domain and finite values, and no bound as private data have.
+    """
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate
@@ -357,7 +359,7 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Check that neighbours are hard to distinguish. For events A, it tests Pr[A | D] ≤ e^ε Pr[A | D′] + δ.
+    """Check that neighbours are hard to distinguish: Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
 
     The check uses seeded simulations, so it gives the same result every time. It fails if a frequency
     exceeds the limit by more than five standard errors. For example, with 2000 runs and ε = 1 the likeliest
@@ -487,8 +489,9 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check that two neighbours give the same release if they get the same noise. Also check that the
-    private numbers of each draw differ by at most what its noise can hide.
+    """Check that neighbours give equal releases with equal noise, and that draws pay for what they read.
+
+    The private numbers of a draw may differ between neighbours by at most what its noise can hide.
 
     A run is recorded on a table and replayed on a neighbour of this table. One table has a few thousand cells
     or users. The others are small, for example empty, full, or with a count at a threshold.
@@ -504,8 +507,9 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Check that error bars, if there are any, agree with the actual errors within 30 %. The check uses a
-    seed.
+    """Check that error bars, if there are any, agree with the actual errors within 30 %.
+
+    The check uses a seed.
 
     For example, suppose that squared errors of Laplace noise are on average twice the squared error bars.
     Then 700 releases miss this with probability 4·10⁻⁴. To save time, the check stops after half of the
