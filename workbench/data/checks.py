@@ -32,8 +32,9 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file. It has an attribute for each column, with blanks for the values.
 
-    Which values occur is private. The function therefore reads no value of the table, and no statistics or
-    dictionaries of Parquet files. For a CSV file, it reads the names of columns in the first line.
+    The list of values that occur is private. The function therefore reads no value of the table, and no
+    statistics or dictionaries of Parquet files. For a CSV file, it reads the names of columns in the first
+    line.
 
     Parameters
     ----------

@@ -32,7 +32,9 @@ def _slot(first, start, stop, text, slots, names):
 
 @njit(cache=True, nogil=True)
 def find_texts(hashes, starts, text, slots, names, numbers):
-    """Return the number of each text in a list of different texts. A text that is new gets −1."""
+    """Look up texts in a list of different texts, and return the place of each in the list. A text that is
+    new gets −1.
+    """
     mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)
     for block in range(0, hashes.size, _BLOCK):

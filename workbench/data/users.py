@@ -24,7 +24,7 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """Raise a ValueError for a generator or key if there are no users to truncate."""
+    """Raise a ValueError if there is a generator or a key, but there are no users to truncate."""
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
 

@@ -137,8 +137,8 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Noise of the first orthonormal Fourier coefficients. An answer's variance is σ² times the query's
-    squared length in their span.
+    """Noise of the first orthonormal Fourier coefficients. A query has a projection on the span of these
+    coefficients. The variance of its answer is σ² times the squared length of this projection.
     """
 
     coefficients: int = parameter(

@@ -213,7 +213,7 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the distribution to draw from. `potentials` has one table per set, in nats."""
+        """Set the distribution from which the chains draw. `potentials` has one table per set, in nats."""
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()

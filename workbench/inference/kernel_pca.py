@@ -150,7 +150,7 @@ class _WeighedSum(Margins):
         self.constant = constant
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the sum over all other attributes."""
+        """Return the sums over all attributes except the given ones."""
         shape = [self.domain.shape[k] for k in axes]
         total = np.full(shape, self.constant)
         for own, table in self.tables:

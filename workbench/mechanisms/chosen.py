@@ -166,7 +166,7 @@ class ChosenContributions(Mechanism):
 
     @property
     def item_epsilon(self) -> float:
-        """ε of the noise on items."""
+        """Share of ε that pays for the noise on items."""
         mechanism = self.mechanism
         is_picking = isinstance(mechanism, HPA)
         counts_epsilon = mechanism.budgets()[1] if is_picking else mechanism.budget.epsilon

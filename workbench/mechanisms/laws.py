@@ -233,8 +233,7 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate has the declared domain and finite values, and no bound as private data have.
-    """
+    """Check that the estimate has the declared domain and finite values, and no bound as private data have."""
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate

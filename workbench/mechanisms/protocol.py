@@ -475,7 +475,7 @@ class Mechanism(Protocol):
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
         """Raise a ValueError if all cells together take more than `memory`. A cell takes `each` bytes.
 
-        These are for its count, its noisy count and intermediate results.
+        A cell needs bytes for its count, its noisy count and intermediate results.
         """
         need = each * cells
         if need > self.memory:

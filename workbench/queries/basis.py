@@ -122,8 +122,8 @@ class Basis(Protocol):
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes that lie within 2^`bits` cells from `start` on, as runs (first, last + 1).
-        `start` is a multiple of 2^`bits`.
+        """Return the nodes that lie within a range of cells, as runs (first, last + 1). The range has
+        2^`bits` cells from `start` on. `start` is a multiple of 2^`bits`.
         """
 
     def forward_within(

@@ -19,7 +19,7 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Queries for the number of records below each of some nodes of a hierarchy.
+    """Queries for numbers of records. Each counts the records below one node of a hierarchy.
 
     Parameters
     ----------

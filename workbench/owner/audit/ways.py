@@ -140,7 +140,9 @@ class Enumeration(Source):
     # verbs
 
     def add(self, law: Any, values: Any, *, moved: Any, names: Any = None) -> None:
-        """Choose, for each value, one of the parts into which the cuts divide its noise."""
+        """Choose an outcome of the noise for each value. The cuts divide the noise into parts, and an
+        outcome is one of these.
+        """
         if getattr(law, "idealised", False):
             raise NotEnumerable("it draws in floating point, which is not enumerated")
         is_named = isinstance(names, np.ndarray) and names.ndim == 1
