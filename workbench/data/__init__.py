@@ -1,8 +1,8 @@
 """Private data: tables, records and interactions with a stated bound, and the reader of rows.
 
-`bounded_contributions` truncates each user to a stated bound. The choice is a function of a secret key
-and of that user's records alone. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
-user the bits that their draws come from.
+`bounded_contributions` truncates each user to a stated bound. Which records stay depends only on a secret
+key and on that user's records. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
+user random bits for these choices.
 
 A unit is a user with all their records. Mechanisms publish counts of items and of edges (item ×
 context). A user with many records can change these counts by a large amount, so most mechanisms first

@@ -1,4 +1,5 @@
-"""All datasets by file. Each is a frozen value with a public `domain` and `load()`, which returns its data.
+"""Datasets, in one file per kind. A dataset is a frozen value with a public `domain`, and `load()` returns
+its data.
 
 A module is imported when one of its datasets is first used. `ALL` lists the datasets that need no
 argument. The module `published` finds, downloads and verifies published files. To read a table of your

@@ -1,8 +1,8 @@
 """Figures of papers: how they run, are drawn and are judged, and the files that they write.
 
 A `Figure` is a frozen value. Its fields are the parameters that the paper varies or fixes, with the
-paper's values as defaults. The id of a figure gives its file: cormode2012_fig5 is
-`experiments/cormode2012/fig5.py`, and its notebook `notebooks/cormode2012/fig5.ipynb`.
+paper's values as defaults. The id of a figure gives its files. For example, cormode2012_fig5 is in
+`experiments/cormode2012/fig5.py`, and its notebook is `notebooks/cormode2012/fig5.ipynb`.
 """
 
 from workbench.compiled import project_folder as project_folder

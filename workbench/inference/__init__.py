@@ -1,6 +1,6 @@
-"""Post-processing of public data.
+"""Inference: better answers from noisy answers that are already public.
 
-Nothing in this package can hold private data, so nothing here spends budget.
+This package never sees private data, so it spends no budget.
 """
 
 from workbench.inference.as_printed import MaximumEntropyAsPrinted

@@ -68,9 +68,9 @@ def log_mass(
     """Return ln Pr[z] of BetaBinomial(m, a, b). The usual formula has nine values of ln Γ of up to 1e16,
     whose rounding errors would be too large. This function avoids them.
 
-    To avoid them, it uses ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e) belong to the entries, the
-    margins and the sum of the table ((a, z), (b, m−z)). Together they are minus the G statistic of
-    independence of this table, which can be computed accurately.
+    It uses ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e) belong to the entries, the margins and
+    the sum of the table ((a, z), (b, m−z)). Together they are minus the G statistic of independence of this
+    table, which can be computed accurately.
     """
     from scipy.special import xlog1py, xlogy
 

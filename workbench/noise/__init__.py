@@ -4,47 +4,44 @@ Every function takes exact values and returns noisy ones with a `Receipt`, which
 cost. No other code makes receipts, so the receipts of a release always add up to its full cost. With
 `rng=None` the random bits come from the operating system, the distributions are exact, and you may
 publish the result. If you pass a numpy Generator, the same samplers use its bits, and the receipt is
-marked as `simulated`. The running time can depend on the data, so anyone who can time a release may
-learn more than the release shows.
+marked as `simulated`. The running time can depend on the data, so somebody who measures it may learn more
+than the release shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values
-    `add_noise`, `variance`     either of them by name, and its variance
+    `add_noise`, `variance`     the same for a named distribution, and the variance of the noise
     `gaussian`                  discrete Gaussian noise, priced in ρ
     `gaussian_on_grid`          the same for numbers that are rounded to a grid
-    `PortionedGeometric`        geometric noise on one vector that arrives in portions, with one receipt
+    `PortionedGeometric`        geometric noise on a long vector that arrives in portions
     `PortionedGaussian`         Gaussian noise on such a vector
-    `alp_projection`            counts in unary at hashed places of a bit array, with flipped bits
-    `randomised_response`       local noise on each tuple, which protects the tuple by itself
+    `alp_projection`            counts as bits at hashed places of a bit array, some of which are flipped
+    `randomised_response`       noise on each tuple separately, which protects the tuple by itself
 
 Choice of cells, nodes or candidates
-    `threshold_sample`          noisy non-empty cells, and the empty cells that pass a filter and a
-                        threshold, and
-    `priority_sample`           those with the largest priorities, each in one measurement
-    `noisy_threshold`           the counts that reach a threshold after noise, including counts of 0
-    `stability_histogram`       non-empty cells whose noisy count reaches a threshold, and the threshold
-                           that
-    `stability_threshold`       is high enough for a δ to cover newly filled cells
-    `gaussian_sparse_histogram` the same with Gaussian noise and its exact δ
-    `misra_gries`               noisy counters of a sketch above such a threshold
-    `correlated_gaussian`       Gaussian noise that shares one draw, for a public bound on non-empty cells
+    `threshold_sample`          noisy cells that pass a filter and are then sampled
+    `priority_sample`           noisy cells with the largest priorities
+    `noisy_threshold`           counts that reach a threshold after noise, including counts of 0
+    `stability_histogram`       non-empty cells whose noisy count reaches a threshold
+    `stability_threshold`       the smallest threshold that is safe for it, for a given δ
+    `gaussian_sparse_histogram` non-empty cells with Gaussian noise, and the exact δ
+    `misra_gries`               noisy counters of a sketch that reach a threshold
+    `correlated_gaussian`       Gaussian noise with a part that all cells share
     `item_blanket`              a fixed number of cells, of which random ones hide the others
     `exponential_mechanism`     one candidate per row, more probable if its score is higher
-    `dirichlet_multinomial`     synthetic records from counts and a prior, at a price that the caller proves
+    `dirichlet_multinomial`     synthetic records from counts and a prior
 
 Functions without private data, and without a receipt
-    `threshold_sample_public`   the same sampling applied to public noisy values: the second step of the
-    `priority_sample_public`    laborious process
+    `threshold_sample_public`   threshold sampling of public noisy values
+    `priority_sample_public`    priority sampling of public noisy values
     `uniform_keys`              a public sample of keys
     `random_words`              random words that a release contains
     `empty_cell`, `decay`       the distribution for an empty cell, and the decay of geometric noise
-    `check_size`                refuses summaries that are too large to hold
+    `check_size`                a check that a summary fits in memory
 
 Receipts that replace the sum of the draws
-    `by_theorem`                for a procedure whose price a theorem proves to be lower than the sum
-    `withdrawn`                 for a procedure whose printed price is wrong (the release promises
-                 nothing)
-    `unprotected`               for a measurement without noise (the release promises nothing)
+    `by_theorem`                for a procedure that costs less than the sum, by a theorem
+    `withdrawn`                 for a procedure whose printed price is wrong
+    `unprotected`               for a measurement without noise
 
 `Aligned` is a seeded `rng` that keeps the noise of each cell fixed while parameters change.
 """

@@ -6,14 +6,14 @@ process that is killed may therefore lose an answer, but the spend stays recorde
 same file share its budget. The file contains only released information (questions, prices, noisy answers)
 and no private data.
 
-A booked cost is never refunded, and pays for one release. If a release costs more than was booked, it is
-withheld.
+A booked cost pays for one release, and is never refunded. If a release costs more than was booked, you do
+not get it.
 
 A copy of the file has no record of later spends from the original. The same is true for a second file about
 the same people. Each file would spend the budget again, and the privacy losses would add up. A counter
-outside the file, next to it or next to the data (`data=`), protects against accidental copies: a file that
-lacks a recorded spend, or contains a different one, raises an error. The counter does not protect against a
-deliberate reset, or against a disk that reports writes without making them.
+protects against accidental copies. It is outside the file, next to it or next to the data (`data=`). If the
+file lacks a recorded spend, or contains a different one, it raises an error. The counter does not protect
+against a deliberate reset, or against a disk that reports writes without making them.
 
 You may choose questions after seeing earlier answers, because the costs of adaptive questions still add up.
 The error bars are then no longer valid, because they assume that the noise in earlier answers did not

@@ -4,9 +4,9 @@
 tightly over many measurements. Conversions between the two use exact rational arithmetic and round once, at
 the end, in the direction that never understates the cost.
 
-The whole package uses one convention. Two inputs are *neighbours* if one equals the other with every record
-of one *unit* (usually one person) removed: `ADD_REMOVE`. A receipt for any other relation names that
-relation, and receipts for different relations never add up silently.
+Two inputs are *neighbours* if one is the other without the records of one *unit*, usually one person. This
+relation is `ADD_REMOVE`, and the whole package uses it. A receipt for another relation names that relation.
+Receipts for different relations are never added up.
 """
 
 from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large

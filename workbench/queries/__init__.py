@@ -1,15 +1,15 @@
 """Queries: workloads over a domain, and the transforms (dyadic sums, Haar wavelets) that answer them.
 
-A *workload* is a list of queries. It sums any sparse vector over each query, so the same code computes true
-answers and estimates. A *recipe* describes a workload that is drawn later: `recipe.on(domain)` gives the
-same workload on every machine. Metrics and trials hold recipes, because these are small and hashable.
+A *workload* is a list of queries. It adds up a sparse vector over each query, so the same code computes
+true answers and estimates. A *recipe* describes a workload that is drawn later: `recipe.on(domain)` gives
+the same workload on every machine. Metrics and trials hold recipes, because these are small and hashable.
 Workloads are public, so they must not depend on private data.
 
-A transform on a domain is a *basis*. A basis numbers its nodes, groups them into blocks with one noise
-distribution each, transforms a table's counts, and finds the nodes that a query needs. Nodes are numbered
-from the root down, level by level, and only nodes that overlap the domain exist. If the size of the domain
-is not a power of two, the basis adds cells up to the next power of two. These cells are publicly empty, get
-no noise, and contribute to no answer.
+A transform on a domain is a *basis*. It numbers its nodes, transforms the counts of a table, and finds the
+nodes that a query needs. It groups nodes into blocks, and the noise in a block has one distribution. Nodes
+are numbered from the root down, level by level, and only nodes that overlap the domain exist. If the size
+of the domain is not a power of two, the basis adds cells up to the next power of two. These cells are
+publicly empty, get no noise, and contribute to no answer.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5); Haar:
         Xiao, Wang & Gehrke, ICDE 2010, in its unnormalised form.

@@ -1,8 +1,9 @@
 """Spaces: domains, hierarchies, and the rules that turn the values of a row into labels.
 
-A hierarchy gives every value a *key*. It consists of digits in a mixed radix, from coarse to fine, in
-one or two 64-bit words. A *node* at level ℓ is a prefix of ℓ digits, and its lowest key identifies it.
-It contains a run of consecutive keys, so its records are consecutive if records are sorted.
+A hierarchy gives every value a *key*, which is stored in one or two 64-bit words. A key consists of digits
+from coarse to fine, with one digit per level. A *node* at level ℓ contains all keys with the same first ℓ
+digits, and its lowest key identifies it. The keys of a node are consecutive, so its records are consecutive
+if records are sorted.
 """
 
 from workbench.spaces.domain import Domain as Domain

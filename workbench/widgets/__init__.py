@@ -1,8 +1,8 @@
 """Panels: interactive views of a mechanism, a figure, advice or a bank, for JupyterLab and dashboards.
 
 `panel` shows any mechanism, with one slider per field. `figure` shows a figure of a paper, with controls
-for its parameters. `advice` shows the errors to expect of a release, before anyone uses the private table.
-`bank` answers questions from a session's bank.
+for its parameters. `advice` shows which errors to expect from a release, before anyone uses the private
+table. `bank` answers questions from a session's bank.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Audits: measurements of privacy loss from outside, as lower bounds on ε for any mechanism or callable.
+"""Audits: measurements of the privacy loss of any mechanism or function. They give lower bounds on ε.
 
 An audit needs no table. It generates two neighbouring inputs, runs the mechanism on both many times, and
 searches all outputs for an event whose probabilities under the two inputs differ by more than ε allows.
