@@ -314,8 +314,8 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """Return the smallest threshold that is safe. With it, `stability_histogram` releases a cell
-    that only one unit fills with probability at most δ.
+    """Return the smallest threshold that is safe. With it, the probability that `stability_histogram`
+    releases a cell which only one unit fills is at most δ.
 
     For Gaussian noise with σ > 512 the threshold may be a little larger than necessary.
 
