@@ -286,7 +286,7 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     Names are in lower case, a to z. As in the census, they have no spaces, hyphens or apostrophes. They
     have at most 15 letters. Names longer than `depth` are left out, and the number of these records is
-    kept. Rarer names have no record. One unit is one person, which is one record.
+    kept. Names that fewer than 100 people have are missing. One unit is one person, which is one record.
 
     The Parquet copy has 162,252 names of 265,660,058 people, with 100 to 2,442,977 people per name. The
     archive has one name more.

@@ -458,7 +458,7 @@ def bound_record(bound: Bound) -> dict[str, Any]:
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as files store it. Its description explains the cost."""
+    """Return a receipt as files store it. The name in the file explains the cost in words."""
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {

@@ -197,7 +197,7 @@ def homes() -> Records:
 
 
 def improved(epsilon: float, threshold: int) -> ImprovedAdaptiveHistogram | None:
-    """Return the mechanism with some setting. Return None if it would split empty nodes without end."""
+    """Return the mechanism with this ε and threshold, or None if it would split empty nodes without end."""
     mechanism = ImprovedAdaptiveHistogram(DP(epsilon), threshold)
     try:
         mechanism.empty_split_probability(homes().hierarchy, 1)

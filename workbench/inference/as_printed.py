@@ -29,9 +29,9 @@ class MaximumEntropyAsPrinted:
     """Fit maximum entropy as the paper prints it. One chain makes Metropolis steps, weights change in steps
     of `gamma`, and nothing is averaged.
 
-    For a cell with the share π of the tuples, the weight can rise by at most gamma·steps·π in total. If π
-    is a thousandth, this is 0.1, which is far from convergence. Such an early stop regularises the fit. The
-    paper does not mention this. Each answer must be the count of a cell of a marginal.
+    If a cell holds a share π of the tuples, all `steps` together raise its weight by at most gamma·steps·π.
+    If π is a thousandth, this is 0.1, which is far from convergence. Such an early stop regularises the
+    fit. The paper does not mention this. Each answer must be the count of a cell of a marginal.
     """
 
     alpha: float = likelihood_weight()

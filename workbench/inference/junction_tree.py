@@ -180,7 +180,7 @@ class CalibratedTree:
     log_normaliser: float
 
     def of_sets(self) -> list[Float[np.ndarray, "..."]]:
-        """Return the margin of each set."""
+        """Return the marginal over each set of attributes."""
         return [
             summed(self.cliques[i], self.tree.cliques[i], axes) if axes else np.ones(())
             for i, axes in zip(self.tree._home, self.tree.sets, strict=True)

@@ -54,7 +54,7 @@ class KernelRidge:
     together, which is faster than `Eigenqueries`.
 
     `vectors` are the vectors of the prior, and `means` are the means of past queries under it. `residuals`
-    are the past answers in units of the noise. The part that the total determines is left out. `width` is
+    are the past answers in units of the noise, minus what the known total explains. `width` is
     the number of columns of the matrix U.
     """
 

@@ -28,7 +28,7 @@ class RetentionReplacement(Mechanism):
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2,
                compare with it, after Evfimievski, Gehrke & Srikant, PODS 2003.
-    Differs    The budget is for a whole record. Chen et al. use γ = e, probably for each attribute. For
+    Differs    The budget is for a whole record. Chen et al. probably give ε = 1 to each attribute. For
                nine attributes this is ε = 9. Reports are published without their order.
     Cost       one random coin per record and attribute, and one sort.
     """

@@ -112,7 +112,7 @@ class CountSketch(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with three rows of a hundred buckets."""
+        """Return an example of the mechanism, with three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)
 
 
@@ -131,7 +131,7 @@ class ALP(Mechanism):
     Assumes    the table's bound. `largest` and `total` are stated without looking at the data. If they are
                wrong, the error is larger, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    The mechanism works for any sensitivity. Rounding and flips have exactly the stated
+    Differs    It takes any sensitivity (the paper assumes 1). Rounding and flips have exactly the stated
                probabilities. The hash functions are only pairwise independent.
     Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), for a domain of any
                size. An answer takes time O(cells that the query covers · levels).
@@ -207,5 +207,5 @@ class ALP(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for a total of a hundred, with counts of at most fifty."""
+        """Return an example of the mechanism, for a total of a hundred, with counts of at most fifty."""
         return cls(budget, largest=50, total=100)

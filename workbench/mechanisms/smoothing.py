@@ -138,7 +138,8 @@ class FPA(contributions.Contributions):
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n coefficients, min(Δ₂, Δ₁·√(k/n)).
+        """Return the l2 sensitivity of the first k of n coefficients, min(Δ₂, Δ₁·√(k/n)). Here Δ₁ and Δ₂ are
+        the l1 and l2 norms of the bound.
 
         A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency. The squares of these changes
         are 1/n and 2/n, so k coefficients of whole frequencies change by √(k/n) in the l2 norm. Several

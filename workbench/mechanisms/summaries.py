@@ -415,8 +415,8 @@ class PrioritySampling(SparseSummary):
                priority sampling itself: Duffield, Lund & Thorup, J. ACM 2007.
     Differs    If the guessed threshold was too high, we extend the sample to a lower one. Drawing
                again until the sample is large enough would bias τ_s. If at most `size` cells pass θ, all
-               are released and τ_s = 0. We round τ_s down to a public grid, and use this value in the
-               weights.
+               are released and τ_s = 0. We round τ_s down to a fixed grid, and compute the weights of
+               cells from the rounded value.
     Cost       time and memory O(non-empty cells + size), for a domain of any size m. With a transform, n
                non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, there is a cost for
                every cell that passes θ.

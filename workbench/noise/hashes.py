@@ -172,8 +172,8 @@ class Visited(NamedTuple):
     def sums(
         self, kernel: Callable[..., None], *arguments: Any
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum for each query. A compiled loop, the kernel, computes the sums over the
-        ranges of the query.
+        """Return, for each query, the sum that a compiled loop (`kernel`) computes over the ranges of
+        the query.
         """
         sums = np.empty(len(self.ranges))
 

@@ -37,9 +37,9 @@ from workbench.value import Bool, Int
 class OptimalChance:
     """Function π(n), the largest probability of releasing a value that n units have.
 
-    Let s = ε/m and D = δ/m for units with up to m values. Then π(0) = 0 and π(n) = min{e^s·π(n−1) +
-    D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the smallest as long as π(n−1) <= (1 −
-    D)/(e^s + 1). This holds for all n up to `last`, and for these n, π(n) = D·(1 − e^−ns)/((1 −
+    Let s = ε/m and D = δ/m for units with up to m values. Then the probability is π(0) = 0 and π(n) =
+    min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the smallest as long as π(n−1) <=
+    (1 − D)/(e^s + 1). This holds for all n up to `last`, and for these n, π(n) = D·(1 − e^−ns)/((1 −
     e^−s)·e^−(n−1)s). Beyond `last`, 1 − π(n) = e^−s·(1 − π(n−1) − D).
     """
 

@@ -207,8 +207,8 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """Threshold, parts, and one receipt for all parts. A part has everything that is needed to draw
-    its noise except the counts.
+    """Threshold, parts of the cells, and one receipt (the cost) for all parts. Each part has everything
+    that is needed to draw its noise, except the counts.
     """
 
     threshold: int

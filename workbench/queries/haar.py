@@ -154,7 +154,8 @@ class HaarBasis:
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the coefficients of a range [lo, hi). Its sum is prefix(hi) − prefix(lo).
+        """Yield the coefficients of the sum over a range [lo, hi), which is prefix(hi) − prefix(lo). Here
+        prefix(i) is the sum of the first i cells.
 
         If an interval has the sum S and the coefficient d, its left child has the sum (S + d)/2. Suppose
         that a prefix contains the share g of a child's sum. If this is the left child, the prefix is g/2·S

@@ -335,8 +335,8 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a prior with independent attributes. It is computed term by
-        term.
+        """Return the mean of each query under a prior with independent attributes. A query is a sum of
+        terms, and so is its mean.
         """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):

@@ -429,7 +429,8 @@ _PEOPLE = 20_000
 
 
 class BankPanel(anywidget.AnyWidget):
-    """Panel of a session's bank. If the session has its table, a button can also spend budget.
+    """Panel that answers questions from a session's bank, which stores past noisy answers. If the session
+    has its table, a button can also spend budget.
 
     Parameters
     ----------
