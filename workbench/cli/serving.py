@@ -151,7 +151,8 @@ def _serve_voila(
         "--Voila.auto_token=True",
         "--template=workbench",  # which asks no other host
         "--Voila.log_level=WARN",
-        # a page that closes ends its kernel, and has no cookie to say so with
+        # A page that closes ends its kernel, and has no cookie to say so with. Voila takes no other
+        # command, and this one needs the token and the kernel's id, which nobody can guess.
         "--Voila.tornado_settings={'disable_check_xsrf': True}",
         *more,
     ]
