@@ -374,8 +374,8 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """Return the nearest folder that contains notebooks and figures. It is the current folder, or one above
-    it.
+    """Return the project's folder, the nearest one that contains notebooks and figures. The search begins in
+    the current folder and goes up.
 
     If there is none, return the checkout that contains this package, or else the current folder.
     """

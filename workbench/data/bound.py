@@ -20,8 +20,8 @@ _LONGEST_UNIT = 300  # characters
 
 @dataclass(frozen=True)
 class Bound:
-    """Most that one unit can change a table. It changes at most `l0` cells, each by at most `linf`, and all
-    together by at most `l1`.
+    """Most that one unit (for example a person) can change a table of counts. A unit changes at most `l0`
+    cells, each by at most `linf`, and all together by at most `l1`.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound with the name of a unit. Unless it is (1, 1), the bound is then believed
-        and not enforced.
+        """Return the same bound for a named unit, for example "a household". Unless the bound is (1, 1), the
+        workbench then takes it on trust and does not truncate units.
 
         Parameters
         ----------
@@ -100,13 +100,13 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed. It then rests on the word of the owner, and no unit
-        was truncated.
+        """Return the same bound, marked as believed. The owner of the data then states that it holds, and no
+        unit was truncated to it.
         """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
-        """Return the same bound, marked as enforced: each unit was truncated to it."""
+        """Return the same bound, marked as enforced. Each unit was truncated, so that it keeps to the bound."""
         return replace(self, unit=unit, status=ENFORCED)
 
     @property
@@ -120,7 +120,9 @@ class Bound:
 
     @property
     def in_words(self) -> str:
-        """Return a sentence that states the most that one unit adds, and how this was ensured."""
+        """Return a sentence that states the most that one unit adds. It also says whether units were truncated
+        or the owner states the bound.
+        """
         limit = self.limit_in_words
         if self.status == ENFORCED:
             unit = self.unit.removeprefix("a ").removeprefix("an ")
@@ -138,14 +140,14 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence that explains that counts and error bars are about truncated units. It is "" if no unit
-        was truncated.
+        """Sentence for the reader of a release in which units were truncated. It explains that counts and error
+        bars describe the truncated data. It is "" if no unit was truncated.
         """
         return self.in_words if self.status == ENFORCED else ""
 
     @property
     def l2(self) -> float:
-        """Sensitivity of the counts in the l2 norm."""
+        """Sensitivity of the counts in the l2 norm, the largest distance by which one unit can move them."""
         return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
 
     @property
@@ -163,8 +165,8 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound for sums over groups of cells. The groups are disjoint, and each has at most
-        `cells` cells.
+        """Return the bound of a table in which each cell is the sum of a group of old cells. The groups are
+        disjoint, and each has at most `cells` old cells.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)

@@ -30,7 +30,8 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
-    """Draft a domain file. It has an attribute for each column, with blanks for the values.
+    """Draft a domain file, which lists the attributes of a table and their possible values. The draft has an
+    attribute for each column, and blanks that you replace by the values.
 
     The list of values that occur is private. The function therefore reads no value of the table, and no
     statistics or dictionaries of Parquet files. For a CSV file, it reads the names of columns in the first
@@ -95,7 +96,9 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """Return the values that occur in some columns, as text. They are private."""
+    """Return the values that occur in all columns of a table except the named ones, as text. These values are
+    private.
+    """
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
         for name in set(batch.frame.columns) - set(but):
@@ -164,7 +167,8 @@ def check_table(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> TableCheck:
-    """Find all values of a table that a release would refuse. The rows are not kept.
+    """Find all values of a table that a release would refuse, for example because they are not in the domain.
+    The function reads the rows in batches and does not keep them.
 
     Do not add labels to a domain because of this check, because the domain would then depend on private
     data. State instead what happens to other values.

@@ -138,8 +138,8 @@ def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> in
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Records of users, sorted by user. A record has a user, an item and a context. The unit is a user with
-    all their records.
+    """Table of records, sorted by user. A record says that a user had something to do with an item (for example
+    a film) in a context (for example a day of the week). The unit is a user with all their records.
 
     Methods that sample records truncate each user to a stated bound. They never rely on a bound that nobody
     has enforced.
@@ -218,7 +218,8 @@ class Interactions:
         *,
         truth_public: bool = False,
     ) -> Interactions:
-        """Make interactions from columns of codes. Rows may be in any order.
+        """Make interactions from columns of codes, which are integers that stand for users, items and contexts.
+        Rows may be in any order.
 
         Parameters
         ----------
@@ -275,7 +276,8 @@ class Interactions:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
-        """Read interactions from files or from a frame, in the forms that `SparseTable.read` takes.
+        """Read interactions from files or from a data frame. Both may have any form that `SparseTable.read`
+        takes.
 
         An item, or a context, may be a combination of several columns, for example of an origin and a
         destination.
@@ -370,7 +372,9 @@ class Interactions:
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user who has at least one, in the order of user codes."""
+        """Return the number of records of each user who has at least one. Users are in ascending order of their
+        codes.
+        """
         return np.diff(self._starts)
 
     def bounded(
@@ -378,7 +382,7 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Keep at most `l` random records of each user, and return them as new interactions.
+        """Keep at most `l` random records of each user. Return them as new interactions.
 
         All sets of l records of a user are equally likely, and users are sampled independently.
 
@@ -407,12 +411,14 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifier of each user who has at least one record, in the order of user codes."""
+        """Return the identifier of each user who has at least one record. Users are in ascending order of their
+        codes.
+        """
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return how many users have more records than a bound allows. This number is private.
+        """Return how many users have more records than the given bound allows. This number is private.
 
         Whether a user counts depends on that user's records alone. So adding or removing one user changes
         the number by at most one.
@@ -436,7 +442,7 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """Keep one random record for each user and item, and return them as new interactions.
+        """Keep one random record for each pair of a user and an item. Return them as new interactions.
 
         Parameters
         ----------
@@ -469,8 +475,8 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Keep `l` records of each user, those whose items have the highest scores. Choose at random among
-        equal scores.
+        """Keep `l` records of each user, namely those whose items have the highest scores. Among items with
+        equal scores, choose at random.
 
         Parameters
         ----------
@@ -537,7 +543,7 @@ class Interactions:
         return sealed(counts)
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return the number of records per item and context."""
+        """Return the number of records of each edge, which is a pair of an item and a context."""
         return self._edge_counts
 
     def table(
@@ -547,7 +553,8 @@ class Interactions:
         *,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Return the edges (items × contexts) as a table. Each user is truncated to a bound.
+        """Return a table with the count of each edge, which is a pair of an item and a context. Before the
+        records are counted, each user is truncated to the given bound.
 
         Parameters
         ----------
@@ -587,7 +594,7 @@ class Interactions:
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
-        """Return the exact answers, in records.
+        """Return the exact answers to queries, in numbers of records. They are private.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files that paths, folders and glob patterns name. Each file is listed once."""
+    """Return the files that the given paths, folders and glob patterns stand for. Each file is listed once."""
     paths: list[Path] = []
     for name in names:
         path = Path(name)
@@ -225,7 +225,7 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Yield the rows of a table in batches, as keys of a domain.
+    """Read the rows of a table in batches. For each row, yield the key (the number of its cell in a domain).
 
     Parameters
     ----------

@@ -77,7 +77,8 @@ class Children(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
-    """Records of a hierarchy, as keys in ascending order with their counts.
+    """Records of private data, grouped by value. Each value has a key, which is its number in a hierarchy (a
+    tree that divides the space of values). The keys are in ascending order, each with its count.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Make records from a table. The hierarchy goes through its attributes one by one."""
+        """Make records from a table. The hierarchy of the records fixes one attribute of the table per level."""
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
@@ -296,7 +297,7 @@ class Records(OverHierarchy):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Records:
-        """Read records from files or from a frame, in the forms that `SparseTable.read` takes.
+        """Read records from files or from a data frame. Both may have any form that `SparseTable.read` takes.
 
         Parameters
         ----------
@@ -370,7 +371,7 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """Number of records up to each key. It is empty if every key is one record."""
+        """Number of records up to and including each key. It is empty if every key has exactly one record."""
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -385,7 +386,8 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the occupied children of nodes. A node contains the records from `start` to `stop` − 1.
+        """Return the children that contain records, for nodes of one level. Node i contains the records with
+        numbers from `start[i]` to `stop[i]` − 1.
 
         Records are numbered in the order of keys, and equal records follow each other. The function copies
         no records, and its time grows with the number of occupied children.
@@ -402,7 +404,7 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records in each node. The nodes must be in the order of keys."""
+        """Return the number of records in each node. The nodes must be in ascending order of their keys."""
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
             self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
@@ -411,19 +413,23 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records from each sorted key up to the next one."""
+        """Return the number of records between neighbouring keys of a sorted list. A record is counted for the
+        last listed key that is not above its own.
+        """
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the occupied nodes of a level in the order of keys, and the number of records in each."""
+        """Return the nodes of a level that contain records, in ascending order of their keys. Also return the
+        number of records in each.
+        """
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers.
+        """Return the exact answers to queries. They are private.
 
         Parameters
         ----------
@@ -446,7 +452,8 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """Return a table with one row per key. It has the value of the key and the column `count`.
+        """Return a data frame with one row per distinct value. It has columns for the value, and the column
+        `count`.
 
         Returns
         -------

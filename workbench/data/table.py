@@ -197,7 +197,8 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class SparseTable(Table):
-    """Table of the non-empty cells of a domain, with their counts.
+    """Table of counts over a domain (the public list of all cells). It stores only the cells that are not
+    empty.
 
     Parameters
     ----------
@@ -261,8 +262,8 @@ class SparseTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Make a table from keys in any order. Counts of the same cell are added up, and empty cells
-        are dropped.
+        """Make a table from keys (the numbers of cells) in any order. Counts of the same cell are added up, and
+        empty cells are dropped.
 
         Parameters
         ----------
@@ -320,7 +321,8 @@ class SparseTable(Table):
     def from_dense(
         cls, domain: Domain, array: Any, bound: Bound | Public, *, truth_public: bool = False
     ) -> SparseTable:
-        """Make a table from an array of the domain's shape.
+        """Make a table from an array with the counts of all cells. The array has one axis per attribute of the
+        domain.
 
         Parameters
         ----------
@@ -362,7 +364,7 @@ class SparseTable(Table):
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers.
+        """Return the exact answers to queries. They are private.
 
         Parameters
         ----------
@@ -377,8 +379,8 @@ class SparseTable(Table):
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def ranked(self) -> SparseTable:
-        """Return a table of the counts of all cells in ascending order. Its cells are the ranks of the
-        counts.
+        """Return a table of all counts in ascending order, without the labels of their cells. The cells of the
+        new table are the ranks of the counts.
 
         If a unit changes the counts by l1 in total, it changes the sorted counts by at most l1 too. The
         changes may be at other positions. For example, if one of several equal counts grows, the last of
@@ -402,21 +404,24 @@ class SparseTable(Table):
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:
-        """Return all counts as an array in the domain's shape. Use this for small domains only."""
+        """Return the counts of all cells as an array with one axis per attribute. Use this for small domains
+        only.
+        """
         array = np.zeros(self.domain.size, np.int64)
         array[self.keys] = self.counts
         return array.reshape(self.domain.shape)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per non-empty cell. It has a label for each attribute, and the column
-        `count`.
+        """Return a data frame with one row per non-empty cell. It has a column of labels for each attribute,
+        and the column `count`.
         """
         return self.domain.frame(self.keys).assign(count=self.counts)
 
 
 @dataclass(frozen=True, eq=False)
 class WideTable(Table):
-    """Counts of the non-empty cells of a domain with more than 2⁶³ cells.
+    """Table of counts over a domain with more than 2⁶³ cells, which are too many to number. It stores only the
+    cells that are not empty.
 
     Such a domain has too many cells to number them. Mechanisms that need the numbers of cells refuse the
     table. `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of the attributes, for
@@ -460,7 +465,8 @@ class WideTable(Table):
         counts: Any = None,
         **how: Any,
     ) -> WideTable:
-        """Make a table from rows of codes, with one code per attribute.
+        """Make a table from rows of codes, which are integers that stand for values. A row has one code per
+        attribute.
 
         Parameters
         ----------
@@ -524,7 +530,7 @@ class WideTable(Table):
 
     @property
     def keys(self) -> None:
-        """Raise a ValueError, because the domain has too many cells for keys."""
+        """Raise a ValueError. Keys are numbers of cells, and the domain has too many cells to number them."""
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:

@@ -138,7 +138,8 @@ FILE = File(
 
 @value
 class CensusIncome(_Survey):
-    """Table of 199,523 people in the US Current Population Survey of 1994 and 1995 (the training part).
+    """Table of 199,523 people in the US Current Population Survey of 1994 and 1995. They are the part of the
+    published data that is meant for training classifiers.
 
     One unit is one sampled person, who is in one cell. Survey weights are not used. By default, the table
     has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used another extract. With

@@ -33,7 +33,8 @@ _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 @value
 class Foursquare(RecordsFile):
-    """Check-ins at venues. A record has a user, a venue and the day of the week.
+    """Check-ins of users at venues. A record has a user, a venue (the item) and the day of the week (the
+    context).
 
     The check-ins are from 12 April 2012 to 16 February 2013. In New York ("nyc") there are 227,428 by 1,083
     users, and in Tokyo ("tky") 573,703 by 2,293 users. The class reads the published archive without
@@ -126,8 +127,8 @@ def _file(part: str) -> File:
 
 @value
 class Gowalla(RecordsFile):
-    """Check-ins of users of the social network Gowalla. A record has a user, a place, and the region or the
-    day of the week.
+    """Check-ins of users of the social network Gowalla. A record has a user, a place (the item), and the region
+    or the day of the week (the context).
 
     There are three versions. "lglmf" is the copy that is published with LGLMF, in three parts (train, tune,
     test). It has 620,683 check-ins of 5,628 users at 31,803 places. Only users with at least 15 places are
@@ -157,12 +158,12 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Places by number. For the versions of SNAP, the property reads the file."""
+        """Places by number. For the version of the data from SNAP, the property reads the file to find them."""
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
     def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Regions or days of the week."""
+        """Names of the regions, or of the days of the week."""
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:

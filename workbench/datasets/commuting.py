@@ -53,7 +53,7 @@ _SHA256 = {  # of version 7
 
 @value
 class OnTheMap(RealFile):
-    """Table of all jobs (JT00) of one year, by the locations of work and of home.
+    """Table that counts all jobs (file type JT00) of one year, by the locations of work and of home.
 
     `part="main"` contains the jobs of people who live in the state in which they work. `part="aux"`
     contains the jobs of people who live in another state. Locations are census blocks, or larger areas:
@@ -96,7 +96,9 @@ class OnTheMap(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def files(self) -> tuple[File, ...]:
-        """Return the published files of these states and this year: main, aux and crosswalk."""
+        """Return the published files of the chosen states and year. They are the main file, the auxiliary file
+        (homes in other states) and the crosswalk (list of census blocks).
+        """
         jobs = (f"od_{part}_JT00_{self.year}" for part in ("main", "aux"))
         names = (*jobs, "xwalk")
         versions = {state: _version_to_fetch(state, self.year) for state in self.states}
@@ -125,7 +127,7 @@ class OnTheMap(RealFile):
                 yield domain.keys(np.stack([place[works], homes], axis=1)), jobs
 
     def points(self, depth: int = 16) -> CommutePoints:
-        """Return the same jobs as points, with homes and workplaces in degrees."""
+        """Return the same jobs as points, with the latitude and longitude of home and of work in degrees."""
         return CommutePoints(self, depth)
 
     @cached_property
@@ -203,7 +205,8 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 @value
 class CommutePoints(OverHierarchy, RealFile):
-    """Homes and workplaces of the jobs in OnTheMap, as points in four dimensions, in degrees.
+    """Homes and workplaces of the jobs in `OnTheMap`, as points in four dimensions. These are latitude and
+    longitude of both places, in degrees.
 
     A point consists of the centres of two census blocks, home first. The crosswalk has the latitude and
     longitude of each. Home and work have the same box, which is the smallest that contains all blocks in
@@ -230,16 +233,16 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All public blocks of the crosswalks. The columns are `block`, `place`, and `latitude` and
-        `longitude` in degrees.
+        """All census blocks in the published crosswalk files. The columns are `block`, `place`, and `latitude`
+        and `longitude` in degrees.
 
         `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
         """
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Public places for queries. They are all county subdivisions of the states, beginning with the
-        most populous.
+        """Public list of places to query. It has all county subdivisions of the states, from the most populous
+        to the least.
 
         The column `place` is as in `blocks`. `population` is the number of people in the 2010 census, which
         is known here for Rhode Island only. `blocks` is the number of blocks, and `latitude` and
@@ -263,7 +266,9 @@ class CommutePoints(OverHierarchy, RealFile):
         return self.dataset.files()
 
     def load(self) -> Records:
-        """Load the points, with a count for equal points. Raise a ValueError for an invalid row."""
+        """Load the points. Points that occur several times are stored once, with a count. Raise a ValueError
+        for an invalid row.
+        """
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -347,7 +352,9 @@ class CommutingFlows(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of work × home. Work comes first."""
+        """Domain of all pairs of a county of work and a county of home. The county of work is the first
+        attribute.
+        """
         homes = counties()
         works = (*homes, *ABROAD.values())
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))

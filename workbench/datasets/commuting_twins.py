@@ -155,8 +155,8 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 @value
 class CommuteTwin(OverHierarchy, Twin):
-    """Synthetic homes and workplaces of people in and between 3,000 cities. The points have four
-    dimensions, in degrees.
+    """Synthetic homes and workplaces of people in and between 3,000 cities. The points have four dimensions,
+    the coordinates of both places in degrees.
 
     Two facts match the paper: home and work are given as latitude and longitude, and there can be as many
     people as its 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
@@ -191,11 +191,11 @@ class CommuteTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Box of the contiguous US, home × work, in degrees."""
+        """Tree of boxes over the contiguous US. A box restricts home and work, in degrees."""
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, beginning with the most populous. The columns are those of
+        """Return the public list of cities, from the most populous to the least. The columns are those of
         `CommutePoints.places`.
 
         `population` is the number of people that are expected to live in the city.
@@ -208,7 +208,7 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """Generate the points. For the same parameters they are always the same, whatever the depth."""
+        """Generate the points. Equal parameters give the same points, also if `depth` differs."""
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)
@@ -301,11 +301,11 @@ class Towns(OverHierarchy, Dataset):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Square of the region, whose cells at level 6 measure 1 km²."""
+        """Tree of squares that divides the region. At level 6 a square measures 1 km²."""
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """Generate the points. For the same parameters they are always the same, whatever the depth."""
+        """Generate the points. Equal parameters give the same points, also if `depth` differs."""
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         homes = rng.multinomial(self.records, _shares(self.towns))

@@ -66,7 +66,7 @@ class SnapDegrees(RealFile):
         return Domain(("node",), (SNAP[self.graph][0],))
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for another number of nodes, or an invalid line."""
+        """Load the table. Raise a ValueError if the number of nodes is wrong, or if a line is invalid."""
         domain = self.domain
         file = FILES[self.graph]
         ids = pl.col(LINE).str.extract_all(r"\d+").list.to_array(2).cast(pl.Array(pl.Int64, 2))
@@ -157,8 +157,8 @@ class NetTrace(Counts):
 
 @value
 class SearchLogs(Counts):
-    """Number of searches for "Obama" in each of 32,768 units of time. There are 16 units a day, for 2,048
-    days from January 2004.
+    """Number of searches for "Obama" in each of 32,768 periods. There are 16 periods a day, for 2,048 days from
+    January 2004.
 
     The authors generated these 335,889 searches from published summaries, and from true logs of a shorter
     time. 52.1 % of the times have no search, and the busiest has 496. One unit is one search, which is in
@@ -257,7 +257,7 @@ class _Twin(Twin):
 
 @value
 class NetTraceTwin(_Twin):
-    """Synthetic connections of 65,536 external hosts. Few hosts have any, and their addresses form
+    """Synthetic numbers of connections of 65,536 external hosts. Few hosts have any, and their addresses form
     clusters.
 
     Four numbers match the paper: the hosts, the sum 25,714, the largest count 1,423, and the 96.6 % of
@@ -290,7 +290,7 @@ class NetTraceTwin(_Twin):
 
 @value
 class SearchLogsTwin(_Twin):
-    """Synthetic searches in 32,768 units of time. There are almost none for years, and then a rise with
+    """Synthetic numbers of searches in 32,768 periods. There are almost none for years, and then a rise with
     bursts.
 
     Four numbers match the paper: the 16 · 2048 times, the sum 335,889, the largest count 496, and the 52.1

@@ -145,7 +145,8 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic stand-in for interactions, with the published numbers of users, items and records.
+    """Synthetic stand-in for a dataset of users and items, with the published numbers of users, items and
+    records.
 
     Five numbers match the paper: `users`, `items` (each has at least one record), `records`, and the
     records of the most and of the least active user, `max_per_user` and `min_per_user`. The mean follows
@@ -210,8 +211,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Row of Table 4 that the stand-in replaces, and how to get the data. The row is found by the
-        number of items.
+        """Description of the real dataset that the stand-in replaces (a row of Table 4 in the paper), and how
+        to get it. The row is found by the number of items.
         """
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
@@ -231,17 +232,17 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def gowalla(cls, seed: int = 0) -> InteractionsTwin:
-        """Make check-ins in Austin from June to October 2010."""
+        """Make a stand-in for the Gowalla check-ins in Austin from June to October 2010."""
         return cls(12_579, 15_200, 739_600, 14_380, seed=seed)
 
     @classmethod
     def foursquare(cls, seed: int = 0) -> InteractionsTwin:
-        """Make check-ins from February to July 2012. Most users have fewer than ten."""
+        """Make a stand-in for Foursquare check-ins from February to July 2012. Most users have fewer than ten."""
         return cls(seed=seed)
 
     @classmethod
     def netflix(cls, seed: int = 0) -> InteractionsTwin:
-        """Make ratings like those of the Netflix Prize. Few users have more than 2,000."""
+        """Make a stand-in for the ratings of the Netflix Prize. Few users have more than 2,000."""
         return cls(
             480_189, 17_700, 100_480_507, 17_000, exponent=0.6, popularity=2.5, flat=400.0,
             once=True, contexts="rating week", seed=seed,
@@ -249,15 +250,15 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def movielens(cls, seed: int = 0) -> InteractionsTwin:
-        """Make ratings like those of MovieLens 1M, with gender and age. Every user has at least 20."""
+        """Make a stand-in for the ratings in MovieLens 1M, with gender and age. Every user has at least 20."""
         return cls(
             6040, 3706, 1_000_209, 2314, 20, exponent=1.0, popularity=2.0, flat=400.0,
             once=True, contexts="gender and age", alike=5.0, seed=seed,
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller stand-in for quick profiles. It has the given number of users, and records in
-        proportion.
+        """Return a smaller stand-in for quick runs. It has the given number of users, and proportionally fewer
+        records.
 
         The number of items is reduced only if items would have fewer than ten records on average. The
         most active user has at most a tenth of all records.
@@ -273,7 +274,9 @@ class InteractionsTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Domain of items by number, and of days of the week or groups of users."""
+        """Domain of all pairs of an item and a context. Items are numbered, and contexts are days of the week
+        or groups of users.
+        """
         contexts = tuple(PROFILES[self.contexts])
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
@@ -314,7 +317,7 @@ class InteractionsTwin(Twin):
         return Interactions(self.domain, users, items, contexts, bound, truth, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user, beginning with the most active. They add up to
+        """Return the number of records of each user, from the most active to the least. The numbers add up to
         `records`.
         """
         low = self.min_per_user

@@ -46,7 +46,8 @@ _FILMS = _file("movies.dat")
 
 @value
 class MovieLens(RecordsFile):
-    """Ratings of films. A record has a user, a film, and the gender and age of the user.
+    """Ratings of films. A record has a user, a film (the item), and the gender and age of the user (the
+    context).
 
     There are 1,000,209 ratings by 6,040 users (February 2003). Items are the published numbers 1 to 3952.
     Of these, 3,883 are films and 3,706 have ratings. Table 4 of Fan & Jin prints the last number. We do not
@@ -124,8 +125,8 @@ HOW = (
 
 @value
 class NetflixPrize(RecordsFile):
-    """Table of 100,480,507 ratings of 17,770 films by 480,189 customers. A record has a customer, a film
-    and the day of the week.
+    """Table of 100,480,507 ratings of 17,770 films by 480,189 customers. A record has a customer, a film (the
+    item) and the day of the week (the context).
 
     This is the training set of the Netflix Prize. The class reads two forms of it. One is the published
     archive, with 17,770 files `mv_0000001.txt` … in a folder `training_set`. The other is the four files
@@ -151,11 +152,11 @@ class NetflixPrize(RecordsFile):
 
     @property
     def items(self) -> range:
-        """Labels of films, which are their published numbers."""
+        """Names of the films, which are their published numbers."""
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four files. The file of the first film in each is another name for it."""
+        """Return the four published files with ratings."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:

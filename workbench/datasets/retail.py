@@ -57,7 +57,7 @@ class RetailHours(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of hours, numbered from the midnight at which 1 December 2010 began."""
+        """Domain of hours. Hour 0 begins at midnight at the start of 1 December 2010."""
         return Domain(("bin",), ((_END - _START).days * 24,))
 
     def load(self) -> SparseTable:
@@ -91,8 +91,8 @@ LINES = 541_909
 
 @value
 class OnlineRetail(RecordsFile):
-    """Table of 406,829 invoice lines in the year to December 2011. A record has a customer, a stock code
-    and the day of the week.
+    """Table of 406,829 invoice lines in the year to December 2011. A record has a customer, a stock code (the
+    item) and the day of the week (the context).
 
     The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. They are left
     out, because no bound could hold for them. The others belong to 4,372 customers, who have 1 to 7,983

@@ -45,8 +45,8 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 @value
 class QueryLogTwin(OverHierarchy, Twin):
-    """Synthetic searches, written in the 38 symbols of the paper. The data are distinct strings, with how
-    often each is searched.
+    """Synthetic search texts, written in the 38 symbols of the paper. Each distinct text has the number of
+    times that it was searched.
 
     Some facts match the paper: there are 90 million queries over a-z, 0-9, the full stop and the space, and
     some are longer than 20 symbols. The rest is our invention. The r-th most frequent string has a
@@ -92,7 +92,7 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Strings over the paper's symbols."""
+        """Tree of prefixes of strings over the paper's 38 symbols."""
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
@@ -237,8 +237,8 @@ FILE = File(
 
 @value
 class Surnames(RealFile):
-    """Number of people with each of the `n` most frequent surnames. The list has 162,253 surnames, those
-    that at least 100 people have.
+    """Number of people with each of the `n` most frequent surnames. The published list has 162,253 surnames,
+    each of at least 100 people.
 
     A cell is a rank in the published list. We treat the names and their order as public. There is no cell
     for other names. One unit is one person, who is in one cell. `strings()` gives the names themselves as
@@ -264,7 +264,7 @@ class Surnames(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of ranks in the list. Rank 1 is the most frequent name."""
+        """Domain of the ranks of surnames. Rank 1 is the most frequent surname."""
         return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
 
     def load(self) -> SparseTable:
@@ -274,15 +274,16 @@ class Surnames(RealFile):
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """Return the same people with their names as strings of letters. This includes all names in the
-        list, whatever `n` is.
+        """Return the same data with the surnames as strings of letters. All surnames of the list are included,
+        whatever `n` is.
         """
         return SurnameStrings(self.year, depth)
 
 
 @value
 class SurnameStrings(OverHierarchy, RealFile):
-    """Surnames of people, as strings of letters. Only names that at least 100 people have are included.
+    """Surnames of people, as strings of letters. The published list includes only surnames of at least 100
+    people.
 
     Names are in lower case, a to z. As in the census, they have no spaces, hyphens or apostrophes. They
     have at most 15 letters. Names longer than `depth` are left out, and the number of these records is
@@ -302,7 +303,7 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of all strings of lower-case letters."""
+        """Tree of the prefixes of all strings of lower-case letters. A child of a prefix has one letter more."""
         return Prefixes(LETTERS, self.depth, "name")
 
     def load(self) -> Records:

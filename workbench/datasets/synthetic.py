@@ -19,8 +19,8 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Synthetic table of `m` cells. Of these, round(density·m) are not empty. Their counts are drawn from
-    N(mean, std²) and rounded, but are at least 1.
+    """Synthetic table of `m` cells, of which round(density·m) are not empty. Their counts are drawn from
+    N(mean, std²), rounded, and raised to 1 if they are smaller.
 
     `placement="uniform"` chooses the cells uniformly without replacement. The paper also has cells that are
     "skewed and concentrated in particular regions", but does not print their distribution.
@@ -255,8 +255,8 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """Table of all counts of `dataset` in sorted order, including empty cells. It is for unattributed
-    histograms.
+    """Table of all counts of `dataset` in ascending order, including those of empty cells. Mechanisms for
+    unattributed histograms, which ignore labels, use it.
 
     With it, metrics can compare a release over ranks with the true counts over ranks. One unit changes the
     sorted counts by as much as the counts. The truth is public if that of `dataset` is.
@@ -266,11 +266,11 @@ class Ranked(OfDataset):
 
     @property
     def domain(self) -> Domain:
-        """Domain of ranks. Rank 0 is the smallest count."""
+        """Domain of the ranks of counts. Rank 0 is the smallest count."""
         return Domain(("rank",), (self.dataset.domain.size,))
 
     def load(self) -> SparseTable:
-        """Return the sorted counts."""
+        """Return the counts in ascending order."""
         return self.dataset.load().ranked()
 
 
@@ -279,7 +279,7 @@ class Ranked(OfDataset):
 
 @value
 class Projected(OfDataset):
-    """Table of the counts of `dataset` by some of its attributes, in the given order.
+    """Table that counts the records of `dataset` by some of its attributes only, in the given order.
 
     One unit changes the marginal by at most as much as the counts. The truth is public if that of
     `dataset` is.
