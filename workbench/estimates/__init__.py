@@ -27,8 +27,9 @@ def summary_in_basis(
     tau: float = 0.0,
     sides: int = 2,
 ) -> Summary:
-    """Make a summary from the released cells of a noisy table. If there is a transform, the released things
-    are its nodes.
+    """Make a public summary of the cells that a mechanism released, with their noisy values. If the mechanism
+    adds noise to a transform of the table (for example wavelets), the summary has coefficients instead of
+    cells.
     """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)

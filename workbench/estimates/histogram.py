@@ -36,8 +36,8 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
-    """Values of all cells, in the order of their keys. `variance` is the variance of the noise on each
-    value, if this noise is independent, and otherwise None.
+    """Noisy counts of all cells of a domain, in the order of their keys (the numbers of cells). `variance` is
+    the variance of the noise on each count if this noise is independent, and otherwise None.
 
     A histogram can answer any workload. After it has added up the values once, each range takes O(1). The
     standard error of an answer is sqrt(cells · variance). If the noise of cells is not independent, `noise`
@@ -78,16 +78,14 @@ class Histogram(Estimate):
         return answers, np.sqrt(queries.cells(self.domain) * variance)
 
     def deviations(self) -> Float[np.ndarray, " cells"] | float:
-        """Return the standard deviation of the noise on each value, or NaN if it is unknown."""
+        """Return the standard deviation of the noise on each count, or NaN if it is unknown."""
         if self.noise is not None:
             return cell_deviations(self.noise, self.domain)
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: the counts were changed after the noise was
-        added.
-        """
+        """Return why the errors are unknown. The counts were changed after the noise was added."""
         known = self.variance is not None or self.noise is not None
         return (
             ""
@@ -96,7 +94,7 @@ class Histogram(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all values as a table.
+        """Return a data frame with the noisy counts of all cells.
 
         Returns
         -------
@@ -115,7 +113,8 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
-    """Values of all nodes of a tree, level by level from the root. Nodes beyond the last cell are left out.
+    """Noisy sums for all nodes of a tree over the cells of a domain, level by level from the root. Nodes beyond
+    the last cell are left out.
 
     `variance` is the variance of the noise on every node, if this noise is independent. Otherwise it is
     None, and standard errors are NaN. The estimate can answer ranges, and workloads that consist of ranges.
@@ -168,9 +167,7 @@ class HierarchicalSums(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: which subtrees were set to zero depends on the
-        noise.
-        """
+        """Return why the errors are unknown. Some subtrees were set to zero, and the noise decided which."""
         if self.variance is not None:
             return ""
         return (
@@ -179,7 +176,7 @@ class HierarchicalSums(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all nodes as a table.
+        """Return a data frame with one row per node.
 
         Returns
         -------
@@ -201,7 +198,8 @@ class HierarchicalSums(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemEdgeCounts(Estimate):
-    """Estimated counts of all items and of all edges (item × context), each as a `Histogram`.
+    """Estimated counts of all items and of all edges, each as a `Histogram`. An edge is a pair of an item (for
+    example a film) and a context (for example a day of the week).
 
     Variances describe the noise on the counts of the kept records. `covariance` is the covariance of the
     noise on two edges of one item (0 if the noise is independent). `sampled` means that records may have
@@ -225,7 +223,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the edges."""
+        """Domain of the edges, which are all pairs of an item and a context."""
         return self.edges.domain
 
     def __len__(self) -> int:
@@ -238,7 +236,8 @@ class ItemEdgeCounts(Estimate):
         error: bool = False,
         of: str = "edges",
     ) -> Any:
-        """Return estimated counts of edges, or of items if the queries are about items.
+        """Return estimated counts of edges. If the queries are about items only, return estimated counts of
+        items.
 
         Parameters
         ----------
@@ -282,7 +281,9 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: records may have been dropped."""
+        """Return why the errors are unknown. Records may have been dropped before the count, to limit how many
+        each user has.
+        """
         reasons = []
         if self.sampled:
             reasons.append("records beyond what a user may contribute were dropped")
@@ -312,8 +313,8 @@ class ItemEdgeCounts(Estimate):
         return pairs + np.bincount(pieces // items, covered * (covered - 1), len(workload))
 
     def consistent(self) -> Self:
-        """Adjust the counts so that each item is the sum of its edges, by weighted least squares over both
-        tables.
+        """Adjust the counts so that the count of each item is the sum of the counts of its edges. The method is
+        weighted least squares over both tables.
 
         There are two noisy values for the count of an item: its own value y, with variance v, and the sum e
         of its h edges, with variance h·w. Their mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v
@@ -381,7 +382,7 @@ class ItemEdgeCounts(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all edges as a table. Use `items.to_frame()` for the items.
+        """Return a data frame with one row per edge. For the items, use `items.to_frame()`.
 
         Returns
         -------
@@ -397,12 +398,14 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def variances(self) -> tuple[float | None, float | None]:
-        """Variances of items and of edges."""
+        """Variances of the noise on the counts of items, and on the counts of edges."""
         return self.items.variance, self.edges.variance
 
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
-        """Descriptions of the noise of items and of edges, for noise that is not independent."""
+        """Descriptions of the noise on the counts of items, and on the counts of edges. Each is None if the
+        noise is independent.
+        """
         return self.items.noise, self.edges.noise
 
     @classmethod
@@ -428,8 +431,8 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
-    """Disjoint boxes with their counts. A box [lo, hi) consists of the finest cells of a hierarchy over
-    attributes.
+    """Disjoint boxes with their noisy counts. A box has a range [lo, hi) for each attribute, and contains the
+    cells whose values are in all ranges.
 
     A partition can answer `Boxes`. It spreads the count of each released box evenly over the cells of the
     box. There are no standard errors, because the counts were adjusted after the noise to make them add up.
@@ -459,7 +462,7 @@ class Partition(OverHierarchy, Estimate):
         return answers
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the released boxes as a table.
+        """Return a data frame with one row per released box.
 
         Returns
         -------

@@ -44,7 +44,8 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
-    """Disjoint nodes of a hierarchy, each with a noisy count, in the order of their keys.
+    """Disjoint nodes of a hierarchy (a tree that divides the space of values), each with a noisy count. The
+    nodes are in ascending order of their keys, which number the values.
 
     `levels` and `keys` identify the nodes, where `keys` (uint64[words, n]) has the lowest key of each node.
     Everything outside the nodes counts as 0. `law` is the distribution of the noise on every count. If
@@ -69,7 +70,7 @@ class Leaves(OverHierarchy, Estimate):
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
 
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Return the number of synthetic records per node.
+        """Return the number of synthetic records of each node. It is the noisy count, or 0 if this is negative.
 
         Negative counts become 0, so the sum over many empty nodes is too large on average. `answer` avoids
         this, because it uses the unchanged noisy counts. `inference.project_to_simplex` avoids it as well,
@@ -84,7 +85,7 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def total(self) -> int:
-        """Number of synthetic records."""
+        """Number of synthetic records in all nodes together."""
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
@@ -147,7 +148,8 @@ class Leaves(OverHierarchy, Estimate):
         return _Position(node, np.where(at < 0, 0, part))
 
     def coarsened(self, level: int) -> Self:
-        """Return a coarser estimate. Leaves below the given level are added up to nodes of this level.
+        """Return a coarser estimate. It joins nodes that are below the given level into nodes of this level,
+        and adds up their counts.
 
         The result has no standard errors.
 
@@ -169,8 +171,8 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw synthetic records uniformly within the nodes. If the nodes are prefixes of strings, the
-        records are these prefixes.
+        """Draw synthetic records, uniformly within each node. If the nodes are prefixes of strings, the records
+        are the prefixes themselves.
 
         Parameters
         ----------
@@ -191,7 +193,8 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Return synthetic points of a `Quadtree`. Each is drawn uniformly within its node.
+        """Return synthetic points for an estimate over a `Quadtree`. Each point is drawn uniformly within its
+        node, which is a box.
 
         Parameters
         ----------
@@ -209,7 +212,7 @@ class Leaves(OverHierarchy, Estimate):
         return self.hierarchy.points(levels, keys, np.random.default_rng(seed))
 
     def to_frame(self, seed: int = 0) -> pd.DataFrame:
-        """Return the synthetic records as a table.
+        """Return a data frame with the synthetic records.
 
         Parameters
         ----------
@@ -230,7 +233,9 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: where in a node its records are is unknown."""
+        """Return why the errors are unknown. For example, a query may cover a part of a node, and the places of
+        the records in the node were not released.
+        """
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
         return (
@@ -242,7 +247,7 @@ class Leaves(OverHierarchy, Estimate):
         return np.nan if self.law is None else float(np.sqrt(self.law.variance))
 
     def nodes(self) -> pd.DataFrame:
-        """Return the released nodes.
+        """Return a data frame with one row per released node.
 
         Returns
         -------
@@ -277,8 +282,8 @@ class Leaves(OverHierarchy, Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata(Estimate):
-    """Synthetic records, drawn from a model. The answer to a query is the number of records that it
-    selects.
+    """Synthetic records, drawn from a model of the data. The answer to a query is the number of synthetic
+    records that it selects.
 
     `keys` contains the cells of the records in ascending order. `gap` and `lacks` are those of the `Model`
     from which the records were drawn. Standard errors are NaN, because a model does not tell how far it is
@@ -304,9 +309,7 @@ class Microdata(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: a model does not tell how far it is from the
-        truth.
-        """
+        """Return why the errors are unknown. A model does not tell how far it is from the truth."""
         return (
             "rows are drawn from a model of what was released, and how far a model lies from the truth "
             "only the truth tells"

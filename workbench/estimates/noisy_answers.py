@@ -41,8 +41,8 @@ class _MergedAnswers(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyAnswers(Estimate):
-    """Queries over a domain, with noisy answers. The noise on answers is independent, and the object has
-    its variances.
+    """Queries over a domain, with their noisy answers. The noise is independent, and `variances` has its
+    variance on each answer.
 
     If a query was asked twice, both noisy answers are kept. `answer` returns their mean, weighted by
     inverse variance. It answers only queries that were asked. If they include every cell of the domain, it
@@ -79,7 +79,7 @@ class NoisyAnswers(Estimate):
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Join several releases to one history, in the given order.
+        """Join the answers of several releases into one list, in the given order.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise, in counts. For queries with weights, they are divided by the
+        """Standard deviations of the noise, in counts. The deviation for a query with weights is divided by its
         largest weight.
         """
         weights = largest_weights(self.workload)
@@ -147,7 +147,9 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """Scales b of Laplace noise that has the same variances, 2b²."""
+        """Scales b of Laplace noise with the same variance as the noise on each answer. The variance of Laplace
+        noise is 2b².
+        """
         return np.sqrt(self.variances / 2)
 
     @cached_property
@@ -200,7 +202,7 @@ class NoisyAnswers(Estimate):
         return self._merged.means[at], np.sqrt(self._merged.variances[at])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all answers as a table.
+        """Return a data frame with all queries and their noisy answers.
 
         Returns
         -------

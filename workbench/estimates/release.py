@@ -92,7 +92,8 @@ class _Ledger(tuple[Receipt, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Public estimate, with the receipts that paid for it and the mechanism that made it.
+    """Public result of a mechanism, with its estimate (noisy counts or synthetic records), its parameters, and
+    its receipts. A receipt states the privacy cost of one measurement.
 
     Parameters
     ----------
@@ -137,11 +138,11 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """Cost of the release, computed from its receipts."""
+        """Total privacy cost of the release, added up from its receipts."""
         return compose(self.ledger)
 
     def at(self, delta: float) -> DP:
-        """Return the cost as (ε, δ)-differential privacy, at a δ that you name.
+        """Return the total cost as (ε, δ)-differential privacy, at a δ that you choose.
 
         Parameters
         ----------
@@ -162,24 +163,28 @@ class Release:
 
     @property
     def relation(self) -> str:
-        """Neighbouring relation of the guarantee."""
+        """Neighbouring relation of the guarantee, for example that one unit is added or removed."""
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
 
     @property
     def by_theorem(self) -> str:
-        """Sentence on costs that are lower than the sum of the draws, because of a theorem. It is "" if
-        there are none.
+        """Sentence for releases that cost less than the sum of their noisy measurements. It names the theorem
+        that proves this. It is "" for all other releases.
         """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
     @property
     def simulated(self) -> bool:
-        """Whether anyone with the seed can replay the noise."""
+        """Whether the noise came from a seed. Anyone with this seed can compute the noise again and subtract
+        it.
+        """
         return any(r.simulated for r in self.ledger)
 
     @property
     def idealised(self) -> bool:
-        """Whether some noise was drawn in floating point."""
+        """Whether some noise was drawn in floating-point arithmetic, for which the exact guarantee is not
+        proven.
+        """
         return any(r.idealised for r in self.ledger)
 
     def answer(
@@ -190,7 +195,7 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> Any:
-        """Return the estimate's answers, at no cost.
+        """Return estimated answers to queries. This has no privacy cost.
 
         Parameters
         ----------
@@ -238,7 +243,8 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """Return all counts of one attribute, or of several together, with their labels.
+        """Return the estimated counts for each value of an attribute, or for each combination of values of
+        several attributes. The result has their labels.
 
         Parameters
         ----------
@@ -295,8 +301,8 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence that explains that counts and error bars are about a truncated table. It is "" if no
-        unit was truncated.
+        """Sentence for releases in which units were truncated. It explains that counts and error bars describe
+        the truncated data. It is "" if no unit was truncated.
         """
         return self.bound.counts_what if self.bound else ""
 
@@ -312,13 +318,15 @@ class Release:
 
     @property
     def absent_at_most(self) -> float:
-        """Largest plausible count of a cell (or node) that was not released, or NaN if it is unknown."""
+        """Largest plausible true count of a cell (or node of a tree) that was not released. It is NaN if it is
+        unknown.
+        """
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
         return self.estimate.absent_at_most(**self._law_of_noise)
 
     def largest(self, top: int = 10) -> Largest:
-        """Return the largest released cells or nodes.
+        """Return those released cells or nodes that have the largest noisy counts.
 
         Parameters
         ----------
@@ -377,7 +385,7 @@ class Release:
         return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the release as a table with labels and errors.
+        """Return a data frame with the released cells, their labels, noisy counts and standard errors.
 
         If cells were sampled, the table has two columns of counts. `noisy` is the count with its noise, and
         `count` is the weight that makes sums unbiased. For example, at τ = 500 a cell with the noisy value
@@ -434,7 +442,8 @@ class Release:
 
     @property
     def cells_from_nothing(self) -> float | None:
-        """Expected number of cells (or nodes) that the same thresholds would release from an empty table.
+        """Number of cells (or nodes) that the mechanism would release on average if the table were empty. The
+        thresholds stay the same.
 
         The number is computed from the file alone. On average, at most this number of the released cells
         are empty in the table, because no table has more empty cells than the empty table. If the mechanism
@@ -465,7 +474,7 @@ class Release:
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether half of the released cells or more may be there because of noise alone.
+        """Whether noise alone may explain half of the released cells or more.
 
         This is the case if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. Noise
         alone gives n cells on average, and rarely more than three standard deviations above that. If the
@@ -492,7 +501,7 @@ class Release:
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
-        """Describe the release and its guarantee in words. The description uses public information only.
+        """Describe the release and its guarantee in words. The text contains public information only.
 
         Parameters
         ----------
@@ -509,7 +518,7 @@ class Release:
         return described(self, delta)
 
     def largest_in_words(self, top: int = 10) -> tuple[list[str], list[list[str]]]:
-        """Return the largest released cells as formatted text.
+        """Return the cells or nodes with the largest noisy counts as formatted text.
 
         Parameters
         ----------
@@ -546,7 +555,8 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release together with a noisy number: how many users were truncated to the bound.
+        """Return the release with one more noisy number. It says how many users had more data than the bound
+        allows, and were therefore truncated.
 
         Whether a user is truncated depends on that user's records alone. So adding or removing one user
         changes the number by at most one. Geometric noise of sensitivity 1 protects it, and has a separate
@@ -591,7 +601,7 @@ class Release:
         force: bool = False,
         command: str = "",
     ) -> Path:
-        """Write the release and its guarantee to a file, which other programs can open as a table.
+        """Write the release and its guarantee to a table file (Parquet or CSV), which other programs can open.
 
         A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the guarantee is in a
         second file `x.csv.json`. The tables of a release of marginals are also written to files of their own,
@@ -633,7 +643,7 @@ class Release:
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
-        """Write a folder to publish. It has a table with errors, a data sheet, a statement of the
+        """Write a folder that you can publish. It has a table with errors, a data sheet, a statement of the
         guarantee, and metadata.
 
         Parameters
@@ -698,8 +708,8 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a Parquet or CSV file that `save` wrote. The mechanism is loaded as text, which is never run
-        as code.
+        """Read a release from a Parquet or CSV file that `save` wrote. The description of the mechanism is
+        loaded as text, which is never run as code.
 
         Parameters
         ----------

@@ -212,8 +212,8 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
-    """Reports in which some values were replaced at random. `keys` has the sorted keys of all reports, and
-    keys may repeat.
+    """Reports that people sent after some of their values were replaced at random. `keys` has the cell of each
+    report as a number, in ascending order. Keys may repeat.
 
     `retention` is the probability p that an attribute was kept. Otherwise its value was drawn uniformly
     from its n codes. Estimates multiply the reported counts by the inverse of the matrix p·I + (1 −
@@ -231,7 +231,7 @@ class Reports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports, one per tuple."""
+        """Number of reports. Each record of the data gives one."""
         return len(self.keys)
 
     @cached_property
@@ -292,7 +292,7 @@ class Reports(RandomisedReports):
         return joint
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the reported cells as a table.
+        """Return a data frame with the cells that were reported.
 
         Returns
         -------
@@ -325,8 +325,8 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Reports that consist of randomly flipped bits. There is one bit per code of each attribute, and each
-    was flipped with probability f.
+    """Reports that consist of randomly flipped bits. A report has one bit for each possible value of each
+    attribute, and each bit was flipped with probability f.
 
     A report is a row of 64-bit words. The lowest bit belongs to the first code of the first attribute. If b
     is a reported bit, (b − f)/(1 − 2f) is an unbiased estimate of the original bit. For a cell of several
@@ -348,7 +348,7 @@ class BitReports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports, one per tuple."""
+        """Number of reports. Each record of the data gives one."""
         return len(self.bits)
 
     def __len__(self) -> int:

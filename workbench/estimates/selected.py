@@ -21,7 +21,7 @@ _REST = "any other value"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectedValues(Estimate):
-    """Selected values of one attribute, in ascending order.
+    """Values of one attribute that a mechanism selected for release, in ascending order.
 
     `values` contains one noisy count per label, or is empty. `variance` is the variance of the noise on
     each count, which is independent. The domain has one additional label, which stands for all values that
@@ -71,11 +71,11 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: some values were not selected."""
+        """Return why the errors are unknown. Some values were not selected, and nothing is released about them."""
         return "nobody knows which other values there are, nor how many users have them"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the values as a table.
+        """Return a data frame with the selected values.
 
         Returns
         -------

@@ -25,8 +25,8 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
-    """Released cells. The fields are their sorted keys, their noisy values, and the thresholds that
-    selected them.
+    """Cells that a mechanism released. The fields are their sorted keys (the numbers of the cells), their noisy
+    values, and the thresholds that selected them.
 
     `tau` is the threshold τ of threshold sampling, or τ_s of a priority sample. It is 0 if cells were not
     sampled. `theta` is the threshold of the filter. `sides` is 1 if only positive values were kept, and 2
@@ -47,7 +47,7 @@ class Summary(Estimate):
     contents: ClassVar[str] = "cells"
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
-        """Return a smaller summary, with only those released cells that a mask selects.
+        """Return a smaller summary. A Boolean mask says which of the released cells remain.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Summary(Estimate):
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """Return the count that each released cell adds to an answer.
+        """Return the number that each released cell adds to the answer of a query that covers it.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Summary(Estimate):
         absent: float = 0.0,
         filled_law: Law | None = None,
     ) -> Any:
-        """Return estimated counts. With `error`, return their errors as well.
+        """Return estimated counts for queries. With `error`, also return their standard errors.
 
         The standard error, relative to the true counts, is sqrt(cells · σ² + Σ τ·(τ − |v|)⁺), where the sum
         is over released values v. The first term is for noise of variance σ² on every cell of the query.
@@ -191,16 +191,18 @@ class Summary(Estimate):
 
     @property
     def releases_all(self) -> bool:
-        """Whether every cell was released, whatever its value."""
+        """Whether the mechanism released every cell, whatever its noisy value."""
         return self.theta == 0 and self.tau == 0 and self.sides == 2
 
     @property
     def cut(self) -> float:
-        """Noisy value, in counts. A cell above it is always released."""
+        """Noisy value, in counts, above which a cell is always released."""
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
-        """Return the standard deviation of the noise on each released weight, in counts."""
+        """Return the standard deviation of the noise on the weight of each released cell, in counts. The weight
+        is the number that the cell adds to answers.
+        """
         law = filled_law or self.law
         if law is None:
             return np.full(len(self), np.nan)
@@ -210,7 +212,9 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains unknown errors: a uniform sample does not look at most cells."""
+        """Return why the errors are unknown. A uniform sample of cells leaves out most cells, whatever their
+        counts.
+        """
         if self.scale == 1:
             return ""
         return (
@@ -220,12 +224,12 @@ class Summary(Estimate):
 
     @property
     def absent_cells(self) -> int:
-        """Number of cells (or nodes of a tree) that were not released."""
+        """Number of cells (or nodes of a tree) that the mechanism did not release."""
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the threshold plus three standard deviations of noise. The count of an absent cell is
-        rarely larger.
+        """Return the largest plausible count of a cell that was not released. It is the threshold plus three
+        standard deviations of noise.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -233,7 +237,7 @@ class Summary(Estimate):
         return law.absent_at_most(self.cut, self.sides)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the released cells as a table.
+        """Return a data frame with the released cells.
 
         Returns
         -------
@@ -275,8 +279,8 @@ class Summary(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
-    """Released nodes of a transform. `keys` has the numbers of the nodes in ascending order, as `transform`
-    numbers them on the domain.
+    """Nodes of a transform (for example wavelet coefficients) that a mechanism released. `keys` has their
+    numbers in ascending order.
 
     `law` is the distribution for the whole release, from which `Law.of_nodes` gives the distribution for
     each block of nodes. In a `consistent` tree, all nodes below an absent node are absent.
@@ -302,8 +306,8 @@ class TransformedSummary(Summary):
     def answer(  # type: ignore[override]  # it has no cells that may be absent
         self, workload: Recipe, weights: str = "unbiased", error: bool = False
     ) -> Any:
-        """Return estimated counts of ranges, and of workloads that consist of ranges, such as subsets and
-        boxes.
+        """Return estimated counts for ranges of cells. Other queries must consist of ranges, for example
+        subsets and boxes.
 
         Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, from the nodes
         that the query needs and from the noise of each block of nodes. If there is no formula, a standard
@@ -397,17 +401,19 @@ class TransformedSummary(Summary):
         return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
-        """Return the standard deviation of the noise on each released weight, in counts."""
+        """Return the standard deviation of the noise on the weight of each released node, in counts. The weight
+        is the value that answers use.
+        """
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
     @property
     def absent_cells(self) -> int:
-        """Number of nodes that were not released."""
+        """Number of nodes that the mechanism did not release."""
         return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible count of a node that was not released. It is for the block of nodes
-        with the widest noise.
+        """Return the largest plausible value of a node that was not released. If the noise differs between
+        nodes, the result is for the nodes with the widest noise.
         """
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
@@ -439,7 +445,7 @@ class TransformedSummary(Summary):
         return np.searchsorted(ends, nodes, side="right")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the released nodes as a table.
+        """Return a data frame with the released nodes.
 
         Returns
         -------
@@ -468,7 +474,8 @@ class TransformedSummary(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
-    """Rows of noisy buckets. Each cell adds its count to one bucket per row, with a random sign.
+    """Noisy sketch of a table, which has several rows of buckets. In each row, every cell adds its count to one
+    bucket, with a random sign.
 
     `hash_parameters` has the parameters of the hash functions, which give the bucket and the sign of a cell
     in each row. `law` is the distribution of the noise on every bucket. `estimate` says how rows are
@@ -520,7 +527,7 @@ class Sketch(Estimate):
         return float(np.sqrt(self.law.variance))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the buckets as a table.
+        """Return a data frame with the noisy buckets.
 
         Returns
         -------
@@ -543,8 +550,8 @@ class Sketch(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(Estimate):
-    """Noisy bits, 64 per word, with the parameters of one hash function per level. The number of bits is a
-    power of two.
+    """Array of noisy bits from which the count of any cell can be estimated. It also has the hash functions,
+    which say which bits belong to a cell. The number of bits is a power of two.
 
     One level stands for `step` counts. If a cell has a count of y levels, the bits of its first y levels
     were set before the noise flipped some bits. The projection can answer Ranges and Subsets, and looks up
@@ -572,7 +579,7 @@ class Projection(Estimate):
         return answers
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the bits as a table.
+        """Return a data frame with the noisy bits.
 
         Returns
         -------

@@ -205,7 +205,7 @@ _PROFILES = {"quick": "Reduced size (quick profile)", "paper": "Size of the pape
 
 @dataclass(frozen=True)
 class Export:
-    """Files of one figure or panel.
+    """Files that belong to one figure or panel.
 
     Parameters
     ----------

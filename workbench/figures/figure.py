@@ -50,13 +50,13 @@ def paper_of(id: str) -> str:
 
 
 def results_folder() -> Path:
-    """Return the folder of the project's results."""
+    """Return the folder in which the project stores results."""
     return project_folder() / "experiments" / "results"
 
 
 def find_notebooks(folder: Path) -> dict[str, Path]:
-    """Return the notebooks of figures by id. For example, `fig5.ipynb` in a folder `cormode2012` has
-    the id cormode2012_fig5.
+    """Return the figures' notebooks as a dictionary from id to file. For example, `fig5.ipynb` in a folder
+    `cormode2012` has the id cormode2012_fig5.
     """
     paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
     return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
@@ -73,7 +73,7 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """Return the class of a figure, from its file.
+    """Return the class of the figure with the given id. It is found by the name of its file.
 
     Parameters
     ----------
@@ -245,7 +245,8 @@ _LONGEST = 120  # characters of a folder's name
 
 
 class Figure:
-    """Figure of a paper. A subclass with `@value` declares its parameters as fields.
+    """Base class for the figures of a paper. A subclass with the decorator `@value` declares the parameters of
+    one figure as fields.
 
     Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Methods compute
     theory, titles and thresholds from the fields, and nothing is computed when the file is imported.
@@ -326,12 +327,14 @@ class Figure:
     # ---- what a subclass gives
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the sweeps to run, by the name of the panel that shows them."""
+        """Return the experiments of the figure. Each is a sweep (runs of mechanisms on datasets with several
+        seeds), under the name of the panel that shows it.
+        """
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
-        """Run all trials that are not in `store`, and return the rows of all sweeps. A column `panel`
-        has the name of the panel.
+        """Run all trials whose results are not in the folder `store` yet. Return a data frame with the results
+        of all trials. Its column `panel` names the panel that shows a row.
         """
         import pandas as pd
 
@@ -343,21 +346,21 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return the panels of the drawing, for rows from `rows`."""
+        """Return the panels of the picture. They are made from the results that `rows` returned."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return those rows that the panels draw."""
+        """Return those rows of the results that the panels show."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
-        """Draw the figure without a heading, or return None if the result is a table."""
+        """Draw the figure without a heading. Return None if the figure is a table."""
         drawn, every = self._layout(rows)
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with our numbers and those of the paper. It has one row per panel and series of
-        the picture.
+        """Return a data frame that compares our numbers with those of the paper. It has one row per panel and
+        curve.
 
         Our numbers are means over seeds. They are the first and the last on the axis, the lowest, and the
         highest.
@@ -368,15 +371,17 @@ class Figure:
         return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one trial of the figure. Its text is a complete configuration, which you can paste and
-        run.
+        """Return one trial of the figure, which runs one mechanism on one dataset with one seed. Its text is a
+        complete configuration, which you can paste and run.
         """
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
 
     @classmethod
     def checks(cls) -> dict[str, Check]:
-        """Return the check of each judged statement, by the id of the statement."""
+        """Return the functions that check the paper's statements about the figure. The keys are the ids of the
+        statements.
+        """
         every = (each for claim in cls.claims for each in claim.statements)
         return {each.id: each.check for each in every if each.check}
 
@@ -384,12 +389,12 @@ class Figure:
 
     @classmethod
     def parameters(cls) -> dict[str, Field[Any]]:
-        """Fields of the figure by name."""
+        """Parameters of the figure, as a dictionary from name to field."""
         return {f.name: f for f in fields(cls)}
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """Raise a ValueError for the first name that is not in `known`. By default, these are the names of
+        """Raise a ValueError if one of the given names is not in `known`. By default, `known` has the names of
         the parameters.
         """
         known = list(known or cls.parameters())
@@ -401,7 +406,8 @@ class Figure:
 
     @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
-        """Return the figure with the values of a profile. Values that you give replace them.
+        """Return the figure with the parameters of a profile (a named setting, for example "paper"). Parameters
+        that you pass replace those of the profile.
 
         Parameters
         ----------
@@ -435,20 +441,24 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """Settings that differ from those of the paper. Statements are judged only if there are none."""
+        """Settings that differ from those of the paper. The paper's statements are judged only if there are
+        none.
+        """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
 
     def differences(self, profile: str) -> dict[str, Any]:
-        """Return the parameters whose values differ from those of the profile."""
+        """Return the parameters whose values differ from those of the profile (a named setting, for example
+        "paper").
+        """
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Return the name of the folder for the results. It consists of the id of the figure, and of the
-        parameters that differ from the profile.
+        """Return the name of the folder for the results. It consists of the figure's id and of the parameters
+        that you changed.
         """
         parts = [self.id]
         for name, x in self.differences(profile).items():
@@ -459,7 +469,7 @@ class Figure:
         return f"{name[: _LONGEST - 8]}~{sha256(name.encode()).hexdigest()[:7]}"
 
     def command(self, profile: str) -> str:
-        """Command that makes the figure."""
+        """Shell command that makes the figure with these parameters."""
         from shlex import quote
 
         words = ["workbench", "reproduce", self.id, "--profile", profile]
@@ -472,7 +482,7 @@ class Figure:
     def draw(
         self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
     ) -> Drawing | None:
-        """Return the picture with its heading.
+        """Return the picture of the figure, with its heading.
 
         Parameters
         ----------
@@ -499,7 +509,7 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """Return all pictures of the figure. The keys are the suffixes of their file names.
+        """Return all pictures of the figure as a dictionary. A key is the suffix of the picture's file name.
 
         Without `panels`, these are the picture and the supplement. The supplement has the panels that
         do not fit in a column. For slides, the picture is divided into parts that fit on a slide.
@@ -519,7 +529,7 @@ class Figure:
         return {name: drawing for name, drawing in drawn.items() if drawing is not None}
 
     def supplement(self, rows: pd.DataFrame) -> Drawing | None:
-        """Draw the panels that the main picture leaves out. Return None if it shows all."""
+        """Draw the panels that are not in the main picture. Return None if there are no such panels."""
         from workbench.figures import plots
 
         if not self._has_panels:
@@ -534,7 +544,7 @@ class Figure:
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return the sentence above the picture.
+        """Return the sentence that is printed above the picture.
 
         It is the headline of the figure. The title replaces it if the setting is not that of the paper, if
         the run is smaller, or if a verdict contradicts the headline.
@@ -604,7 +614,9 @@ class Figure:
         return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Compare printed numbers with ours, or explain in one line why this is not possible."""
+        """Return a table of our numbers next to those that the paper prints. If there is none, return one line
+        that explains why.
+        """
         import pandas as pd
 
         off = self.off_paper()
@@ -634,8 +646,8 @@ class Figure:
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
-        """Return the numbers of seeds after which the paper profile checks whether statements are
-        decided.
+        """Return the numbers of seeds at which a run at paper size stops to check. At each, it judges which
+        statements of the paper are already decided.
 
         The numbers, also called looks, are 5, 10, 20, 40 and so on. The last is the number of the profile,
         and the number of the quick profile is among them. A figure without seeds has a single look, 0.
@@ -652,13 +664,13 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the confidence level of each look. With this level, all looks together keep the error
-        rate.
+        """Return the confidence level of each intermediate check. It is so high that all checks together keep
+        the intended error rate.
         """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
-        """Return the rows, and the verdicts on them.
+        """Run the figure. Return its results as a data frame, and a verdict on each statement of the paper.
 
         In the paper profile, the number of seeds is a limit. Seeds are added step by step until every
         statement is decided. If you set another number, all these seeds are run.
@@ -686,31 +698,31 @@ class Figure:
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
-        """Return the rows of the first seeds. Rows without a seed are always included."""
+        """Return the results of the first seeds. Rows that belong to no seed are always included."""
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_run(self) -> list[Any]:
-        """Return the datasets of the figure's sweeps, without repetition."""
+        """Return the datasets on which the figure runs mechanisms, each once."""
         if type(self).sweeps is Figure.sweeps:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
     def datasets_used(self) -> list[Any]:
-        """Return the same datasets as `datasets_run`. If one of them sorts or adds up another dataset,
-        return that other one.
+        """Return the datasets of the figure, each once. A dataset that sorts or adds up the counts of another
+        one is replaced by that other one.
         """
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether rows were computed from a published file of the named dataset. This may also be
-        through another dataset.
+        """Return whether results were computed from the published file of the named dataset. Results on a
+        dataset that was derived from it count as well.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """Return a verdict per statement. If settings differ from those of the paper, no statement is
-        judged.
+        """Return a verdict on each statement of the paper about the figure. If settings differ from those of
+        the paper, every verdict is that the statement was not judged.
 
         Each statement is checked after more and more seeds, at the numbers that `looks` returns. The first
         check that decides a statement gives its verdict. A check uses only the rows of its seeds.
@@ -764,7 +776,7 @@ def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
 
 
 def describe(values: Mapping[str, Any]) -> str:
-    """Describe parameters in words.
+    """Describe the values of parameters in words.
 
     >>> describe({"epsilon": 0.5, "theta": (10, 20)})
     'epsilon = 0.5, theta = 10, 20'

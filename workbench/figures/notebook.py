@@ -53,7 +53,9 @@ class SavedFolder:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """Figure in a notebook, with its profile and the folder of results."""
+    """Run of a figure in a notebook. It knows the figure, its profile (the named setting of its parameters),
+    and the folder for results.
+    """
 
     figure: Figure
     profile: str
@@ -61,16 +63,16 @@ class FigureRun:
 
     @property
     def store(self) -> Path:
-        """Folder of finished trials of all figures and settings."""
+        """Folder in which all figures keep the results of finished trials."""
         return self.results / "store"
 
     @property
     def name(self) -> str:
-        """Name of the figure's folder in the results of the profile."""
+        """Name of the figure's own folder for results."""
         return self.figure.name(self.profile)
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
-        """Return the outcomes of the paper's statements, for a notebook.
+        """Return a table for a notebook that shows each statement of the paper with its verdict.
 
         A run of the paper profile shows its own verdicts. A quick run judges nothing. It shows the
         committed verdicts of the paper profile, and whether its own numbers agree with them.
@@ -90,7 +92,9 @@ class FigureRun:
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
-        """Write pictures, rows, verdicts and manifest. Each setting has a separate folder."""
+        """Write the pictures, the plotted numbers, a verdict on each statement of the paper, and a manifest (a
+        list of the files and how they were made). A figure with other parameters gets another folder.
+        """
         folder = save(
             fig,
             rows,
@@ -103,7 +107,9 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """Return the committed outcomes of a paper's figures. If there are none, return a table without rows."""
+    """Return the saved verdicts on the statements of a paper, from the repository. If there are none, return an
+    empty table.
+    """
     import pandas as pd
 
     file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
@@ -115,8 +121,8 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """Return the figure of a notebook. Its parameters have the values from the notebook's cell of
-    parameters.
+    """Return the figure that a notebook shows. Its parameters have the values from the notebook's parameter
+    cell.
 
     Parameters
     ----------
@@ -162,7 +168,8 @@ def _set_display() -> None:
 
 
 def parameters_cell(cls: type[Figure]) -> str:
-    """Return the source of a notebook's cell of parameters. Each field has a value and a comment.
+    """Return the source text of the notebook cell that sets the figure's parameters. Each parameter has a value
+    and a comment.
 
     The effort is None, so that `profile` determines it.
     """

@@ -110,7 +110,9 @@ _STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 4
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """Saved figure, as read from its folder and manifest."""
+    """Figure that was read from the folder in which it was saved. The folder's manifest lists its files and
+    says how they were made.
+    """
 
     folder: Path
     manifest: dict[str, Any]
@@ -127,17 +129,21 @@ class SavedFigure:
 
     @property
     def images(self) -> dict[str, Path]:
-        """Pictures by kind (pdf, svg, png). There are none if the result is a table."""
+        """Files of the main picture, by format ("pdf", "svg" or "png"). There are none if the figure is a
+        table.
+        """
         return self._images("")
 
     @property
     def supplement(self) -> dict[str, Path]:
-        """Pictures of the panels that are not in the main picture, by kind."""
+        """Files of the picture with those panels that are not in the main picture, by format ("pdf", "svg" or
+        "png").
+        """
         return self._images(SUPPLEMENT)
 
     @property
     def aggregates(self) -> list[dict[str, Any]]:
-        """Series of each panel of the picture, in the form of `plots.aggregates`."""
+        """Plotted numbers of each panel, in the form that `plots.aggregates` returns."""
         saved = AGGREGATES in self.manifest["sha256"]
         return json.loads((self.folder / AGGREGATES).read_text("utf-8")) if saved else []
 
@@ -149,7 +155,7 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of the files of a figure that is not a `Figure`.
+    """Description of a saved result whose figure is not an instance of `Figure`.
 
     Parameters
     ----------
@@ -180,7 +186,9 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Return the folder of one figure. Raise a ValueError for an unknown profile or an invalid `stem`."""
+    """Return the folder in which one figure is saved. Raise a ValueError for an unknown profile or an invalid
+    `stem`.
+    """
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
     if not stem or stem == ".." or PureWindowsPath(stem).name != stem:  # `/`, `\` and drives
@@ -200,7 +208,8 @@ def save(
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
 ) -> Path:
-    """Write the folder of one figure. It has pictures, rows and verdicts. The manifest is written last.
+    """Save one figure to its folder. The folder has pictures, the plotted numbers, and a verdict on each
+    statement of the paper. The manifest, which lists the files, is written last.
 
     Parameters
     ----------
@@ -366,7 +375,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
-    """Let `fill` write a temporary file, rename it to `path`, and return its sha256.
+    """Write a file so that it is never incomplete. The function `fill` writes a temporary file, which is then
+    renamed to `path`. Return the sha256 of the content.
 
     Other processes see either the old file or the complete new one.
     """
@@ -389,7 +399,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Return the versions that affect numbers: of the workbench, of Python, and of `packages`."""
+    """Return the versions of all software that affects the numbers: the workbench, Python, and `packages`."""
     installed = {name: importlib.metadata.version(name) for name in packages}
     workbench = importlib.metadata.version("dp-workbench")
     return {"workbench": workbench, "python": platform.python_version()} | installed

@@ -26,8 +26,8 @@ _SWEEPS = 40
 
 @value
 class MaximumEntropyAsPrinted:
-    """Fit maximum entropy as the paper prints it. One chain makes Metropolis steps, weights change in steps
-    of `gamma`, and nothing is averaged.
+    """Fit a maximum-entropy model exactly as the paper prints the algorithm. One Markov chain makes Metropolis
+    steps, weights change in steps of `gamma`, and nothing is averaged.
 
     If a cell holds a share π of the tuples, all `steps` together raise its weight by at most gamma·steps·π.
     If π is a thousandth, this is 0.1, which is far from convergence. Such an early stop regularises the

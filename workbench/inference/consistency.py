@@ -112,7 +112,7 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def consistent(tree: Summary) -> Summary:
-    """Return the released nodes whose ancestors were all released too.
+    """Return those released nodes of a tree whose ancestors were all released too.
 
     The nodes must come from a filter, and not from a sample. In a sample, an ancestor may be absent by
     chance.
@@ -155,7 +155,7 @@ def consistent(tree: Summary) -> Summary:
 
 
 def refilter(summary: Summary, theta: float) -> Summary:
-    """Return the released cells whose noisy value reaches a higher threshold.
+    """Return those released cells whose noisy value reaches a new, higher threshold.
 
     The result has the same distribution as a release with this higher threshold, so you can choose the size
     of a release afterwards. Drawing again until the size is right could cost twice the budget.
@@ -192,8 +192,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """Return integer counts >= 0 that have the same sum as the noisy counts, and are as near to these as
-    possible. If the noisy sum is negative, the sum is 0.
+    """Return integer counts >= 0 that are as near as possible to the noisy counts and have the same sum. If the
+    noisy sum is negative, the new sum is 0.
 
     If negative counts only became 0, the sum would be too large, because the noise of empty leaves would no
     longer cancel. The function therefore lowers all counts by the same amount, but not below 0, until the
@@ -277,7 +277,8 @@ def tree_least_squares(
     noisy: Num[np.ndarray, " nodes"],
     branching: int = 2,
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the nearest tree to `noisy` in which every node is the sum of its children.
+    """Return the tree that is nearest to `noisy` among the trees in which every node is the sum of its
+    children.
 
     The result is unbiased and linear in `noisy`. No other such estimate has a smaller variance (Theorem 4).
 
@@ -523,7 +524,7 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Set every node that is 0 or negative to 0, and everything below it. This is the paper's heuristic.
+    """Set each node with a value <= 0 to 0, with all nodes below it. This is the paper's heuristic.
 
     The other nodes do not change. So a parent may then differ from the sum of its children.
 
@@ -557,7 +558,8 @@ def zero_negative_subtrees(
 def nonnegative_least_squares(
     noisy: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the nearest tree in which every node is the sum of its children and no leaf is negative.
+    """Return the tree that is nearest to a noisy tree, among those without negative leaves in which every node
+    is the sum of its children.
 
     The solution is exact. The method, block principal pivoting, guesses which leaves are 0. In each step,
     it corrects all wrong guesses, or only one if guesses repeat. A step takes two passes over the tree, and
@@ -623,7 +625,8 @@ def _sums_to_leaves(
 
 @value
 class Zeroed:
-    """Method that applies least squares to a released tree, and then `zero_negative_subtrees`.
+    """Postprocessing of a released tree of noisy counts. It applies least squares, and then
+    `zero_negative_subtrees`.
 
     The result answers a range from the fewest nodes. Because subtrees were set to 0, the sum of a range's
     leaves can differ from this answer. It is too large on average, because negative leaves became 0.
@@ -655,8 +658,8 @@ class Zeroed:
 
 @value
 class NonnegativeLeastSquares:
-    """Method that applies `nonnegative_least_squares` to a released tree and returns a histogram. Use it
-    instead of the paper's heuristic, `Zeroed`.
+    """Postprocessing of a released tree of noisy counts, which gives a histogram without negative counts. Use
+    it instead of the paper's heuristic, `Zeroed`.
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:

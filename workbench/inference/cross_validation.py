@@ -232,8 +232,8 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """Find the α with the smallest cross-validated error. Search on a grid first, and then around its best
-    point.
+    """Find the regularisation α with the smallest cross-validated error. The search first tries a grid of
+    values, and then values around the best of them.
 
     Parameters
     ----------
@@ -298,8 +298,8 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error at several α by Theorem 4. The α with the smallest error is the best
-    choice.
+    """Estimate the squared error for several values of the regularisation α, by Theorem 4 of the paper. The
+    best α is the one with the smallest error.
 
     Parameters
     ----------

@@ -67,8 +67,8 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Compute a prior with independent attributes from noisy counts of the codes of each attribute. For
-    example, these are the answers to `Marginals(1)`.
+    """Compute a prior distribution over the cells in which attributes are independent. It uses noisy counts of
+    each attribute's values, for example the answers to `Marginals(1)`.
 
     If a count is below the standard deviation of its noise, it is raised to this standard deviation, but to
     at most 1. Otherwise noise could give a code the prior 0, which would exclude the code.

@@ -404,8 +404,8 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """Estimate the answers to any linear queries from past noisy answers, with a fixed trade-off between
-    bias and variance.
+    """Estimate the answers to linear queries from past noisy answers to other queries. The parameter α sets the
+    trade-off between bias and variance.
 
     KernelPCA is kernel principal component analysis. `alpha` says how far, in tuples, the true table is
     assumed to be from total × prior. A small value trusts the prior, and an infinite value gives unbiased

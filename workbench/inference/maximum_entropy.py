@@ -279,7 +279,9 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """Warning that a fit stopped before it reached the requested duality gap."""
+    """Warning that a fit of the maximum-entropy model stopped early. Its duality gap, which bounds its distance
+    from the optimum, is still larger than requested.
+    """
 
 
 _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
@@ -299,7 +301,7 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Fit the maximum-entropy model to noisy answers. Answers are public, so the fit costs no budget.
+    """Fit the maximum-entropy model to noisy answers. Noisy answers are public, so the fit has no privacy cost.
 
     `prior` is one vector of weights per attribute, uniform by default. If the attributes of the queries
     have at most `limit` cells together, the fit is exact. Otherwise `chains` Markov chains draw tuples, in
