@@ -275,7 +275,9 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Make records from a table. The hierarchy of the records fixes one attribute of the table per level."""
+        """Make records from a table. The hierarchy of the records fixes one attribute of the table per
+        level.
+        """
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)

@@ -237,7 +237,9 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def foursquare(cls, seed: int = 0) -> InteractionsTwin:
-        """Make a stand-in for Foursquare check-ins from February to July 2012. Most users have fewer than ten."""
+        """Make a stand-in for Foursquare check-ins from February to July 2012. Most users have fewer than
+        ten.
+        """
         return cls(seed=seed)
 
     @classmethod

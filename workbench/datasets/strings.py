@@ -303,7 +303,9 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Tree of the prefixes of all strings of lower-case letters. A child of a prefix has one letter more."""
+        """Tree of the prefixes of all strings of lower-case letters. A child of a prefix has one letter
+        more.
+        """
         return Prefixes(LETTERS, self.depth, "name")
 
     def load(self) -> Records:

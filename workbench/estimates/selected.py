@@ -71,7 +71,9 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. Some values were not selected, and nothing is released about them."""
+        """Return why the errors are unknown. Some values were not selected, and nothing is released about
+        them.
+        """
         return "nobody knows which other values there are, nor how many users have them"
 
     def to_frame(self) -> pd.DataFrame:
