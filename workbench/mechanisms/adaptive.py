@@ -304,19 +304,23 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return two budgets in ε: that of the decisions on one level, and that of the leaves' counts. The
-        first is the share (1 − `measure`)/`depth` of the whole ε.
+        """Return two budgets in ε, one for the decisions on one level of the tree, and one for the counts of
+        the leaves. The first is the share (1 − `measure`)/`depth` of the whole ε.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that an empty node is split, α^b/(1+α)."""
+        """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
+        threshold and α = exp(−ε/l1), with the ε of the decisions on one level.
+        """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
+        from formulas and use no data.
+        """
         chance = self.empty_split_probability(tree, l1)
         return {
             "noise of a level": f"ε = {self.budgets()[0]:.3g}",
@@ -341,7 +345,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with three levels. Its threshold is a few times the scale of the noise."""
+        """Return an example of the mechanism with three levels. Its threshold is a few times the scale of the
+        noise.
+        """
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
 
 
@@ -387,15 +393,18 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """Scale λ of the noise, and the number δ that the score loses per level, in records. For β children
-        λ = l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
+        """Return the scale λ of the noise, and the number δ of records by which a node's score falls per level.
+        If a node has β children and a unit changes the counts by at most `l1` in total, λ =
+        l1·(2β−1)/((β−1)·ε), where ε pays for the tree, and δ = ⌈λ·ln β⌉.
         """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
+        from formulas and use no data.
+        """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
@@ -495,7 +504,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the paper's guarantee for this strategy is wrong."""
+        """Whether the guarantee that the paper states for the chosen strategy is wrong."""
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:
@@ -515,12 +524,16 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that an empty node is split, α^b/(1+α)."""
+        """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
+        threshold and α = exp(−ε/l1), with the ε of a decision.
+        """
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
+        from formulas and use no data.
+        """
         theorem = replace(self, discount=None)
         discards = (
             f"{self.effective_discount(l1):,} records a split; "
@@ -570,14 +583,16 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the largest privacy loss that the structure can cause for one unit. It is at most 2ε_s."""
+        """Return the largest privacy loss that the released tree without its counts can cause for one unit. It
+        is at most 2ε_s, where ε_s is the budget of the tree.
+        """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example. Its threshold is a few times the scale of the noise."""
+        """Return an example of the mechanism. Its threshold is a few times the scale of the noise."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
 

@@ -133,13 +133,13 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together. It is their exact sum, rounded up."""
+        """Total budget of the choice and the release that follows. It is their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     @property
     def chosen_field(self) -> str:
-        """Name of the mechanism's field that is chosen."""
+        """Name of that parameter of the inner mechanism which is chosen from the data."""
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
@@ -152,12 +152,12 @@ class ChosenContributions(Mechanism):
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
-        """Return the mechanism with the given number of records per user."""
+        """Return the inner mechanism with the given number of records per user."""
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the expected error from noise on all K item counts, K·E|X|, for the given number of
-        records per user.
+        """Return the error that noise on the K item counts causes on average, K·E|X|. X is the noise on one
+        count, for the given number of records per user.
 
         For two-sided geometric noise E|X| = 2α/(1 − α²), with α = exp(−ε/l).
         """
@@ -166,15 +166,15 @@ class ChosenContributions(Mechanism):
 
     @property
     def item_epsilon(self) -> float:
-        """Share of ε that pays for the noise on items."""
+        """Part of ε that pays for the noise on the counts of items."""
         mechanism = self.mechanism
         is_picking = isinstance(mechanism, HPA)
         counts_epsilon = mechanism.budgets()[1] if is_picking else mechanism.budget.epsilon
         return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate. By the rule "error" it is minus the estimated error, and by
-        "rank" the rank score.
+        """Return the score of each candidate number of records per user. By the rule "error" it is minus the
+        estimated error, and by the rule "rank" it is the rank score.
         """
         items = data.domain.shape[0]
         records = data.records_per_user()
@@ -205,8 +205,8 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that chooses between one and three records per user for SRA. Half of ε pays for
-        the choice.
+        """Return an example of the mechanism that chooses between one and three records per user for SRA
+        (simple random algorithm). Half of ε pays for the choice.
         """
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)
@@ -272,21 +272,21 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together. It is their exact sum, rounded up."""
+        """Total budget of the choice and the release that follows. It is their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return the total size of the counts that an empty table would release on average, m·E(|X|; |X| >=
-        θ).
+        """Return the total size of the noisy counts that an empty table would release on average. For m cells
+        with noise X and the threshold θ it is m·E(|X|; |X| >= θ).
         """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate. It is minus the sum of two errors: the counts that the
-        threshold loses, and the noise that passes it.
+        """Return the score of each candidate threshold. It is minus the sum of two errors, the counts that the
+        threshold removes and the noise that passes it.
         """
         l1 = sensitivity(table)
         return np.array(
@@ -311,8 +311,8 @@ class ChosenThreshold(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that chooses between thresholds of two and eight noise scales. Half of ε pays
-        for the choice.
+        """Return an example of the mechanism that chooses between thresholds of two and eight noise scales.
+        Half of ε pays for the choice.
         """
         half = budget.epsilon / 2
         scale = max(1, round(1 / half))

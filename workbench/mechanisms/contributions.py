@@ -336,20 +336,22 @@ class SRA(SampledContributions):
     audited = audited_at(0, l=2)
 
     def budgets(self) -> tuple[float, float]:
-        """Return the ε, or ρ, of the items and of the edges."""
+        """Return two budgets in ε (or ρ), one for the counts of items, and one for the counts of edges (pairs
+        of an item and a context).
+        """
         return item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the sampled records, which are private. A release with the same seed counts the same
-        records.
+        """Return the records that the mechanism samples, at most `l` per user. They are private. A release with
+        the same seed counts the same records.
         """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with the paper's parameters."""
+        """Return an example of the mechanism with the paper's parameters."""
         return cls(budget, 10)
 
 
@@ -431,7 +433,7 @@ class HPA(SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1: the counts also cost")
 
     def budgets(self) -> tuple[float, float]:
-        """Return the ε, or ρ, of the popularity and of the counts."""
+        """Return two budgets in ε (or ρ), one for the popularity of items, and one for the counts."""
         if self.score is not None:
             return 0.0, amount(self.budget)
         share = Fraction(self.popularity_share)
@@ -444,8 +446,8 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public score for each item, and what it cost. The score is the one that you passed, or a
-        noisy count from d records per user.
+        """Return a public popularity score for each item, with its privacy cost. The score is the one that you
+        passed, or a noisy count that uses d records per user.
         """
         if self.score is not None:
             return np.array(self.score), ()
@@ -465,8 +467,8 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the picked records, which are private. A release with the same seed counts the same
-        records.
+        """Return the records that the mechanism picks, which are at most `l` per user. They are private. A
+        release with the same seed counts the same records.
         """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
@@ -490,7 +492,9 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with the paper's parameters, in which everyone has at least one record."""
+        """Return an example of the mechanism with the paper's parameters, in which everyone has at least one
+        record.
+        """
         return cls(budget, 10, 1)
 
 
@@ -527,5 +531,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with a limit of a hundred records per user."""
+        """Return an example of the mechanism with a limit of a hundred records per user."""
         return cls(budget, 100)

@@ -297,8 +297,8 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return three budgets in ε: for the total, for the choices on each level, and for the counts on
-        each level. A budget that is not needed is 0.
+        """Return three budgets in ε, one for the total, one for the choices on each level of the tree, and one
+        for the counts on each level. A budget that is not needed is 0.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
@@ -320,7 +320,9 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions, which a panel shows. They follow from formulas and use no data."""
+        """Return facts about the mechanism's choices of nodes, for display in a widget. They follow from
+        formulas and use no data.
+        """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
@@ -442,7 +444,7 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with three levels that also measures the total."""
+        """Return an example of the mechanism with three levels. It also measures the total."""
         return cls(budget, depth=3)
 
 

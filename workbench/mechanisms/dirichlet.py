@@ -186,7 +186,7 @@ class DirichletSynthesis(Mechanism):
 
     @property
     def pure_alpha(self) -> float:
-        """Smallest α for which no release has a privacy loss above ε: records/(e^ε − 1).
+        """Smallest prior weight α for which no release has a privacy loss above ε. It is records/(e^ε − 1).
 
         Suppose that a record moves from cell j to cell i, and that z_i synthetic records are drawn in cell
         i. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)),
@@ -195,8 +195,8 @@ class DirichletSynthesis(Mechanism):
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """Return α for a domain of k cells. It is the given α or, if there is none, the smallest that is
-        proven to suffice. Only public numbers are used.
+        """Return the prior weight α of each cell, for a domain of k cells. It is the given α or, if there is
+        none, the smallest that is proven to suffice. Only public numbers are used.
         """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
@@ -250,7 +250,7 @@ class DirichletSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with as many synthetic records as true ones."""
+        """Return an example of the mechanism with as many synthetic records as true ones."""
         return cls(budget, records=100, total=100)
 
 

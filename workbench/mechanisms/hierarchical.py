@@ -103,8 +103,8 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """Return the branching factor k for m cells. It is the given number or, for "optimal", the number
-        with about the smallest average variance of a range.
+        """Return the number k of children of a node, for m cells. It is the given number or, for "optimal", a
+        number for which range queries have about the smallest variance on average.
 
         The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3 with h = ⌈log_k m⌉ (Equation 3 of Qardaji et al.,
         who do not measure the root). For fewer than about a hundred cells, this gives a tree with one

@@ -39,8 +39,8 @@ class RetentionReplacement(Mechanism):
     relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
-        """Return, for each attribute A, the probability p that its value is kept. For d attributes it is (γ
-        − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
+        """Return the probability that a value is kept, for each attribute. For d attributes, of which this one
+        has |A| values, it is (γ − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
 
         The report is the true value with probability p + (1 − p)/|A|. It is any one of the other values
         with probability (1 − p)/|A|. The ratio of the two is γ.
@@ -88,8 +88,8 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """Probability f that a bit is flipped. With f = 1/(1 + e^(ε/2d)) the likelihood ratio ((1 −
-        f)/f)^2d equals e^ε.
+        """Probability f that a bit is flipped. For d attributes it is f = 1/(1 + e^(ε/2d)). The likelihood
+        ratio ((1 − f)/f)^2d of a report then equals e^ε.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))

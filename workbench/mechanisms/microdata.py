@@ -98,7 +98,9 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """Return two budgets in ε: for the number of records (0 if it is public), and for the marginals."""
+        """Return two budgets in ε, one for the number of records (0 if this number is public), and one for the
+        marginals.
+        """
         if self.rows is not None:
             return 0.0, self.budget.epsilon
         share = Fraction(self.total_share)
@@ -130,7 +132,7 @@ class MaximumEntropySynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with all marginals of two attributes."""
+        """Return an example of the mechanism with all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
@@ -225,8 +227,8 @@ class AIM(Mechanism):
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
-        """Return the candidates with their weights, the marginals to measure first, and the number of
-        rounds.
+        """Return the mechanism's plan before it sees the data. The plan has the marginals that it may choose
+        with their weights, the marginals that it measures first, and the number of rounds.
 
         If the budget or the memory does not suffice, a ValueError explains why.
         """
@@ -323,7 +325,7 @@ class AIM(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Make an instance for all pairs of attributes, in a few rounds."""
+        """Return an example of the mechanism for all pairs of attributes, in a few rounds."""
         return cls(budget, Marginals(2), rounds=4)
 
 

@@ -135,8 +135,8 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers. A budget in ρ gives Gaussian noise, and a budget in ε geometric or Laplace
-    noise.
+    """Add noise to integers. A budget in ρ (zCDP) gives Gaussian noise, and a budget in ε gives geometric or
+    Laplace noise.
 
     Parameters
     ----------
@@ -457,8 +457,8 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return an example that laws, audits and widgets use. Unless a class overrides this, all fields
-        have their defaults.
+        """Return an example of the mechanism, which tests and audits run. Unless a class overrides this, all
+        parameters have their defaults.
 
         The class of `budget` must be one that the mechanism takes.
         """
@@ -473,7 +473,8 @@ class Mechanism(Protocol):
         return table.dense().ravel()
 
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
-        """Raise a ValueError if all cells together take more than `memory`. A cell takes `each` bytes.
+        """Raise a ValueError if an array of all cells takes more memory than is allowed. A cell takes `each`
+        bytes.
 
         A cell needs bytes for its count, its noisy count and intermediate results.
         """

@@ -79,11 +79,15 @@ class LaplaceQueries(Mechanism):
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l1 sensitivity of all answers together, in units of the answers."""
+        """Return the l1 sensitivity of all answers together, which is the largest change of their vector by one
+        record (tuple).
+        """
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the scale b of the noise on each answer, if a unit changes the table by at most l1."""
+        """Return the scale b of the Laplace noise on each answer. `l1` is the largest total change of the
+        table's counts by one unit.
+        """
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
     def __call__(
@@ -146,7 +150,7 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that asks for all marginals of two attributes."""
+        """Return an example of the mechanism that asks for all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
@@ -194,12 +198,14 @@ class GaussianQueries(Mechanism):
     takes_wide = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l2 sensitivity of all answers together, in units of the answers."""
+        """Return the l2 sensitivity of all answers together, which is the largest change of their vector by one
+        record (tuple).
+        """
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the standard deviation σ of the noise on each answer, if a unit changes the table by at
-        most l1.
+        """Return the standard deviation σ of the noise on each answer. `l1` is the largest total change of the
+        table's counts by one unit.
         """
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
 
@@ -229,5 +235,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example that asks for all marginals of two attributes."""
+        """Return an example of the mechanism that asks for all marginals of two attributes."""
         return cls(budget, Marginals(2))

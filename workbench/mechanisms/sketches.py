@@ -72,8 +72,8 @@ class CountSketch(Mechanism):
             )
 
     def variance(self, others: float, l1: float) -> float:
-        """Return the variance of the estimate of one cell. `others` is the sum of the squared counts of all
-        other cells.
+        """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts of
+        all other cells.
 
         The variance is (others/width + σ²)/depth, where σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)), or σ² =
         depth·l1²/(2ρ). In each row, every other cell falls into the same bucket with probability 1/width.
@@ -162,11 +162,16 @@ class ALP(Mechanism):
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
-        """Number of bits per cell, m = ⌈largest·ε/(α·l1)⌉."""
+        """Number of bits per cell, ⌈largest·ε/(α·l1)⌉. `largest` is the largest count that a cell can have, and
+        a bit is flipped with probability 1/(α+2). A unit changes the counts by at most `l1` in total.
+        """
         return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
-        """Size of the array: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
+        """Total number of released bits, size_factor·total·ε/(α·l1), rounded up to a power of two >= 64.
+        `total` is a public bound on the sum of all counts, and a unit changes the counts by at most `l1` in
+        total. A bit is flipped with probability 1/(α+2).
+        """
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())
 

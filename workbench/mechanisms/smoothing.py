@@ -128,7 +128,8 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the sensitivity of the first k of n coefficients, min(√k·Δ₂, k·Δ₁/√n).
+        """Return the l1 sensitivity of the first k of n Fourier coefficients, min(√k·Δ₂, k·Δ₁/√n). Here Δ₁ and
+        Δ₂ are the largest changes of the counts by one unit, in the l1 and l2 norms.
 
         The first bound holds because an orthonormal transform preserves the l2 norm, and the l1 norm of k
         numbers is at most √k times their l2 norm. The second bound holds because a record adds 1/√n to the
@@ -138,8 +139,8 @@ class FPA(contributions.Contributions):
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n coefficients, min(Δ₂, Δ₁·√(k/n)). Here Δ₁ and Δ₂ are
-        the l1 and l2 norms of the bound.
+        """Return the l2 sensitivity of the first k of n Fourier coefficients, min(Δ₂, Δ₁·√(k/n)). Here Δ₁ and
+        Δ₂ are the largest changes of the counts by one unit, in the l1 and l2 norms.
 
         A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency. The squares of these changes
         are 1/n and 2/n, so k coefficients of whole frequencies change by √(k/n) in the l2 norm. Several
@@ -148,7 +149,7 @@ class FPA(contributions.Contributions):
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
     def rounding_error(self, n: int, units: float = 0) -> float:
-        """Return a bound on the l2 rounding error of the coefficients of n counts.
+        """Return an upper bound on the rounding error of the Fourier coefficients of n counts, in the l2 norm.
 
         The error of a fast transform is a small multiple of log₂ n units in the last place of the l2 norm
         of its input (Higham 2002, section 24.1). This norm is at most largest·√n. The factor 64 leaves a
@@ -159,7 +160,9 @@ class FPA(contributions.Contributions):
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the values from which the mechanism chooses k if k=None: 1, 3, 5, … and n."""
+        """Return the numbers of coefficients among which the mechanism chooses if `k` is None. They are 1, 3,
+        5, … and n.
+        """
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
@@ -265,7 +268,7 @@ class FPA(contributions.Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example in which a user has at most three records."""
+        """Return an example of the mechanism in which a user has at most three records."""
         return cls(budget, bound=3)
 
 
@@ -353,21 +356,23 @@ class GS(contributions.Contributions):
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down. If each user is in a sample with probability β, an
-        ε'-DP measurement of the sample costs only ε.
+        """Return the ε' that a measurement of a random sample may have if it shall cost only ε. If each user is
+        in the sample with probability β, it is ε' = ln(1 + (e^ε − 1)/β), rounded down.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Return where each group of counts starts. A group has `width` of the n counts, and the last group
-        also has the rest.
+        """Return the position at which each group of counts starts. Each group has `width` of the n counts, and
+        the last group also has those that remain.
         """
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """Return the widths from which the mechanism chooses if width=None: 1, 2, 4, … and n."""
+        """Return the group sizes among which the mechanism chooses if `width` is None. They are 1, 2, 4, … and
+        n.
+        """
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
     def suggested_width(
@@ -378,8 +383,8 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """Return the width with the smallest estimated error per count. The estimate uses public numbers
-        only.
+        """Return the group size for which the estimated error per count is smallest. The estimate uses public
+        numbers only.
 
         The estimate has two parts. The first is the error from grouping. Let s_j be the sorted noisy counts
         of the sample, and let `factor` scale the sample up to all records. The squared differences from the
@@ -536,7 +541,7 @@ class GS(contributions.Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for at most three records per user, with groups of four."""
+        """Return an example of the mechanism for at most three records per user, with groups of four counts."""
         return cls(budget, bound=3, width=4)
 
 

@@ -119,7 +119,9 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that releases two thousand cells. At most a thousand cells may be non-empty."""
+        """Return an example of the mechanism that releases two thousand cells. At most a thousand cells may be
+        non-empty.
+        """
         return cls(budget, nonempty=1000, size=2000)
 
 
@@ -219,7 +221,7 @@ class MisraGries(Mechanism):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in figures."""
+        """Name of the mechanism in the legends of figures."""
         derived = ", derived threshold" if self.rule == "derived" else ""
         return f"Misra–Gries{derived}"
 
@@ -249,7 +251,7 @@ class MisraGries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with a hundred counters."""
+        """Return an example of the mechanism with a hundred counters."""
         return cls(budget, size=100)
 
 
@@ -310,5 +312,5 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with at most a thousand non-empty cells."""
+        """Return an example of the mechanism with at most a thousand non-empty cells."""
         return cls(budget, nonempty=1000)

@@ -64,7 +64,7 @@ class UniformSampling(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with ten cells."""
+        """Return an example of the mechanism with ten cells."""
         return cls(budget, size=10)
 
 
@@ -100,7 +100,7 @@ class Laborious(Mechanism):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in figures."""
+        """Name of the mechanism in the legends of figures."""
         return f"laborious {series_name(self.mechanism)}"
 
     @property
@@ -118,5 +118,5 @@ class Laborious(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that runs a filter."""
+        """Return an example of the mechanism that runs a high-pass filter."""
         return cls(HighPassFilter.example(budget))

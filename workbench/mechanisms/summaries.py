@@ -209,7 +209,7 @@ class HighPassFilter(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in figures."""
+        """Name of the mechanism in the legends of figures."""
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
@@ -224,8 +224,8 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return θ in counts. It is the given θ or, if you gave `size`, the smallest integer >= 1 for which
-        Σ m·p_θ <= size.
+        """Return the threshold θ in counts. It is the given θ or, if you gave `size`, the smallest integer >= 1
+        for which the m cells would release at most `size` cells on average if all were empty.
 
         For one block of m cells, the function solves sides·m·α^θ/(1+α) = size for θ. For several blocks it
         searches by bisection. The number n of non-empty cells is not used, so θ reveals nothing about it.
@@ -272,7 +272,7 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example. Its threshold is four times the scale of the noise."""
+        """Return an example of the mechanism. Its threshold is four times the scale of the noise."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
@@ -324,7 +324,7 @@ class ThresholdSampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in figures."""
+        """Name of the mechanism in the legends of figures."""
         return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
@@ -367,7 +367,7 @@ class ThresholdSampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that keeps every value above ten times the scale of the noise."""
+        """Return an example of the mechanism that keeps every value above ten times the scale of the noise."""
         return cls(budget, tau=10 / inverse_scale(budget))
 
 
@@ -438,7 +438,7 @@ class PrioritySampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in figures."""
+        """Name of the mechanism in the legends of figures."""
         return summary_name("priority", self.sides, self.theta)
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
@@ -465,7 +465,7 @@ class PrioritySampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for ten cells, with a threshold of two noise scales."""
+        """Return an example of the mechanism for ten cells, with a threshold of two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
 
 
@@ -508,7 +508,7 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """Return the budget for the noise on the counts."""
+        """Return the part of the budget that pays for the noise on the counts."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 

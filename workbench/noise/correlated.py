@@ -30,8 +30,8 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Two standard deviations and the threshold, in counts. The first is for the draw that all
-    cells share, the second for the separate draw of each cell.
+    """Parameters of correlated noise, two standard deviations and a threshold, in counts. All cells share one
+    draw with the first deviation, and each cell has a separate draw with the second.
     """
 
     shared: float

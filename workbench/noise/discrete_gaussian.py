@@ -305,8 +305,8 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells that get Gaussian noise from one distribution. Their l2 sensitivity is
-    √l2_squared, and their noise costs `rho`.
+    """Consecutive cells that get Gaussian noise from one distribution. Their l2 sensitivity is the square root
+    of `l2_squared`, and their noise costs `rho` in zCDP.
     """
 
     size: int
@@ -324,7 +324,7 @@ class GaussianBlock(NamedTuple):
         return Law(GAUSSIAN, gaussian_rate(self.l2_squared, self.rho))
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Return the receipt for measuring the block."""
+        """Return the receipt for measuring the block, which is the record of its privacy cost."""
         return source.receipt(name, ZCDP(self.rho))
 
 
@@ -458,7 +458,7 @@ def gaussian_on_grid(
 
 
 def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
-    """Return (a + b)², rounded up, if a² and b² are given.
+    """Return an upper bound on (a + b)², computed from a² and b². It is rounded up.
 
     Parameters
     ----------

@@ -53,7 +53,9 @@ _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 
 class SparseNoise(NamedTuple):
-    """Rate of the noise, threshold in counts, and the δ that is spent."""
+    """Parameters of Gaussian noise on non-empty cells. They are the rate of the noise, the threshold in counts,
+    and the δ that is spent.
+    """
 
     rate: Fraction
     threshold: int

@@ -34,7 +34,8 @@ def _check_rate(x: Any) -> str | None:
 
 @value
 class Law:
-    """Distribution of noise: Pr[X = x] ∝ exp(−rate·|x|) if "geometric", and ∝ exp(−rate·x²) if "gaussian".
+    """Distribution of the noise on a count. It is Pr[X = x] ∝ exp(−rate·|x|) if "geometric", and ∝
+    exp(−rate·x²) if "gaussian".
 
     The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity. The rate of Gaussian noise is ρ/Δ² =
     1/(2σ²), where Δ is the l2 sensitivity.
@@ -48,7 +49,7 @@ class Law:
 
     @property
     def variance(self) -> float:
-        """Return the variance, in counts squared."""
+        """Return the variance of the noise, in counts squared."""
         if self.kind == GEOMETRIC:
             return geometric_variance(float(self.rate))
         return _gaussian_variance(float(self.rate))
@@ -75,9 +76,8 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the largest count that is plausible for a cell which was not released. It allows
-        for three standard deviations of noise. The result is 0 if only cells with a noisy value of
-        0 are missing.
+        """Return the largest plausible count of a cell that was not released. It is the threshold plus three
+        standard deviations of noise. The result is 0 if only cells with a noisy value of 0 are missing.
         """
         if cut <= 1 and sides == 2:
             return 0.0

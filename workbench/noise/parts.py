@@ -64,7 +64,7 @@ class Block(NamedTuple):
         return self.l1
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Return the receipt for measuring the block."""
+        """Return the receipt for measuring the block, which is the record of its privacy cost."""
         rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
         return source.receipt(name, DP(self.epsilon), rho=rho)
 

@@ -215,8 +215,8 @@ class Source:
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """State the cost of a whole procedure. A theorem must prove that it costs less than its draws
-    do in sum.
+    """Return the cost of a whole procedure as one record, if a theorem proves that it is lower than the sum of
+    the costs of its measurements.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Mark a procedure whose paper prints a wrong guarantee. The release then promises nothing.
+    """Mark a procedure for which its paper states a wrong guarantee. The release then states no guarantee.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
 
 
 def unprotected(name: str) -> Receipt:
-    """Mark a measurement that no noise protects. The release then promises nothing.
+    """Mark a measurement of the data without noise. The release then states no guarantee.
 
     Parameters
     ----------

@@ -205,7 +205,8 @@ _MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attri
 
 
 class Bank:
-    """Bank of paid answers about one domain, bound and dataset. Using them again costs nothing.
+    """Store of all noisy answers that a budget has paid for, about one dataset. Using them again has no privacy
+    cost.
 
     Parameters
     ----------
@@ -257,7 +258,8 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """Declare the table that the answers are about. The first answer stores this in the file.
+        """State which table (domain, bound and dataset) the answers are about. The statement is stored in the
+        file with the first answer.
 
         Raises
         ------
@@ -275,7 +277,7 @@ class Bank:
         self._settle()
 
     def begin(self) -> None:
-        """Store the declaration in the file, if it is not there yet."""
+        """Store the description of the table in the file, if it is not there yet."""
         with self._file.transaction() as db:
             self._belong_to(self._file.begin_bank(db, self._declared))
 
@@ -308,8 +310,7 @@ class Bank:
     def reserve(
         self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
     ) -> list[tuple[Any, ...]]:
-        """Reserve rows in the file for the answers to a question. This happens in the transaction that pays
-        for them.
+        """Reserve rows in the file for the answers to a question. The same transaction also records their cost.
 
         Returns
         -------
@@ -326,7 +327,7 @@ class Bank:
         return rows
 
     def keep(self, question: int, reserved: list[tuple[Any, ...]], values: list[float]) -> None:
-        """Store the answers to a question for which rows were reserved."""
+        """Store the answers to a question in the rows that were reserved for them."""
         with self._file.transaction() as db:
             places = [(x, place) for x, (place, *_) in zip(values, reserved, strict=True)]
             db.executemany("UPDATE bank SET value = ? WHERE place = ?", places)
@@ -335,8 +336,8 @@ class Bank:
         self._agrees = True
 
     def contents(self) -> str:
-        """Summarise the paid answers in words. An error message uses this if the budget cannot pay for
-        more.
+        """Summarise the stored answers in words. An error message shows this if the budget cannot pay for more
+        answers.
         """
         rows = self.budget.ledger.itertuples()
         bought = [row for row in rows if row.answered and pd.notna(row.queries)]
@@ -353,7 +354,8 @@ class Bank:
         by: str | None = None,
         error: bool = True,
     ) -> Recalled:
-        """Return answers from the bank with error bars, at no cost.
+        """Return answers to queries, computed from the stored answers, with error bars. This has no privacy
+        cost.
 
         The method depends on the answers in the bank (see `inference.answer_bank`). The bank needs no table
         for this.
@@ -411,8 +413,8 @@ class Bank:
         error: float,
         alpha: float | None = None,
     ) -> Price:
-        """Return the price of better answers to this workload. It is the smallest additional ε (or ρ) after
-        which the error of kernel PCA is at most `error`.
+        """Return the additional ε (or ρ) that you have to spend for better answers to this workload. It is the
+        smallest after which the error of kernel PCA is at most `error`.
 
         The price is accurate to about 1e-6, apart from the effect of the grid of the noise. It is always
         computed for kernel PCA, because this is possible from the bank alone. If `recall` would use another
@@ -500,7 +502,7 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the models that are fitted to all answers. They are fitted again only if there are new
+        """Return the models that are fitted to all stored answers. They are fitted again only if there are new
         answers.
         """
         if self._fits is None or self._fits[0] != len(answers):
@@ -509,7 +511,8 @@ class Bank:
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
-        """Draw synthetic rows that agree with all paid answers, as closely as their noise allows.
+        """Draw synthetic rows that agree with all stored answers, as closely as the noise of the answers
+        allows.
 
         Parameters
         ----------
@@ -546,7 +549,7 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the error to expect for cells of each pair of attributes, at no cost.
+        """Return the expected error of the counts of each pair of attributes. This has no privacy cost.
 
         For pairs with many cells, the errors are computed on a random sample of cells, which is the same
         every time.
@@ -604,13 +607,13 @@ class Bank:
 
     @property
     def answers(self) -> NoisyAnswers:
-        """Return all answers in the order in which they were paid for. Raise a ValueError if there are
-        none.
+        """Return all stored noisy answers, in the order in which they were paid for. Raise a ValueError if
+        there are none.
         """
         return NoisyAnswers.history(self.by_question())
 
     def by_question(self) -> list[NoisyAnswers]:
-        """Return the answers to each question. Each is read from the file only once."""
+        """Return the stored noisy answers, grouped by question. Each group is read from the file only once."""
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")

@@ -90,7 +90,7 @@ def _resolved(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Booking:
-    """Record of a spend. It pays for one release.
+    """Record in the ledger that part of a budget was spent on one release.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Booking:
     )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
-        """Raise a ValueError if a release costs more than was booked, or if it has another kind of
+        """Raise a ValueError if a release costs more than was booked for it, or if it has another kind of
         guarantee.
 
         A booking pays for one release. After one release has passed, every other one raises an error.
@@ -153,7 +153,7 @@ class Booking:
 
     @property
     def booked(self) -> DP | ZCDP:
-        """Whole cost of the booking, rounded down."""
+        """Total cost that was booked, rounded down."""
         kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
@@ -171,7 +171,7 @@ class Booking:
         self.confirm()
 
     def confirm(self) -> None:
-        """Record that the release exists. Until then, the ledger shows it as lost."""
+        """Record in the ledger that the release was saved. Until then, the ledger shows it as lost."""
         self.budget._confirm(self.questions)
 
 
@@ -331,7 +331,7 @@ class Budget:
         relation: str = ADD_REMOVE,
         counter: str | Path | None = None,
     ) -> Self:
-        """Begin a budget for all releases about some people, from any data.
+        """Create a budget for all releases about some people, from whatever data they are made.
 
         A small counter file next to it, or at the path `counter`, counts the spends. If somebody restores
         an older copy of the budget, the counter shows this, and the budget raises an error. This does not
@@ -414,8 +414,8 @@ class Budget:
         force: bool = False,
         rho: float | None = None,
     ) -> Release:
-        """Make the release of a mechanism from a table, records or interactions, and spend its cost from
-        this budget.
+        """Run a mechanism on a table, records or interactions, and spend the cost of the release from this
+        budget.
 
         The spend is written to disk before the first draw, and is never refunded. Before that, the
         mechanism is tried on data without records, with the same domain and bound. If this raises an error,
@@ -493,7 +493,8 @@ class Budget:
         unit: str | None = None,
         rho: float | None = None,
     ) -> DP | ZCDP | None:
-        """Check, at no cost, whether `release` would book a mechanism. Otherwise raise its error.
+        """Check, at no cost, whether `release` would accept this mechanism. If not, raise the error that
+        `release` would raise.
 
         Parameters
         ----------
@@ -571,7 +572,7 @@ class Budget:
         unit: str | None = None,
         out: str | Path | None = None,
     ) -> Booking:
-        """Spend a cost before anything is drawn. A booked cost is never refunded.
+        """Spend a cost before any noise is drawn. A booked cost is never refunded.
 
         Parameters
         ----------
@@ -612,8 +613,8 @@ class Budget:
     def spending(
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
-        """Open a transaction that books costs. Each cost gets a row of the ledger, which also has the given
-        columns.
+        """Open a transaction that spends costs. Each cost gets a row in the ledger (the list of all costs), in
+        which the given columns are set.
 
         Other writes in this transaction reach the disk together with the spend.
         """

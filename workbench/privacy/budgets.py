@@ -20,8 +20,8 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return the ε that ρ-zCDP implies at δ, rounded up after about 60 digits. It is computed for a good
-    order α.
+    """Return an ε such that ρ-zCDP implies (ε, δ)-DP. It is computed for a well-chosen order α of the Rényi
+    divergence, and rounded up after about 60 digits.
     """
     if not rho:
         return Fraction(0)
@@ -130,8 +130,8 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """Guarantee or budget in (ε, δ)-differential privacy. With δ = 0 it is pure ε-DP. With ε = ∞ it
-    promises nothing.
+    """Privacy guarantee, or limit on the privacy cost, in (ε, δ)-differential privacy. With δ = 0 it is pure
+    ε-DP. With ε = ∞ nothing is guaranteed.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -173,8 +173,8 @@ class DP:
 
 @value
 class ZCDP:
-    """Guarantee or budget in ρ-zero-concentrated differential privacy (zCDP). If δ > 0, it is
-    δ-approximate.
+    """Privacy guarantee, or limit on the privacy cost, in ρ-zero-concentrated differential privacy (zCDP). If δ
+    > 0, it is δ-approximate zCDP.
 
     It means that for every order α > 1, the Rényi divergence between the outputs on two neighbours is at
     most α·ρ. A ρ gives an ε only together with a δ. Choose a δ, and `at` returns the ε.

@@ -33,7 +33,8 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """Record of one measurement of private data and its cost. Only `workbench.noise` makes receipts.
+    """Record of one measurement of private data, with its privacy cost. Only the module `workbench.noise` makes
+    receipts.
 
     `part` is a pair (partition, part). It says that a declared partition divides the units into parts, and
     that the measurement used one of these. Measurements of different parts cost as much as the most
@@ -62,7 +63,7 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Return the name of the measurement, and a remark if its price is unusual."""
+        """Return the name of the measurement. If its cost is unusual, a remark explains this."""
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
         if self.withdrawn:
@@ -74,7 +75,8 @@ class Receipt:
 
 
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
-    """Add up the costs of measurements. Among the parts of a partition, only the most expensive counts.
+    """Add up the privacy costs of measurements. If measurements are about disjoint parts of the data, only the
+    most expensive part counts.
 
     Source: sequential and parallel composition are Theorems 3 and 4 of McSherry, SIGMOD 2009. Composition
     of zCDP is Lemma 1.7 of Bun & Steinke, TCC 2016. Their section 8 adds a δ.
@@ -115,7 +117,7 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
 
 def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up pure measurements as `compose` does, without rounding.
+    """Add up the costs ε of measurements as `compose` does, but without rounding.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up measurements in zCDP as `compose` does, without rounding.
+    """Add up the costs ρ of measurements in zCDP as `compose` does, but without rounding.
 
     Parameters
     ----------
@@ -163,7 +165,7 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
-    """Return the smallest proven ε of all measurements together, at a δ that you name.
+    """Return the smallest ε that is proven for all measurements together, at a δ that you choose.
 
     A measurement that is priced in ε also has a ρ. The function adds up either its ε or its ρ, and chooses
     what gives the smallest total (see the page on accounting). The result holds only if all prices were

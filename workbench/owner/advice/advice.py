@@ -40,7 +40,7 @@ _LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 t
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """Candidate mechanisms with their simulated errors, from best to worst.
+    """Mechanisms that you may use, with their errors on simulated data, from best to worst.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Advice:
         return self.rows[0].mechanism
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table with the best setting of each mechanism and its rounded errors. The first row has
-        the true answers.
+        """Return a table of the mechanisms with their best parameters and rounded errors. Its first row is for
+        comparison and has the true answers.
         """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [

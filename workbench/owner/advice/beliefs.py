@@ -35,7 +35,8 @@ def _is_bound(x: Any) -> str | None:
 
 @value
 class Beliefs:
-    """Public beliefs about data. `load` simulates data that agree with them.
+    """What the owner publicly believes about the data, for example the share of non-empty cells. `load`
+    simulates data that agree with these beliefs.
 
     Beliefs must come from public knowledge, and never from the private table. For a table, give `records`
     and `cells`, or `records` and `users` if people have many records. For points and strings, give
@@ -97,8 +98,8 @@ class Beliefs:
     def of_counts(
         cls, domain: Domain, density: float, mean: float, spread: float, **others: Any
     ) -> Beliefs:
-        """Make beliefs about a table from the share of non-empty cells, and the mean and spread of their
-        counts.
+        """Make beliefs about a table of counts. They state the share of non-empty cells, and the mean and
+        spread of the counts of these cells.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class Beliefs:
         return self.mean if self.spread is None else self.spread
 
     def simulated(self, order: int = 0, records: float = inf) -> tuple[Beliefs, float]:
-        """Return beliefs about a part of the data that is small enough to simulate.
+        """Return beliefs about a smaller part of the data, which can be simulated quickly.
 
         Parameters
         ----------
