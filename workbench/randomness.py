@@ -69,7 +69,8 @@ class Keystream:
 
 
 class Aligned(np.random.Generator):
-    """Seeded generator that keeps the noise of each cell fixed while parameters change.
+    """Seeded generator of noise for interactive pages. The noise of each cell stays the same while parameters
+    change.
 
     Every measurement has its own stream of random words, and so has every range of cells in it. So it does
     not matter how many words others draw. Distributions do not change, and releases are marked as
@@ -98,14 +99,14 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return the words of the next measurement."""
+        """Return the random words for the next measurement."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Raise an error. Code that draws in parts must call `measurement` instead."""
+        """Raise an error. Code that draws noise in several parts must call `measurement` instead."""
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 

@@ -187,7 +187,8 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 
 
 def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876) -> None:
-    """Serve a page that answers questions from a bank of paid answers.
+    """Serve a page that answers questions from a bank, the store of noisy answers that the budget has already
+    paid for.
 
     Press Ctrl-C to stop it. Visitors choose attributes and values. The page cannot spend, and shows
     what a better answer would cost.

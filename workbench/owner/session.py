@@ -90,7 +90,8 @@ class Session:
         lost: bool = False,
         unit: str | None = None,
     ) -> Self:
-        """Open the budget and the bank of a file for a table, or begin such a file.
+        """Open the budget and the bank (store of noisy answers) in a file, for a table. If the file does not
+        exist, create it.
 
         Parameters
         ----------
@@ -139,7 +140,7 @@ class Session:
         rho: float | None = None,
         strategy: str | None = None,
     ) -> Release:
-        """Spend ε and answer a workload with Laplace noise. The bank keeps the answers.
+        """Spend ε and answer a workload with Laplace noise. The bank stores the noisy answers.
 
         With a budget in zCDP, you can spend a ρ for Gaussian noise. If you give `epsilon` instead, the
         noise is Laplace noise, and the session spends the ρ of this noise. If a unit is in many of the
@@ -285,7 +286,9 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Remove the table from memory. The session can still answer from its paid answers."""
+        """Remove the private table from memory. The session can still answer queries from the answers that it
+        has stored.
+        """
         self.table = None
 
     def __enter__(self) -> Self:

@@ -17,7 +17,8 @@ from workbench.value import Float, Int, Num
 
 
 def level_sizes(leaves: int, branching: int) -> list[int]:
-    """Return the number of nodes per level of a k-ary tree over `leaves`, from the root down.
+    """Return the number of nodes on each level of a tree, from the root down. Each node has k children, and the
+    tree has `leaves` leaves.
 
     If the tree is not complete, it ends at its last leaf. There are no nodes beyond it.
     """
@@ -98,27 +99,29 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Nodes to which a mechanism adds noise. They are the nodes of a transform on a domain, or the cells of
-    the domain.
+    """Linear transform of a table's counts, to which a mechanism adds noise. Its coefficients are called nodes.
+    In the simplest basis, the nodes are the cells themselves.
     """
 
     @property
     def transform(self) -> Any:
-        """Transform of the basis. It is None if nodes are cells."""
+        """Transform of the basis, or None if the nodes are the cells of the domain."""
 
     @property
     def domain(self) -> Domain:
-        """Domain whose counts the basis transforms."""
+        """Domain of the table whose counts the basis transforms."""
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive nodes that together contain all nodes."""
+        """Blocks of consecutive nodes. Each block has its own noise distribution, and together they contain all
+        nodes.
+        """
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Return nodes in ascending order, and their values, for the counts of a table. Nodes that are not
-        returned have the value 0.
+        """Transform the counts of a table. Return the nodes whose value is not 0 in ascending order, and their
+        values.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
@@ -142,7 +145,9 @@ class Basis(Protocol):
 
 
 class TransformBasis(Basis, Protocol):
-    """Transform on a domain that also finds the nodes that a query needs."""
+    """Linear transform of a table's counts. Its coefficients are called nodes, and it finds the nodes from
+    which a query is computed.
+    """
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
         """Split queries into pieces that `terms` can answer. Return the pieces, and the query to which each
@@ -150,15 +155,17 @@ class TransformBasis(Basis, Protocol):
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Yield every node that a piece needs, in several sets. A set has at most one node for each piece."""
+        """Yield, in several batches, all nodes from which the pieces of queries are computed. A batch has at
+        most one node for each piece.
+        """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns that say where nodes are: their level, first cell, and last cell + 1."""
+        """Return the places of nodes as columns. They are the level, the first cell, and the last cell + 1."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Identity transform, in which every node is a cell."""
+    """Basis without a transform, in which every node is a cell."""
 
     domain: Domain
     transform: ClassVar[None] = None
@@ -187,12 +194,14 @@ class Cells:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no nodes, because no node is above the cells."""
+        """Return no nodes, because in this basis each node is a single cell."""
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return the basis of a transform on the domain, or `Cells` if the transform is None."""
+    """Return the basis that belongs to a transform on the domain. If the transform is None, its nodes are the
+    cells.
+    """
     return Cells(domain) if transform is None else transform.on(domain)
 
 

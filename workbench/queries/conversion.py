@@ -20,8 +20,8 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
-    """Convert a workload over the domain to linear queries over its attributes. A recipe of random queries
-    is drawn first.
+    """Convert a workload over the domain to linear queries over its attributes. If the workload is a recipe for
+    random queries, they are drawn first.
 
     A range of keys becomes at most 2d − 1 boxes over d attributes. If a workload consists of too many
     scattered cells, raise a ValueError.
@@ -52,7 +52,9 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads joined, one after the other, into one workload."""
+    """Several workloads joined into one. Its queries are those of the first workload, then those of the second,
+    and so on.
+    """
 
     parts: tuple[Any, ...]
 
@@ -92,17 +94,17 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value of a term, or an upper bound on it."""
+        """Largest absolute value that one term of a query takes for a record, or an upper bound on it."""
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
+        """Largest absolute value that a query takes for one record, or an upper bound on it."""
         return max((p.max_query for p in self.parts), default=0.0)
 
     @property
     def integer_valued(self) -> bool:
-        """Whether integer counts give integer answers to all queries."""
+        """Whether the answers to all queries are integers if the counts are."""
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
@@ -114,6 +116,6 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers of all parts, as numbers of grid steps."""
+        """Return the answers of all parts as integers, in multiples of the step `grid`."""
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

@@ -26,7 +26,8 @@ _L2_RATIO = 2 ** (1 / 2)
 
 @value
 class Dyadic:
-    """Transform to sums over dyadic intervals. A range then needs at most two nodes per level.
+    """Transform of counts to their sums over dyadic intervals (each level halves the intervals of the level
+    above). A range query needs at most two such sums per level.
 
     With `dims` = 2, a node is a box: the product of two dyadic intervals, one in each of two attributes.
     `split` determines how the levels share the budget. With "uniform", all levels get the same share, as in
@@ -42,12 +43,12 @@ class Dyadic:
 
     @property
     def series(self) -> str:
-        """Name of the transform in figures."""
+        """Name of the transform in the legends of figures."""
         name = "dyadic" if self.dims == 1 else "dyadic boxes"
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """Return the tree over a domain.
+        """Return the tree of dyadic intervals over a domain.
 
         Parameters
         ----------

@@ -20,14 +20,15 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Unnormalised Haar wavelet transform. It consists of the total and of one difference per dyadic
-    interval: the sum of the left half minus the sum of the right half.
+    """Haar wavelet transform of counts, not normalised. Its values are the total and, for each dyadic interval,
+    the sum of its left half minus the sum of its right half.
     """
 
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return the Haar wavelet of the counts of a domain, in the order of their keys.
+        """Return the Haar wavelet transform for a domain. It transforms the counts of the cells in the order of
+        their keys (numbers).
 
         Parameters
         ----------

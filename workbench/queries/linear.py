@@ -28,7 +28,9 @@ Prior = Sequence["Float[np.ndarray, ' values']"]
 
 
 class Linear(ABC):
-    """Base class of `Products`, `TableQueries` and `Together`."""
+    """Base class of linear queries, whose answer is a weighted sum of counts. Its subclasses are `Products`,
+    `TableQueries` and `Together`.
+    """
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
@@ -45,17 +47,17 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value of a term, or an upper bound on it."""
+        """Largest absolute value that one term of a query takes for a record, or an upper bound on it."""
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
+        """Largest absolute value that a query takes for one record, or an upper bound on it."""
 
     @property
     @abstractmethod
     def integer_valued(self) -> bool:
-        """Whether all answers on integer counts are integers."""
+        """Whether the answers to all queries are integers if the counts are."""
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
@@ -67,18 +69,20 @@ class Linear(ABC):
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers as numbers of grid steps. Each term is rounded separately for each tuple."""
+        """Return the answers as integers, in multiples of the step `grid`. Each term is rounded separately for
+        each record.
+        """
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError. A query over a few attributes covers cells that are scattered over the keys,
-        so it has no few intervals.
+        """Raise a ValueError. A linear query over a few attributes covers cells in many places of the domain,
+        which do not form a few ranges of keys.
         """
         raise ValueError(
             f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Add up f, the values of each query, over all cells of the domain. For a query that counts
+        """Return, for each query, the sum of its weights over all cells of the domain. For a query that counts
         records, this is the number of cells that it covers.
         """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
@@ -86,8 +90,8 @@ class Linear(ABC):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Add up f times `values`, where f has the values of a query in the cells. The time grows with the
-        number of keys and of queries. Sums of integers are exact.
+        """Return, for each query, the sum of its weights times `values` over the given cells. The time grows
+        with the number of cells and of queries. Sums of integers are exact.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -98,7 +102,8 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Add up round(f/grid)·count over the keys, in exact arithmetic. Clip the result at ±2⁶².
+        """Return the answers as integers, in multiples of the step `grid`. The weights are rounded to such
+        multiples, and the sums are exact. Results beyond ±2⁶² are clipped.
 
         Each term of a query is rounded separately for each tuple. So what a tuple adds depends on this
         tuple only. A term may have at most 2²⁷ grid steps.
@@ -116,23 +121,25 @@ class Linear(ABC):
 
 
 class Margins(ABC):
-    """Sums of values over all attributes except a few."""
+    """Marginals of a table. A marginal has the sums of the counts over all attributes except a few."""
 
     domain: Domain
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the sums in all cells, or None if there are too many cells."""
+        """Return a marginal as an array of all its cells, or None if there are too many cells."""
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the codes (attributes × cells) and the sums of the occupied cells. This is for cases in
-        which `dense` returns None.
+        """Return the cells of a marginal that are not empty, as codes (attributes × cells), and their sums.
+        This is for marginals for which `dense` returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of values at sorted keys. The codes of each attribute are computed once and kept."""
+    """Marginals of a table, which is given as the sorted keys (numbers) of its cells and their values. The
+    codes of each attribute are computed once and kept.
+    """
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -165,7 +172,9 @@ class TableMargins(Margins):
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the occupied cells and their sums, which are integers if the values are."""
+        """Return the cells of a marginal that are not empty, and their sums. The sums are integers if the
+        values are.
+        """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
         np.add.at(sums, rows, self.values)

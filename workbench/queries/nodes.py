@@ -19,7 +19,8 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Queries for numbers of records. Each counts the records below one node of a hierarchy.
+    """Queries that count records of a hierarchy (a tree that divides the space of values). Each counts the
+    records below one node.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class Nodes:
 
     @classmethod
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
-        """Make one query per given text, which counts the strings that begin with it. Raise a ValueError
-        for text outside the space.
+        """Make one query per given text, which counts the strings that begin with this text. Raise a ValueError
+        for text that no string of the hierarchy can begin with.
         """
         keys, why = tree.encode(texts)
         if why.any():
@@ -69,15 +70,15 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return the number of keys below each node."""
+        """Return the number of possible values below each node."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
 
 @value
 class Level:
-    """Recipe for all nodes of one level of a hierarchy, in the order of their keys. A level may have at
-    most 2²² nodes.
+    """Recipe for queries that count the records below each node of one level of a hierarchy. The nodes are in
+    the order of their keys, and a level may have at most 2²² nodes.
     """
 
     level: int = parameter(
@@ -134,7 +135,7 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the runs of keys that make up the queries of a workload over a hierarchy."""
+    """Return the queries of a workload as ranges of keys. Keys are the numbers of the values in a hierarchy."""
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)

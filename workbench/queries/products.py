@@ -104,7 +104,8 @@ class Products(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
-        """Make queries from dictionaries. A query is one term, or a list of terms to add up.
+        """Make queries from dictionaries, which have a factor for each attribute. A query is one term, or a
+        list of terms to add up.
 
         Parameters
         ----------
@@ -172,8 +173,8 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Make queries from one half-open interval of codes per attribute. With `offsets`, a query may
-        consist of several boxes.
+        """Make queries that count the records in boxes. A box has one half-open interval [lo, hi) of codes per
+        attribute. With `offsets`, a query may consist of several boxes.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -210,7 +211,9 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Make one query for each given set of attributes: the Fourier coefficient Σ Π (−1)^code."""
+        """Make one query for each given set of attributes. It asks for the Fourier coefficient, the sum over
+        all records of Π (−1)^code.
+        """
         queries = []
         for names in subsets:
             sizes = {name: domain.shape[domain.axis(name)] for name in names}
@@ -322,8 +325,8 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms in all cells of `axes`, one block of terms at a time. The values
-        include the coefficients.
+        """Yield the values of terms in all cells of the attributes `axes`, one block of terms at a time. The
+        values include the coefficients.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -363,7 +366,9 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps. Each term is rounded at each tuple."""
+        """Return the answers as integers, in multiples of the step `grid`. Each term is rounded separately for
+        each record.
+        """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:
             codes, counts = margins.occupied_cells(axes)

@@ -20,10 +20,12 @@ _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
 
 class Workload(Protocol):
-    """Protocol of queries. Each adds up some entries of a sparse vector."""
+    """Protocol of queries on a table. Each query adds up the counts of some cells."""
 
     def on(self, domain: Domain) -> Workload:
-        """Return the concrete queries on `domain`. Raise a ValueError if they do not fit the domain."""
+        """Return the same queries with all choices made for the given domain. Raise a ValueError if they do not
+        fit the domain.
+        """
 
     def __len__(self) -> int:
         """Return the number of queries."""
@@ -34,19 +36,23 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of the `values` whose `keys` it covers. The keys are sorted."""
+        """Return, for each query, the sum of the `values` of the cells that it covers. `keys` has the numbers
+        of the cells in ascending order.
+        """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return disjoint ranges that make up the queries, and the query to which each range belongs."""
+        """Return the queries as disjoint ranges of keys (the numbers of cells). Also return the query to which
+        each range belongs.
+        """
 
 
 class Recipe(Protocol):
-    """Protocol of objects with a method `on`, which returns queries on a domain. For queries that are
-    already drawn, `on` returns them unchanged.
+    """Protocol of objects that make queries for a domain, for example at random places. Their method `on`
+    returns the queries. For queries that exist already, `on` returns them unchanged.
     """
 
     def on(self, domain: Any) -> Any:
-        """Return the concrete queries on a domain or hierarchy. Raise a ValueError if they do not fit it."""
+        """Return the queries for the given domain or hierarchy. Raise a ValueError if they do not fit it."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
@@ -83,7 +89,8 @@ def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
-    """Ranges of keys, as half-open intervals [lo, hi) in the order of the domain.
+    """Queries that count the records in ranges of cells. Cells are numbered in the order of the domain, and a
+    range [lo, hi) has the numbers from lo to hi − 1.
 
     Parameters
     ----------
@@ -133,13 +140,13 @@ class Ranges:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the lengths of the ranges."""
+        """Return the number of cells of each range."""
         return (self.hi - self.lo).astype(float)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Answer all queries. This takes one running sum over the keys, and one sorted search."""
+        """Answer all queries. This takes one running sum over the sorted keys, and one search in them."""
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
@@ -158,8 +165,8 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes that make up the ranges, and the range to which each box belongs. Over d attributes,
-        a range has at most 2d − 1 boxes.
+        """Return boxes that make up the ranges (a box has an interval of values per attribute), and the range
+        to which each box belongs. Over d attributes, a range has at most 2d − 1 boxes.
 
         The method goes through the attributes from the last to the first. At each attribute, a range
         consists of whole blocks, with part of a block at either end.
@@ -209,7 +216,8 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
-    """Arbitrary sets of cells. Use `Subsets.of` to make them from sets of keys.
+    """Queries that count the records in arbitrary sets of cells. `Subsets.of` makes them from sets of keys (the
+    numbers of cells).
 
     Parameters
     ----------
@@ -229,7 +237,7 @@ class Subsets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
-        """Make queries from sets of keys. If a key is named twice in a set, it counts once."""
+        """Make queries from sets of keys (the numbers of cells). If a set names a key twice, it counts once."""
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
         offsets = np.cumsum([0, *map(len, members)])
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
@@ -248,13 +256,13 @@ class Subsets:
         return digest_text(self, self.offsets, self.members)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the sizes of the subsets."""
+        """Return the number of cells of each subset."""
         return np.diff(self.offsets).astype(float)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values at the members of each subset."""
+        """Return, for each subset, the sum of the values of its cells."""
         if not len(keys):
             return np.zeros(len(self))
         places = np.minimum(sorted_search(keys, self.members), len(keys) - 1)
@@ -263,7 +271,7 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
-        """Return runs of neighbouring cells."""
+        """Return the subsets as ranges of neighbouring cells."""
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
         starts = np.flatnonzero(new)
@@ -273,7 +281,8 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Boxes of cells. A box has one non-empty, half-open interval [lo, hi) of codes per attribute.
+    """Queries that count the records in boxes of cells. A box has one non-empty, half-open interval [lo, hi) of
+    codes (numbers of values) per attribute.
 
     Parameters
     ----------
@@ -318,13 +327,13 @@ class Boxes:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the volumes of the boxes, in cells."""
+        """Return the number of cells of each box."""
         return (self.hi - self.lo).astype(float).prod(axis=1)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values in each box."""
+        """Return, for each box, the sum of the values of its cells."""
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
         stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
@@ -338,8 +347,8 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return the ranges of keys that make up each box. There is one range for each combination of codes
-        of the leading attributes.
+        """Return the ranges of keys (the numbers of cells) that make up each box. There is one range for each
+        combination of codes of the leading attributes.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -372,8 +381,8 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Public pseudo-random order of the keys 0 … size − 1. The place of a key is computed when it is
-    needed.
+    """Public pseudo-random order of the numbers 0 to size − 1. The order is not stored, and the place of a
+    number is computed when it is needed.
 
     A bijection on the next power of two is applied again and again until the result is below `size`. It
     uses odd multiplications and xor-shifts, like the finaliser of MurmurHash3. So the permutation of the

@@ -208,8 +208,8 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """Recipe for `count` random queries on k attributes. The attributes are chosen at random, and each of
-    their cells counts with probability ½.
+    """Recipe for `count` random queries on k attributes each. The attributes are chosen at random, and the
+    query counts each of their cells with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -217,7 +217,7 @@ class RandomTables:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the tables on a domain.
+        """Return the random queries for a domain.
 
         Parameters
         ----------
@@ -255,8 +255,8 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """Recipe for all cells of all marginals on k attributes. The sets of attributes are in the order of
-    `itertools.combinations`.
+    """Recipe for queries that ask for all cells of all marginals on k attributes. The sets of attributes are in
+    the order of `itertools.combinations`.
 
     >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
     26
@@ -265,7 +265,7 @@ class Marginals:
     k: int = parameter(low=0, integer=True, unit="attributes", doc="attributes per marginal")
 
     def on(self, domain: Domain) -> Products:
-        """Return the cells on a domain.
+        """Return the queries for a domain, one per cell of a marginal.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ def _check_sets(sets: Any) -> str | None:
 
 @value
 class NamedMarginals:
-    """Recipe for all cells of the stated marginals, one marginal after the other.
+    """Recipe for queries that ask for all cells of the stated marginals, one marginal after the other.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14
@@ -309,7 +309,7 @@ class NamedMarginals:
     )
 
     def on(self, domain: Domain) -> Products:
-        """Return the cells on a domain.
+        """Return the queries for a domain, one per cell of a marginal.
 
         Parameters
         ----------

@@ -22,8 +22,8 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes of one attribute. A set consists of runs [lo, hi), and the runs of set i begin at
-    offsets[i].
+    """Sets of codes (integers that stand for the values of one attribute). A set consists of runs [lo, hi), and
+    the runs of set i begin at position offsets[i].
 
     Set 0 contains all codes.
     """
@@ -47,13 +47,13 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Make n + 1 sets. The first has all n codes, and each of the others has one code."""
+        """Make n + 1 sets of codes. The first has all n codes, and each of the others has one code."""
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Make sets from lists of runs. Before them comes the set of all n codes."""
+        """Make sets of codes from lists of runs [lo, hi). An additional first set has all n codes."""
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
         return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
@@ -61,8 +61,8 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count records by their codes. A query chooses a set of codes for each attribute, and a
-    record counts if all of its codes are in these sets.
+    """Queries that count records by their codes, which are integers that stand for values. A query has a set of
+    codes for each attribute, and counts a record if all of its codes are in these sets.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class Selections:
 
     @classmethod
     def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
-        """Make one query per cell of some attributes. The last of them varies fastest, and other attributes
-        may have any code.
+        """Make one query per combination of codes of some attributes. The code of the last of them varies
+        fastest, and all other attributes may have any code.
         """
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
@@ -125,7 +125,9 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells that each query covers, the product of the sizes of its sets."""
+        """Return the number of cells that each query covers. It is the product of the sizes of its sets of
+        codes.
+        """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
             cells *= sets.sizes[which]
@@ -150,8 +152,8 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """Add up the answers to `boxes` for each query. With `error`, combine the errors of the boxes as
-        well, which are independent.
+        """Add up, for each query, the answers to the `boxes` that make it up. With `error`, also combine the
+        errors of the boxes, which are independent.
         """
         query, _ = self.boxes
         if not error:
@@ -161,7 +163,7 @@ class Selections:
         return np.bincount(query, values, len(self)), np.sqrt(variance)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
-        """Return the ranges of the boxes."""
+        """Return the queries as ranges of keys (the numbers of cells)."""
         query, boxes = self.boxes
         box, ranges = boxes.intervals(domain)
         return query[box], ranges

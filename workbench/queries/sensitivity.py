@@ -34,8 +34,8 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """Return the l1 sensitivity of a workload to one tuple that is added, or replaced. The result is exact,
-    or a proven upper bound.
+    """Return the l1 sensitivity of a workload to one record that is added, or replaced. The result is exact, or
+    a proven upper bound.
 
     If a tuple is replaced, the bound is the smaller of two numbers: twice the sensitivity to an added
     tuple, and Σ (max f_i − min f_i). For a domain with few cells, the result is exact.
@@ -54,8 +54,8 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
 
 def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity to one added tuple. It is the largest sum of squared queries at one
-    tuple, max_t Σ_i f_i(t)².
+    """Return the squared l2 sensitivity of a workload to one added record. For queries f_i it is the largest
+    sum of squares at one record t, max_t Σ_i f_i(t)².
 
     Parameters
     ----------

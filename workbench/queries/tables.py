@@ -65,7 +65,7 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """Make queries. For each, give its attributes and its table.
+        """Make queries from pairs. Each pair has the attributes of a query, and the table of its values.
 
         Parameters
         ----------
@@ -148,7 +148,9 @@ class TableQueries(Linear):
         return TableQueries(tuple(groups), np.concatenate(order))
 
     def numbered_groups(self) -> Iterator[TableGroup]:
-        """Yield each group, with the positions of its queries."""
+        """Yield the groups of queries on the same attributes, one after the other. Each has the positions of
+        its queries.
+        """
         start = 0
         for names, tables in self.groups:
             yield TableGroup(names, tables, self.order[start : start + len(tables)])
@@ -161,7 +163,7 @@ class TableQueries(Linear):
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
+        """Largest absolute value that a query takes for one record, or an upper bound on it."""
         return self.max_term
 
     @cached_property
@@ -194,7 +196,9 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers as numbers of grid steps. Each table is rounded separately for each tuple."""
+        """Return the answers as integers, in multiples of the step `grid`. Each table is rounded separately for
+        each record.
+        """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)

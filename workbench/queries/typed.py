@@ -34,7 +34,7 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """Parse the text of a query. Return it in the form that `labelled_queries` takes.
+    """Parse a query that was typed as text. Return it in the form that `labelled_queries` takes.
 
     Parameters
     ----------
@@ -155,7 +155,8 @@ _MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
-    """Convert queries that name labels to queries that choose codes.
+    """Convert queries that name labels (for example "Bern") to queries that choose codes (the numbers of the
+    labels).
 
     Parameters
     ----------

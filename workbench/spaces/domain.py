@@ -206,13 +206,13 @@ class Domain:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of a table that the rules read, without repetition."""
+        """Columns of a data frame from which the values of the attributes are computed, each once."""
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return, for each row, the key of the cell that the rules give.
+        """Return the key (the number of its cell) of each row of a data frame.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class Domain:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the domain has too many cells to number them."""
+        """Whether the domain is wide, which means that it has too many cells to number them."""
         return self.size > MAX_CELLS
 
     @cached_property
@@ -276,7 +276,9 @@ class Domain:
         return tuple(map(self.project, runs))
 
     def refuse_wide(self) -> None:
-        """Raise a ValueError for a wide domain. The message explains what to do instead."""
+        """Raise a ValueError if the domain has too many cells to number them. The message explains what to do
+        instead.
+        """
         if self.is_wide:
             raise ValueError(
                 f"the domain has about 10^{log10(self.size):.0f} cells, and only 2^63 can be numbered. Choose "
@@ -286,17 +288,19 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Increase of the key if the code of an attribute grows by one, for each attribute."""
+        """Difference between the keys (numbers) of two cells whose codes differ by 1 in one attribute. There is
+        one number for each attribute.
+        """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
-        """Return the index of an attribute."""
+        """Return the position of an attribute in the list of attributes."""
         if attribute not in self.attributes:
             raise ValueError(f"attribute {shown(attribute)} is not in {shown(self.attributes)}")
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Return the keys of cells.
+        """Return the keys (numbers) of cells, which are given by their codes. A code is the number of a value.
 
         Parameters
         ----------
@@ -332,7 +336,7 @@ class Domain:
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
-        """Return the codes of the cells with the given keys."""
+        """Return the codes (the numbers of the values) of the cells with the given keys."""
         return np.stack([self.column(keys, a) for a in self.attributes], axis=1)
 
     def column(
@@ -347,7 +351,7 @@ class Domain:
         return high % self.shape[axis] if axis else high
 
     def project(self, attributes: Sequence[str]) -> Domain:
-        """Return the domain of some attributes, in the order given."""
+        """Return the domain of some of the attributes, in the given order."""
         axes = [self.axis(a) for a in attributes]
         labels = self.labels and tuple(self.labels[i] for i in axes)
         rules = self.preparation and tuple(self.preparation[i] for i in axes)
@@ -355,7 +359,7 @@ class Domain:
         return Domain(tuple(attributes), shape, labels, rules, self.missing_user)
 
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
-        """Return the codes of labels.
+        """Return the codes of labels. A code is the number of the label among those of its attribute.
 
         Different spellings of a number are one label, for example 3, 3.0, "3" and "3.00".
 
@@ -380,7 +384,7 @@ class Domain:
         return np.append(codes, -1)[places].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
-        """Return the labels of codes."""
+        """Return the labels that belong to codes. A code is the number of a label among those of its attribute."""
         labels = self.labels and self.labels[self.axis(attribute)]
         if labels is None:
             return np.asarray(codes)
@@ -389,7 +393,7 @@ class Domain:
         return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
-        """Return the labels of cells, with one column per attribute."""
+        """Return a data frame with the labels of the given cells, with one column per attribute."""
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict[str, Any]:

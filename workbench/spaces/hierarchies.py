@@ -93,8 +93,8 @@ WORD = 2**64
 
 @value
 class Digits:
-    """Number system for the keys of a tree. A key has one digit per level, and each level has its own
-    number of values.
+    """Number system for the keys of a tree. A key numbers a leaf. It has one digit per level of the tree, which
+    says which child to take.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -156,7 +156,7 @@ class Digits:
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
-        """Return the node that contains all keys."""
+        """Return the root, the node that contains all keys."""
         return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
@@ -175,7 +175,7 @@ class Digits:
         return place if first else place % np.uint64(self.radices[level])
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
-        """Return the highest key of each node."""
+        """Return the highest key below each node."""
         return nodes + self._last[:, levels]
 
     def contains(self, keys: Keys) -> bool:
@@ -218,7 +218,9 @@ _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 
 
 class Hierarchy(Protocol):
-    """Base of finite trees over a space: `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`."""
+    """Base class of finite trees that divide a space of values into smaller parts. The subclasses are
+    `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`.
+    """
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
 
@@ -245,7 +247,7 @@ class Hierarchy(Protocol):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Columns that make up a value."""
+        """Names of the columns that make up a value."""
         return (self.attribute,)
 
     @property
@@ -254,8 +256,8 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the values in the space. Also return a number for each value: 0 if it is in
-        the space, and otherwise 1 + the number of the reason why not.
+        """Return the key (the number in the tree) of each value that is in the space. Also return 0 for each
+        value that is in the space, and for others 1 + the number of the reason why not.
         """
 
     def contains(self, keys: Keys) -> bool:
@@ -332,7 +334,9 @@ def _boxed(low, high, values, lo, hi, sums, cut):
 
 
 class OverHierarchy:
-    """Mixin for data in a hierarchy. Their domain is the hierarchy."""
+    """Mixin for data and estimates over a hierarchy (a tree that divides the space of values). Their domain is
+    this hierarchy.
+    """
 
     @property
     def domain(self: Any) -> Hierarchy:

@@ -96,7 +96,8 @@ class Labels(Rule):
 
 @value
 class Map(Rule):
-    """Labels that a list assigns to values. Several values may have the same label.
+    """Rule with a public list that assigns a label to each value of a column. Several values may have the same
+    label.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ class Map(Rule):
 
 @value
 class Cross(Rule):
-    """All combinations of the labels of several rules, in one list. The labels of the last rule change
-    fastest.
+    """Rule that combines the labels of several rules into one attribute. Its labels are all combinations, and
+    the label of the last rule changes fastest.
 
     Each rule names its column. It also says what happens to other values and to missing values of this
     column.
@@ -197,14 +198,14 @@ class Cross(Rule):
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """The rules that are crossed."""
+        """Rules whose labels are combined."""
         return self.cross
 
 
 @value
 class Unlisted(Rule):
-    """Texts without a public list. The texts of the column are private until a mechanism selects some
-    of them.
+    """Rule for a column of texts without a public list. The texts are private until a mechanism selects some of
+    them.
 
     Different spellings of a number are one value, for example "3.00" and 3.
     """
@@ -243,7 +244,8 @@ _ENDS = ("other", "clamp")
 
 @value
 class Bins(Rule):
-    """Bins of numbers. State all edges, or `low` and `high` with the width or the number of bins.
+    """Rule that puts the numbers of a column into bins. State all edges, or `low` and `high` with the width or
+    the number of bins.
 
     Edges are exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2, 0.3,
     and so on.
@@ -350,7 +352,9 @@ class Bins(Rule):
         return " ".join(["a number", " and ".join(limits)]).strip()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the bin of each number. Infinity is beyond all bins. Text that is not a number is outside."""
+        """Return the number of the bin of each value. Infinity is beyond all bins. Text that is not a number is
+        in no bin.
+        """
         if values.dtype not in (pl.String, pl.Null) and not values.dtype.is_numeric():
             raise ValueError(
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"

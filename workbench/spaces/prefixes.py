@@ -20,8 +20,8 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Hierarchy of strings with at most `depth` symbols. Each level fixes one more symbol, and the end of a
-    string counts as a symbol.
+    """Tree of the prefixes of strings with at most `depth` symbols. Each level fixes one more symbol, and the
+    end of a string counts as a symbol.
 
     A string that is longer, or that has a symbol outside the alphabet, is left out. No string is shortened,
     and no symbol is replaced. Upper and lower case differ.
@@ -85,8 +85,8 @@ class Prefixes(Hierarchy):
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the strings that fit. They may come from numpy, pandas, polars, Arrow, or any
-        sequence of text.
+        """Return the keys (the numbers in the tree) of the strings that fit. They may come from numpy, pandas,
+        polars, Arrow, or any sequence of text.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)

@@ -17,8 +17,8 @@ _BITS = 12  # of a coordinate that are spread at a time
 
 @value
 class Quadtree(Boxed):
-    """Hierarchy of points in the unit cube. Every level halves a box along each dimension, so a box has
-    2^dims children.
+    """Tree of boxes that divides the space of points. Every level halves a box along each dimension, so a box
+    has 2^dims children.
 
     You can also state another public box. Points outside the box or with a missing coordinate (NaN) are left
     out. The upper faces of the box belong to the last cells.
@@ -80,12 +80,12 @@ class Quadtree(Boxed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of parts per dimension."""
+        """Number of finest cells along each dimension."""
         return (2**self.depth,) * self.dims
 
     @property
     def box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Lower corner and upper corner of the box."""
+        """Lower corner and upper corner of the box of all points."""
         return self.low or (0.0,) * self.dims, self.high or (1.0,) * self.dims
 
     @property

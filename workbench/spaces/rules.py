@@ -202,7 +202,7 @@ def check_texts(x: Any) -> str | None:
 
 @value
 class Rule:
-    """Rule that turns one column, row by row, into the codes of one attribute.
+    """Rule that turns the values of one column into codes (the numbers of the labels) of one attribute.
 
     The rule and the row alone determine the code of the row, and whether it is dropped. A unit therefore
     affects only its own rows. So a bound on the rows of a unit still holds after the preparation.
@@ -247,7 +247,7 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """Return the labels of the attribute: first those of the rule, then those for other and for
+        """Return the labels of the attribute. They are the labels of the rule, then those for other and for
         missing values.
         """
         labels: tuple[Any, ...] | range = self.labels
@@ -262,7 +262,7 @@ class Rule:
 
     @property
     def need(self) -> str:
-        """Allowed values, for an error."""
+        """Allowed values of the column, in words for an error message."""
         raise NotImplementedError
 
     @property
@@ -274,7 +274,9 @@ class Rule:
         return self._texts.places(values)
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Return the position of each value in `all_labels`, or REFUSED or DROPPED."""
+        """Return the code of each value (its position in `all_labels`). For values that are not allowed it is
+        REFUSED or DROPPED.
+        """
         kind = values.dtype
         if kind in (pl.Categorical, pl.Enum):
             different, rows = distinct(values)

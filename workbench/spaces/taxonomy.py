@@ -24,8 +24,8 @@ from workbench.value import Int, UInt8, shown, value
 
 @value
 class Taxonomy(Hierarchy):
-    """Hierarchy of codes, for example of diagnoses. Each code is listed with the code above it, and the
-    values are the leaves.
+    """Tree of codes, for example of diagnoses. Each code is listed with the code above it, and the leaves are
+    the possible values.
 
     A code that has codes below it is not a value, so records with such a code are left out. Children are in
     the order of the list.
@@ -159,7 +159,9 @@ class Taxonomy(Hierarchy):
         return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the codes that are leaves. Also return which codes are not leaves."""
+        """Return the keys (the numbers in the tree) of the codes that are leaves. Also return which codes are
+        not leaves.
+        """
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
         places = pd.Index(self._leaves.codes[-1]).get_indexer(texts)
@@ -200,8 +202,8 @@ class _Leaves(NamedTuple):
 
 @value
 class Attributes(Boxed):
-    """Hierarchy over the attributes of a domain. Each level fixes one attribute, in the order of the
-    domain.
+    """Tree that divides the cells of a domain by one attribute after the other. Each level fixes the value of
+    one attribute, in the order of the domain.
 
     Keys are those of the domain. The order does not matter for a mechanism that chooses which attribute to
     refine next.
@@ -236,7 +238,7 @@ class Attributes(Boxed):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Attributes of the domain."""
+        """Names of the attributes of the domain."""
         return self.domain.attributes
 
     @property
@@ -246,7 +248,9 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Splits of each attribute. An attribute with several values is split once, into all of its values."""
+        """Number of splits of each attribute, and of parts per split. An attribute with several values is split
+        once, into all of its values.
+        """
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
@@ -255,7 +259,9 @@ class Attributes(Boxed):
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of rows in the domain, from one column per attribute."""
+        """Return the key of each record, which is the number of its cell in the domain. A record has one value
+        per attribute.
+        """
         if self.domain.preparation is not None:
             raise ValueError(
                 "the domain has rules that prepare columns: use SparseTable.from_frame, then "
@@ -270,13 +276,15 @@ class Attributes(Boxed):
         return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
-        """Return the codes of keys."""
+        """Return the codes of cells, which are the numbers of their values. The cells are given by their keys."""
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first code of each node for every attribute, and the code after the last one."""
+        """Return each node as a range of codes (the numbers of values) for every attribute. The range is given
+        by its first code and the code after its last one.
+        """
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
         return low, np.where(free, np.array(self.shape)[:, None], low + 1)

@@ -108,7 +108,9 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Report progress. Inside the `with` block, call `tell(done, of)` after each trial."""
+    """Report the progress of a run. Inside the `with` block, the function `tell(done, of)` is called after each
+    trial.
+    """
     token = _tell.set(tell)
     try:
         yield
@@ -119,7 +121,8 @@ def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
 def run(
     sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
 ) -> pd.DataFrame:
-    """Run those trials of a sweep that are not in `store`, and return the rows of all trials.
+    """Run the trials of a sweep whose results are not in `store` yet. Return a data frame with the results of
+    all trials.
 
     The rows of a trial are written when it ends, all of them or none. You can therefore stop a run and
     continue it later. Two runs can share a store.

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return the columns that describe a mechanism. They are its class, its name in figures, its budget,
-    and its fields.
+    """Return the columns that describe a mechanism in a table of results. They are its class, its name in
+    figures, its budget, and its parameters.
     """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
@@ -75,7 +75,9 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """Protocol of datasets. A dataset is a frozen value with a method that loads one table with its bound."""
+    """Protocol of datasets. A dataset is an immutable object with a method that loads one private table and its
+    bound (the most that one unit changes it).
+    """
 
     truth_public: bool
 
@@ -123,14 +125,15 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on loaded data. The noise has a seed, so the release is marked as simulated."""
+        """Run the mechanism on loaded data. Its noise comes from a seed, so the release is marked as simulated."""
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Runs of every mechanism on every dataset, each `seeds` times. Every metric scores every run.
+    """Plan of an experiment. It runs every mechanism on every dataset, with `seeds` seeds each, and computes
+    every metric for every run.
 
     Parameters
     ----------

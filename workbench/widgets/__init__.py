@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Show a mechanism with one slider per field. You can compare it with another mechanism.
+    """Show a mechanism with one slider for each of its parameters. You can compare it with another mechanism.
 
     Parameters
     ----------
@@ -122,7 +122,8 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """Show the answers of a session's bank, their errors, and the price of better answers.
+    """Show the noisy answers that a session has paid for and stored, their errors, and the price of better
+    answers.
 
     Answers from the bank are free. If the session has its table, a button with a price spends budget.
 
@@ -151,14 +152,14 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Return whether a built-in mechanism, or one from another package, has this name."""
+    """Return whether a mechanism with this name exists, in this package or in another one."""
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """Return the panel of a mechanism. Its name and settings are given as text.
+    """Return the widget of a mechanism, whose name and parameters are given as text.
 
     Parameters
     ----------

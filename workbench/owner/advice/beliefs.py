@@ -35,8 +35,8 @@ def _is_bound(x: Any) -> str | None:
 
 @value
 class Beliefs:
-    """What the owner publicly believes about the data, for example the share of non-empty cells. `load`
-    simulates data that agree with these beliefs.
+    """Public beliefs of the owner about the data, for example about the share of non-empty cells. `load`
+    simulates data that agree with them.
 
     Beliefs must come from public knowledge, and never from the private table. For a table, give `records`
     and `cells`, or `records` and `users` if people have many records. For points and strings, give

@@ -231,7 +231,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a paper about one of its figures, divided into the statements that it makes.
+    """Sentence of a paper about one of its figures. It is divided into statements, which can be checked on
+    results.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ class Claim:
 
     @classmethod
     def of_one(cls, id: str, says: str, check: Check) -> Claim:
-        """Make a claim with one statement, for a figure that is not from a paper."""
+        """Make a claim that consists of one statement. This is for a figure that is not from a paper."""
         return cls(id, "", says, (Statement(id, says, check),))
 
     def judge(
@@ -261,7 +262,7 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """Return one verdict per statement.
+        """Return a verdict (whether it holds) on each statement of the claim.
 
         Parameters
         ----------
@@ -290,7 +291,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one statement of the claim."""
+        """Return whether one statement of the claim holds, as a `Verdict`."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -308,8 +309,8 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdicts of a run whose parameters differ from those of the paper. Such a run judges
-        nothing.
+        """Return a verdict of "not judged" for each statement. This is for a run whose parameters differ from
+        those of the paper.
         """
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
@@ -324,7 +325,7 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of checking a statement.
+    """Result of checking one statement of a paper.
 
     Parameters
     ----------
