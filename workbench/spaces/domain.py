@@ -384,7 +384,9 @@ class Domain:
         return np.append(codes, -1)[places].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
-        """Return the labels that belong to codes. A code is the number of a label among those of its attribute."""
+        """Return the labels that belong to codes. A code is the number of a label among those of its
+        attribute.
+        """
         labels = self.labels and self.labels[self.axis(attribute)]
         if labels is None:
             return np.asarray(codes)

@@ -276,7 +276,9 @@ class Attributes(Boxed):
         return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
-        """Return the codes of cells, which are the numbers of their values. The cells are given by their keys."""
+        """Return the codes of cells, which are the numbers of their values. The cells are given by their
+        keys.
+        """
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
     def node_boxes(

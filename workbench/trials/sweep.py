@@ -125,7 +125,9 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on loaded data. Its noise comes from a seed, so the release is marked as simulated."""
+        """Run the mechanism on loaded data. Its noise comes from a seed, so the release is marked as
+        simulated.
+        """
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
 
