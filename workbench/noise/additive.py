@@ -91,7 +91,7 @@ class NoisyValues(NamedTuple):
 
 
 class PortionedGeometric:
-    """Geometric noise on a long vector that arrives in portions. The privacy cost is that of one
+    """Geometric noise on a long vector that the caller passes in portions. The privacy cost is that of a single
     measurement.
 
     Pass each value exactly once. `l1` bounds how much one unit changes all portions together.

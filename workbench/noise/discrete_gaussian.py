@@ -329,8 +329,8 @@ class GaussianBlock(NamedTuple):
 
 
 class PortionedGaussian:
-    """Discrete Gaussian noise on a long vector that arrives in portions. The privacy cost is that
-    of one measurement.
+    """Discrete Gaussian noise on a long vector that the caller passes in portions. The privacy cost is that of
+    a single measurement.
 
     Pass each value exactly once. `l2_squared` bounds how much one unit changes all portions together.
 

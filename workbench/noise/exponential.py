@@ -46,8 +46,8 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """Choose one candidate per row. Candidate i has probability ∝ exp(ε·score_i / (2·sensitivity)),
-    so the choice is ε-DP.
+    """Choose one candidate for each row of scores. Candidate i has probability ∝ exp(ε·score_i /
+    (2·sensitivity)), so the choice is ε-DP.
 
     One ε pays for the choices in all rows together. Set `monotone` if adding a unit raises all
     scores of a row, or lowers all of them. Then the probability is ∝ exp(ε·score_i / sensitivity),

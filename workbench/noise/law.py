@@ -91,8 +91,8 @@ class Law:
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution of the noise on the nodes of one block. This distribution itself
-        is for a whole release in a basis.
+        """Return the distribution of the noise on the nodes of one block. This object has the distribution for
+        a whole release, whose blocks have different noise.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)

@@ -322,7 +322,8 @@ def threshold_sample_public(
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Choose the public noisy values that pass the filter and threshold sampling.
+    """Choose from noisy values that are public already. Keep those that pass the filter and are then sampled in
+    proportion to their size.
 
     Parameters
     ----------
@@ -399,7 +400,8 @@ def priority_sample_public(
     sides: int = 2,
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
-    """Choose the `size` public noisy values with the largest priorities.
+    """Choose `size` of the given noisy values, which are public already. The choice is by the largest
+    priorities.
 
     Parameters
     ----------

@@ -146,8 +146,8 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Randomise every tuple separately. The report of a tuple is locally ε-DP, for all its
-    attributes together.
+    """Replace the values of every record at random, separately for each record. The report of a record is
+    locally ε-DP, for all its attributes together.
 
     All attributes with at least two codes get the same share of ε. The function sorts reports by
     value, because the original order of tuples could identify people.
