@@ -9,7 +9,8 @@ Open    Data, ε and depth as in Figure 5. The paper's origin is San Francisco; 
         private data); homes are not. The source has its own centroids. The twin has no blocks: nothing
         is moved.
         Direct synthesis, as in the paper; below it the improved histogram, which is not judged. Squares
-        of 1 km (5 km in the twin); seed 0 is drawn.
+        of 1 km (5 km in the stand-in); seed 0 is drawn. The outermost 1 % of places on each side is off
+        the maps.
 """
 
 from __future__ import annotations
