@@ -249,7 +249,7 @@ def test_seeds_are_a_cipher_s_blocks_all_different():
 
 def test_a_bound_that_cannot_be_enforced_is_refused():
     with pytest.raises(
-        ValueError, match="can be done of at most 68,719,476,736. Lower the bound"
+        ValueError, match="are drawn from at most 68,719,476,736. Lower the bound"
     ):
         cut([(1, 1, 1)], Bound(9, 2.0**40, 2.0**41))
 

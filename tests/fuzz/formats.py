@@ -48,7 +48,8 @@ def _made(write: Callable[[Path], Any]) -> dict[str, bytes]:
     """The files that `write` leaves in a folder."""
     with TemporaryDirectory() as folder:
         write(Path(folder))
-        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+        files = [path for path in sorted(Path(folder).iterdir()) if path.is_file()]
+        return {path.name: path.read_bytes() for path in files}
 
 
 # Releases

@@ -25,6 +25,8 @@ from workbench.mechanisms.laws import seeded
 from workbench.owner import Session, ledger
 from workbench.queries.stated import read_queries
 
+# Damage may leave nothing but the names of columns, which is allowed.
+NO_ROWS = pytest.mark.filterwarnings("ignore:.*has no row below the names")
 QUICK = {"release": 30, "release-csv": 15, "session": 6}
 
 
@@ -58,17 +60,20 @@ def fuzz(name, place, monkeypatch, examples, number=None):
     (every if number is None else seed(number)(every))()
 
 
+@NO_ROWS
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_damaged_file_is_read_or_refused(name, place, monkeypatch):
     fuzz(name, place, monkeypatch, QUICK.get(name, 25))
 
 
+@NO_ROWS
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_many_damaged_files_are_read_or_refused(name, place, monkeypatch):
     fuzz(name, place, monkeypatch, 10 * QUICK.get(name, 25), 1)
 
 
+@NO_ROWS
 @pytest.mark.long
 @pytest.mark.parametrize("name", FORMATS)
 def test_damaged_files_for_ten_minutes(name, place, monkeypatch):

@@ -260,7 +260,7 @@ def test_times_as_people_write_them():
         ),
         ({"time": "hour", "format": "%d %H:%M"}, None, "does not give the hour"),
         ({"time": "hour", "format": "%H:%M %Q"}, None, "need directives out of"),
-        ({"time": "hour", "format": "%Y-%m-%d %H:%M%z"}, None, "need zone"),
+        ({"time": "hour", "format": "%Y-%m-%d %H:%M%z"}, None, "give zone"),
         ({"time": "hour", "format": "%H:%M%z", "zone": "UTC"}, None, "has no zone"),
         (
             {"time": "date", "format": "%Y-%m", "first": "2024-01-01", "last": "2024-01-02"},

@@ -99,8 +99,12 @@ def _named(name: str) -> Any:
     compiled.use_current_folder()
     ours = name in mechanisms.__all__
     thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
+    for module in compiled.stated_modules() if thing is None else ():
+        thing = vars(module).get(name, thing)
     if thing is None:
-        raise ValueError(f"no mechanism {name!r}: name it as module:Class or module:function")
+        raise ValueError(
+            f"no mechanism {name!r}: name it as module:Class or module:function, or its module by --with"
+        )
     if not callable(thing):
         raise ValueError(f"{name} cannot be called: need a mechanism, or a function of a table")
     return thing

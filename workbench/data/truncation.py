@@ -159,8 +159,8 @@ def whole_limits(bound: Bound) -> tuple[int, int, int]:
     )
     if l1 < l0 * linf and l0 * linf > _MOST_DRAWN:
         raise ValueError(
-            f"a bound of {l0:,} cells and {linf:,} per cell cannot be enforced: the workbench draws which of "
-            f"a unit's counts stay, at most from {_MOST_DRAWN:,}. Lower the bound"
+            f"a bound of {l0:,} cells and {linf:,} per cell cannot be enforced: the counts of a unit that stay "
+            f"are drawn from at most {_MOST_DRAWN:,}. Lower the bound"
         )
     return l0, linf, l1
 

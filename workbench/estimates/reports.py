@@ -231,7 +231,7 @@ class Reports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports. Each record of the data gives one."""
+        """Number of reports. Each record of the data gives one report."""
         return len(self.keys)
 
     @cached_property
@@ -348,7 +348,7 @@ class BitReports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports. Each record of the data gives one."""
+        """Number of reports. Each record of the data gives one report."""
         return len(self.bits)
 
     def __len__(self) -> int:

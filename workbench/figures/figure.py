@@ -702,7 +702,7 @@ class Figure:
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_run(self) -> list[Any]:
-        """Return the datasets on which the figure runs mechanisms, each once."""
+        """Return the different datasets on which the figure runs mechanisms."""
         if type(self).sweeps is Figure.sweeps:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))

@@ -558,8 +558,8 @@ def zero_negative_subtrees(
 def nonnegative_least_squares(
     noisy: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the tree that is nearest to a noisy tree, among those without negative leaves in which every node
-    is the sum of its children.
+    """Return the tree that is nearest to a noisy tree, if leaves may not be negative and every node has to be
+    the sum of its children.
 
     The solution is exact. The method, block principal pivoting, guesses which leaves are 0. In each step,
     it corrects all wrong guesses, or only one if guesses repeat. A step takes two passes over the tree, and

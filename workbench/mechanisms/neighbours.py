@@ -110,7 +110,7 @@ def audited_at(*places: int, **fields: Any) -> Any:
     Parameters
     ----------
     *places : int
-        Places of the sharpest pairs in `pairs_for`.
+        Places in `pairs_for` of the pairs on which the mechanism loses most.
     **fields
         Fields that differ from those of the example. A function computes the field from the budget.
 
@@ -121,7 +121,7 @@ def audited_at(*places: int, **fields: Any) -> Any:
     """
 
     def audited(cls: Any, budget: Any) -> list[tuple[Any, Pair]]:
-        """Return the mechanism to audit with each of its sharpest pairs."""
+        """Return the mechanism to audit, with each pair of neighbours on which it loses most."""
         stated = {name: x(budget) if isfunction(x) else x for name, x in fields.items()}
         mechanism = replace(cls.example(budget), **stated)
         pairs = pairs_for(mechanism)

@@ -159,8 +159,8 @@ class Booking:
 
     @contextmanager
     def saving(self, release: Release) -> Iterator[None]:
-        """Check a release, and record that it exists after the `with` block. Errors of the disk name the
-        cost of the release that could not be saved.
+        """Check a release. After the `with` block, record in the ledger that it exists. Errors of the disk
+        name the cost of the release that could not be saved.
         """
         self.check(release)
         try:

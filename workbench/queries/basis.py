@@ -113,7 +113,7 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive nodes. Each block has its own noise distribution, and together they contain all
+        """Blocks of consecutive nodes that get noise from one distribution. Together they contain all
         nodes.
         """
 

@@ -23,8 +23,8 @@ class Workload(Protocol):
     """Protocol of queries on a table. Each query adds up the counts of some cells."""
 
     def on(self, domain: Domain) -> Workload:
-        """Return the same queries with all choices made for the given domain. Raise a ValueError if they do not
-        fit the domain.
+        """Return the same queries for the given domain, with random ones drawn. Raise a ValueError if they do
+        not fit the domain.
         """
 
     def __len__(self) -> int:
@@ -36,8 +36,8 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of the `values` of the cells that it covers. `keys` has the numbers
-        of the cells in ascending order.
+        """Return, for each query, the sum of the `values` of the cells that it covers. `keys` says which
+        cells have these values, in ascending order.
         """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:

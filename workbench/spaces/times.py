@@ -40,7 +40,7 @@ def _is_zone(x: Any) -> str | None:
 @value
 class TimePart(Rule):
     """Rule that takes a part of a date or time, which becomes an attribute. The part recurs, for example the
-    hour, or it is in a stated span, for example a date.
+    hour, or it is unique, for example a date, and then needs a stated first and last one.
 
     Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 …
     12) and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`.

@@ -345,13 +345,13 @@ SUMMARIES = {  # series in words: colour, marker
     "Misra–Gries": ("#44AA99", ">"),
     "Gaussian sparse histogram": ("#88CCEE", "8"),
     "correlated Gaussian sparse histogram": ("#DDCC77", "."),
-    "numpy": ("#777777", "x"),
 }
 
 TREES = {  # beside some of the above, of which none has the same look
     "consistent tree": ("#E69F00", "^"),
     "consistent filter": ("#0072B2", "D"),
     "InfTDA": ("#EE3377", "X"),
+    "numpy": ("#777777", "d"),
 }
 
 HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again

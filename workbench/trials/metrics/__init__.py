@@ -1,7 +1,7 @@
 """Metrics: objects that take (truth, estimate) and return a number that measures the error of the estimate.
 
-Both sides answer the same workload. The error depends on private data and has no noise, so metrics raise an
-error unless the table is public or is marked as `truth_public`.
+The table (the truth) and the estimate answer the same workload. The error depends on private data and has
+no noise, so metrics raise an error unless the table is public or is marked as `truth_public`.
 """
 
 from workbench.trials.metrics.answers import (
