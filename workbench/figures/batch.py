@@ -29,7 +29,6 @@ from traitlets.config import Config
 from workbench.compiled import load_nbformat
 from workbench.figures.figure import find_figure, find_notebooks
 from workbench.figures.notebook import METADATA, default_notebook
-from workbench.figures.recorded import recorded_seconds
 from workbench.figures.saved import INPUTS, figure_folder, versions
 from workbench.figures.status import (
     LOG,
@@ -142,10 +141,7 @@ def reproduce(
     seconds = {task.name: last[task.name].get("seconds") for task in chosen}
     for name, expected in seconds.items():
         on_change(NotebookRun(name, expected=expected))
-    usual = recorded_seconds()  # of a first run
-    longest_first = sorted(
-        chosen, key=lambda task: -(seconds[task.name] or usual.get(task.id, inf))
-    )
+    longest_first = sorted(chosen, key=lambda task: -(seconds[task.name] or inf))
     batch = _Batch(
         notebooks, results, profile, force, changed, timeout or TIMEOUT[profile], on_change
     )

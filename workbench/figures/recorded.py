@@ -46,13 +46,6 @@ def recorded_folder() -> Path:
     return project_folder() / "tests" / "rows"
 
 
-def recorded_seconds() -> dict[str, float]:
-    """Return how long the quick run of each recorded figure took, in seconds."""
-    file = recorded_folder() / "recorded.json"
-    seconds: dict[str, float] = json.loads(file.read_text())["seconds"] if file.exists() else {}
-    return seconds
-
-
 def machine() -> dict[str, str]:
     """Return the properties of this machine that affect the last bits of floating-point results."""
     return {
