@@ -78,10 +78,15 @@ def _add_ticks(fig: Figure) -> Iterator[Axis]:
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             locator = axis.get_major_locator()
-            if not isinstance(locator, mpl.ticker.LogLocator):
-                continue
             low, high = sorted(axis.get_view_interval())
-            if sum(low <= place <= high for place in locator()) < 2:
+            if axis.get_scale() != "log" or isinstance(locator, mpl.ticker.FixedLocator):
+                continue
+            if (
+                isinstance(locator, mpl.ticker.MaxNLocator) and high > 10 * low
+            ):  # an empty panel
+                axis.set_major_locator(mpl.ticker.LogLocator(numticks=3))
+                yield axis
+            elif sum(low <= place <= high for place in locator()) < 2:
                 axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 3, 5, 7), numticks=9))
                 yield axis
 
