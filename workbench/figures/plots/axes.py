@@ -81,9 +81,8 @@ def _add_ticks(fig: Figure) -> Iterator[Axis]:
             low, high = sorted(axis.get_view_interval())
             if axis.get_scale() != "log" or isinstance(locator, mpl.ticker.FixedLocator):
                 continue
-            if (
-                isinstance(locator, mpl.ticker.MaxNLocator) and high > 10 * low
-            ):  # an empty panel
+            of_decades = isinstance(locator, mpl.ticker.LogLocator)
+            if not of_decades and high > 100 * low:  # an empty panel, named before it had ends
                 axis.set_major_locator(mpl.ticker.LogLocator(numticks=3))
                 yield axis
             elif sum(low <= place <= high for place in locator()) < 2:
