@@ -29,6 +29,7 @@ from experiments.fan2015.data import (
     one_law,
     panel_of,
     popularities,
+    records_for_popularity,
     rows_of,
     users_of_netflix,
 )
@@ -73,15 +74,13 @@ TEN = 10
 FEW = 21  # coefficients of DFT
 # ε of a whole release, or of its items and of its edges each; HPA learns popularity with 0.1 ε, or
 # in the last reading with a tenth of 2 ε, as all its shares are doubled
-READINGS = ("total", "each", "each, and popularity")
+IN_TITLES = {
+    "total": "ε = {:g} in total",
+    "each": "ε = {:g} each",
+    "each, and popularity": "ε = {:g} each, popularity too",
+}
+READINGS = tuple(IN_TITLES)
 DRAWN = READINGS[:2]
-IN_TITLES = dict(
-    zip(
-        READINGS,
-        ("ε = {:g} in total", "ε = {:g} each", "ε = {:g} each, popularity too"),
-        strict=True,
-    )
-)
 POPULARITY = 0.1  # of ε
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),
@@ -200,9 +199,7 @@ class FiveMethods(FanFigure, Figure):
     epsilon: float = epsilon(1.0)
     l: int = whole(10, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
-    d: int | None = whole(
-        None, "records of each user for popularity (none: the fewest of a user)"
-    )
+    d: int | None = records_for_popularity()
     most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
     k: int | None = whole(None, "DFT's coefficients (none: chosen privately)", kind=UNPRINTED)
     width: int | None = whole(None, "GS' group size (none: chosen privately)", kind=UNPRINTED)

@@ -144,6 +144,11 @@ def users_of_netflix() -> Any:
     return whole(_TWINS["Netflix"].users, "users of Netflix' stand-in", 1000, kind=EFFORT)
 
 
+def records_for_popularity() -> Any:
+    """The field d of figures with HPA."""
+    return whole(None, "records of each user for popularity (none: the fewest of a user)")
+
+
 def popularities() -> Any:
     """The parameter `popularities` of a figure."""
     doc = "factors on the stand-ins' exponent of popularity"

@@ -19,6 +19,7 @@ from experiments.fan2015.data import (
     datasets,
     panel_of,
     paper_first,
+    records_for_popularity,
     rows_of,
     sampling_mechanisms,
     users_of_netflix,
@@ -110,9 +111,7 @@ class Fig11(FanFigure, Figure):
     data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
     epsilon: float = epsilon(1.0, "ε, a tenth for HPA's popularity")
     l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
-    d: int | None = whole(
-        None, "records of each user for popularity (none: the fewest of a user)"
-    )
+    d: int | None = records_for_popularity()
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20, "samples")
 

@@ -42,6 +42,7 @@ from experiments.fan2015.data import (
     panel_of,
     paper_first,
     popularities,
+    records_for_popularity,
     rows_of,
     users_of_netflix,
 )
@@ -300,9 +301,7 @@ class Fig6(FanFigure, Figure):
         DENSE, "records of each user that are kept, and M", unit="records", kind=EFFORT
     )
     netflix_l: tuple[int, ...] = whole(THIN, "l on Netflix", unit="records", kind=EFFORT)
-    d: int | None = whole(
-        None, "records of each user for popularity (none: the fewest of a user)"
-    )
+    d: int | None = records_for_popularity()
     most: int | None = whole(None, "M, the last l (none: the most of a user)")
     exponent: str = choice(
         AS_PRINTED,

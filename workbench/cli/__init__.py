@@ -93,9 +93,7 @@ def _as_typed(text: str) -> str:
     >>> _as_typed("SRA.l = None is not allowed: need an integer")
     '--l is missing: need an integer'
     """
-    text = re.sub(
-        r"\w+=True \((.+?)\)", r"\1", text
-    )  # lost=True (workbench budget show --lost)
+    text = re.sub(r"\w+=True \((.+?)\)", r"\1", text)  # force=True (--force)
     text = re.sub(r"^Bound\.", "--bound: ", text)
     text = re.sub(r"^[A-Z]\w+\.(\w+) = ", lambda m: f"{options.option_of(m[1])} = ", text)
     return re.sub("^(--[a-z-]+) = None is not allowed:", r"\1 is missing:", text)

@@ -103,7 +103,7 @@ def advise(
     user : COLUMN
         Column of users, for the command at the end.
     unit : TEXT
-        What is protected, for the command at the end.
+        Unit of protection, for the command at the end.
     budget : FILE
         Budget file, for the command at the end.
     publish : FOLDER

@@ -44,7 +44,7 @@ def new(
     people : NAME
         People that it covers, for example 'customers of shop X'.
     unit : TEXT
-        What is protected, for example 'a user' or 'a trip'.
+        Unit of protection, for example 'a user' or 'a trip'.
     epsilon
         Privacy loss ε. Required unless you give --rho.
     rho

@@ -121,9 +121,9 @@ def take(option: str, args: list[str]) -> tuple[list[str], list[str]]:
     values, rest = [], []
     words = iter(args)
     for word in words:
-        name, _, text = word.partition("=")
+        name, equals, text = word.partition("=")
         if name == option:
-            values.append(text or next(words, ""))
+            values.append(text if equals else next(words, ""))
         else:
             rest.append(word)
     if "" in values:

@@ -81,7 +81,7 @@ class Request(StatedSpace):
     user_type
         Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
     unit : TEXT
-        What is protected, for example 'a trip'. Required without --user. The bound is then believed and not
+        Unit of protection, for example 'a trip'. Required without --user. The bound is then believed and not
         enforced.
     report_cut : EPS
         Also release a noisy number of truncated users, for this additional ε.

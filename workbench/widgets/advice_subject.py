@@ -122,12 +122,12 @@ class AdviceSubject(Subject):
 
     def commands(self, values: Values, words: Sequence[str]) -> list[str]:
         """Return the command that gives the same advice. None writes the picture."""
-        words = []
+        options = []
         for name, x in {**self._arguments(values), **{m: values[m] for m in MODEL}}.items():
             text = x if isinstance(x, str) else numbers_text(x if isinstance(x, tuple) else [x])
-            words.append(f"--{name} {text}")
-        bound = f"--bound {bound_text(self.bound)}"
-        return ["", f"workbench advise --domain domain.json {' '.join(words)} {bound}"]
+            options.append(f"--{name} {text}")
+        options.append(f"--bound {bound_text(self.bound)}")
+        return ["", f"workbench advise --domain domain.json {' '.join(options)}"]
 
 
 def _row_text(row: Row) -> str:

@@ -138,12 +138,12 @@ class Panel(anywidget.AnyWidget):
             self.subject.check(values)
         except ValueError:
             stated = [n for n, c in controls.items() if c.optional and values[n] is not None]
-            for name in stated if {*stated} & {*moved} else ():
+            others = [name for name in stated if name not in moved]
+            for name in others if len(others) < len(stated) else ():
                 other = values | {name: None}
                 with suppress(ValueError):
-                    if name not in moved:
-                        self.subject.check(other)
-                        return other
+                    self.subject.check(other)
+                    return other
             raise
         return values
 

@@ -48,7 +48,7 @@ _OFF_MAP = 0.01  # share of places at each side
 def cells(
     rows: pd.DataFrame,
     ax: Axes,
-    limits: tuple[float, float] | None,
+    limits: tuple[float, float],
     *,
     outlines: bool = False,
     equal: bool = False,
@@ -62,14 +62,14 @@ def cells(
         the axes, for example "x|y".
     ax : Axes
         Where to draw.
-    limits : (float, float), optional
-        Ends of the scale of shades. Default: those from `color_limits`.
+    limits : (float, float)
+        Ends of the scale of shades, for example from `color_limits`.
     outlines : bool
         Whether to outline the boxes.
     equal : bool
         Whether both axes have the same unit, as in a map.
     """
-    positions = color_position(rows.value.to_numpy(float), limits or color_limits(rows))
+    positions = color_position(rows.value.to_numpy(float), limits)
     x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
     boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
     colors = mpl.colormaps[COLORMAP](np.nan_to_num(positions))
@@ -378,13 +378,13 @@ def grid(
     titles = [in_words(panel.title) for panel in wanted]
     fig, axes = panels(lines, columns, titles, height=height)
     boxes = [own for panel in wanted if panel.cells and len(own := panel_rows(rows, panel))]
-    limits = color_limits(boxes[0]) if boxes else None  # of the truth, for all panels
+    limits = color_limits(boxes[0] if boxes else rows[:0])  # of the truth, for all panels
     lined = [panel_rows(rows, panel)[panel.series] for panel in wanted if not panel.cells]
     styles = series_styles(name for names in lined for name in names.astype(str).unique())
     for panel, ax in zip(wanted, axes, strict=True):
         dashes = theory_dashes(panel, wanted)
         _draw(panel, panel_rows(rows, panel), ax, limits, dashes, styles)
-    if limits:
+    if boxes:
         shaded = [ax for panel, ax in zip(wanted, axes, strict=True) if panel.cells]
         name_shades(shaded, limits, metric_name(boxes[0]), "right", aspect=30)
     letters = letters or ascii_letters * (len(wanted) > 1)
@@ -401,7 +401,7 @@ def _draw(
     panel: Panel,
     rows: pd.DataFrame,
     ax: Axes,
-    limits: tuple[float, float] | None,
+    limits: tuple[float, float],
     dashes: Sequence[tuple[Any, ...]],
     styles: Mapping[str, SeriesStyle],
 ) -> None:

@@ -366,9 +366,8 @@ class Sheet:
         if not isfinite(self.sd):
             return "Compare two rows only if their intervals from low to high do not overlap."
         alone = self._adds_up() or self.absent or len(self.tables) > 1
-        apart = ceil(
-            (2 * sqrt(2) if alone else 4) * self.sd
-        )  # the most, where rows share noise
+        deviations = 2 * sqrt(2) if alone else 4  # the most, where rows share noise
+        apart = ceil(deviations * self.sd)
         return (
             f"{'No' if apart > 3 else 'Yes'}. Two rows differ with confidence only if their counts are at "
             f"least {apart:,} apart. If they are closer, noise alone may have made the difference."
