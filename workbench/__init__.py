@@ -1,8 +1,12 @@
 """A workbench for publishing data under differential privacy.
 
-A dataset loads private data. A mechanism turns it into a release. A release answers a workload. Metrics
-compare the answers with the truth. A sweep collects the rows, a plot draws them, and a claim judges
-them. Names are loaded on first use.
+A dataset is a loader of private data, for example of patients in an area. A mechanism turns the data into a
+release, which you may publish. A release answers a workload, which is a list of queries. For research,
+metrics compare these answers with the true ones. A sweep runs many such comparisons and collects their
+results as rows of a table. A plot draws the rows. A claim is a statement of a paper that is checked against
+the rows.
+
+The parts of the package are imported when you first use their names, so `import workbench` is fast.
 """
 
 from importlib import import_module

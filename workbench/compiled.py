@@ -1,9 +1,11 @@
-"""Code that is loaded, compiled or run in threads on first use, plug-ins, and the project folder.
+"""Functions that are compiled on first use, libraries that are loaded on first use, threads, plug-ins, and
+the project folder.
 
-A name of the workbench's own mechanisms, datasets and figures always means ours. Any other name is
-searched first in the modules that `--with` names, and then among the entry points
-`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. Release
-files never name code to load.
+Plug-ins are mechanisms, datasets and figures from other packages, which you use by name. If the workbench has
+an object with this name, the name always means the workbench's object. Any other name is searched first in
+the modules that you name with the option `--with`. Then it is searched among the entry points
+`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. No name in a
+release file causes code to be loaded.
 """
 
 from __future__ import annotations
@@ -38,17 +40,21 @@ if sys.prefix != sys.base_prefix:  # numba reads it when imported
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
-    """Replacement for `numba.njit` that loads numba at the first call."""
+    """Decorator that replaces `numba.njit`. It loads numba only when the decorated function is called for the
+    first time.
+    """
     return lambda function: Compiled(function, options)
 
 
 def prange(*bounds: int) -> range:
-    """Replacement for `numba.prange`. When numba compiles a function, its own `prange` takes over."""
+    """Range of a parallel loop, in place of `numba.prange`. When numba compiles the function, it puts its own
+    `prange` here.
+    """
     return range(*bounds)
 
 
 class Compiled:
-    """Function that numba compiles at its first call."""
+    """Function that numba compiles when it is called for the first time."""
 
     __wrapped__: Any
 
@@ -58,12 +64,12 @@ class Compiled:
         self._dispatcher: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        """Call the compiled function."""
+        """Compile the function if it was not compiled before, and call it."""
         return self.dispatcher()(*args)
 
     def dispatcher(self) -> Callable[..., Any]:
-        """Compiled function of numba. Functions that it calls are replaced by compiled ones too, as
-        numba requires.
+        """Return the function as compiled by numba. Other functions of this class that it calls are also
+        replaced by their compiled versions, because numba requires this.
         """
         with _LOCK:
             if self._dispatcher is None:
@@ -83,11 +89,12 @@ class Compiled:
 
 
 def _compile_in_one_process(dispatcher: Any) -> None:
-    """Let one process at a time compile a function. Others wait, and then load the stored result.
+    """Make sure that only one process at a time compiles a function. The other processes wait, and then load
+    the result from numba's cache.
 
-    Numba's cache has no lock, so two processes that write to it at once may lose or swap entries. A
-    thread takes numba's own lock first, because a thread that compiles a caller of this function
-    already holds it.
+    Numba's cache has no lock. Without this function, two processes that write to the cache at the same time
+    may lose or swap entries. Within a process, a thread first takes numba's own lock and then the lock on the
+    file. This order avoids a deadlock with threads that already hold numba's lock.
     """
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -103,7 +110,9 @@ def _compile_in_one_process(dispatcher: Any) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold a lock that other processes wait for, on systems that have locks."""
+    """Hold a lock on `file` during the `with` block, so that other processes wait. On Windows, which lacks
+    this kind of lock, do nothing.
+    """
     if not _LOCKS:
         yield
         return
@@ -147,10 +156,12 @@ else:
 
 
 def load_nbformat() -> Any:
-    """Load `nbformat`, the library of notebooks. Call this before papermill or nbconvert imports it.
+    """Load and return `nbformat`, the library that reads notebooks. Call this function before papermill or
+    nbconvert imports the library.
 
-    Loading takes two seconds less in this way. `nbformat` uses jsonschema, which would compile a grammar of
-    links. The function hides this grammar, because notebooks have no links to check.
+    This saves two seconds. The library `nbformat` loads jsonschema, which spends the two seconds on a grammar
+    for checking web addresses. Notebooks need no such check, so the function hides the grammar from
+    jsonschema.
     """
     grammar = "rfc3987_syntax"
     if "jsonschema" not in sys.modules and grammar not in sys.modules:
@@ -176,23 +187,26 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Return the number of threads. It is the given number, or the limit that `limited_threads` set, or
-    WORKBENCH_THREADS, or the number of cores, whichever comes first.
+    """Return the number of threads to use.
+
+    The function returns the first of these numbers that is set: the argument, the limit from
+    `limited_threads`, and the environment variable WORKBENCH_THREADS. If none is set, it returns the number
+    of cores that this process may use.
 
     Parameters
     ----------
     threads : int, optional
-        Number that the caller asks for.
+        Number of threads that the caller asks for.
 
     Returns
     -------
     int
-        At least 1. By default, the number of cores that this process may use.
+        Number of threads, at least 1.
 
     Raises
     ------
     ValueError
-        If the number is below 1, or the environment variable is not a number.
+        If the number or the environment variable is not an integer >= 1.
 
     Examples
     --------
@@ -216,7 +230,7 @@ def thread_count(threads: int | None = None) -> int:
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Limit the number of threads that code inside the `with` block uses.
+    """Limit the number of threads that the code inside the `with` block uses.
 
     Parameters
     ----------
@@ -233,9 +247,10 @@ def limited_threads(threads: int) -> Iterator[None]:
 def on_threads(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> list[Result]:
-    """Apply a function to each item on several threads. Results are in the order of items.
+    """Apply a function to each item on several threads. Return the results as a list in the order of the
+    items.
 
-    Compiled loops that release the lock run in parallel.
+    The threads run in parallel only while they are in compiled code that releases Python's global lock.
     """
     items = list(items)
     threads = min(threads, len(items))
@@ -246,7 +261,8 @@ def on_threads(
 
 
 def slices(size: int, parts: int) -> list[slice]:
-    """Divide `size` places into `parts` runs of nearly equal length, and return them as slices.
+    """Divide the indices from 0 to `size` − 1 into `parts` consecutive ranges of nearly equal length. Return
+    one slice for each range.
 
     >>> slices(5, 2)
     [slice(0, 2, None), slice(2, 5, None)]
@@ -255,14 +271,16 @@ def slices(size: int, parts: int) -> list[slice]:
 
 
 def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
-    """Call a function for all places at once. With several threads, call it for one part of the places on
-    each thread.
+    """Call a function of a slice so that the slices together cover the indices from 0 to `size` − 1. With
+    several threads, each thread gets one slice of nearly equal length. With one thread, a single slice covers
+    all indices.
 
     Parameters
     ----------
-    function : Function of a slice of places.
-    size : Number of places.
-    least : Smallest number of places for which several threads are used. Default `PLACES_FOR_THREADS`.
+    function : Function that takes a slice, for example to fill this part of an array.
+    size : Number of indices.
+    least : Smallest number of indices for which several threads are used. Default 262,144
+    (`PLACES_FOR_THREADS`).
     """
     least = PLACES_FOR_THREADS if least is None else least
     threads = thread_count() if size >= least else 1
@@ -286,19 +304,21 @@ found: list[Any] = []  # what this process has asked for and got
 
 
 def find(kind: str, name: str) -> Any:
-    """Return the object with a name, or None.
+    """Return the mechanism, dataset or figure with this name from a plug-in. Return None if there is no such
+    plug-in.
 
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        Kind of object: "mechanisms", "datasets" or "figures".
     name : str
-        Name of a class, of a figure or of an entry point, or `module:Name`.
+        Name of a class, a figure or an entry point. If you write `module:Name`, the object `Name` is taken
+        from this module.
 
     Raises
     ------
     ValueError
-        If a module cannot be imported, or lacks the name after the colon.
+        If the module cannot be imported, or does not contain the name after the colon.
     """
     x = _find(kind, name)
     if x is not None and x not in found:
@@ -327,10 +347,11 @@ def _find(kind: str, name: str) -> Any:
 
 
 def other_datasets() -> list[tuple[str, str]]:
-    """Return the names of datasets from other packages, with the modules that define them.
+    """List the datasets that come from plug-ins, as pairs of a name and the module that contains the dataset.
 
-    For modules that `--with` names, these are the classes that state whether their truth is public. For
-    installed packages, these are the entry points, which are not loaded.
+    In the modules that you name with `--with`, the list contains each class that has a method `load` and an
+    attribute `truth_public`. For installed packages, the list contains their entry points in the group
+    `workbench.datasets`, without loading the packages.
     """
     stated = [
         (x.__name__, module.__name__)
@@ -344,8 +365,8 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Make modules of the current folder importable, and return the folder. Python does not do this for a
-    console script.
+    """Make the modules in the current folder importable, and return the folder. Python does this by itself
+    for `python -m`, but not for an installed command.
     """
     here = os.getcwd()
     if here not in sys.path:
@@ -354,12 +375,12 @@ def use_current_folder() -> str:
 
 
 def stated_modules() -> list[ModuleType]:
-    """Return the modules that `--with` names."""
+    """Import and return the modules that you named with the option `--with`."""
     return [load_module(name) for name in filter(None, os.environ.get(WITH, "").split(","))]
 
 
 def load_module(name: str) -> ModuleType:
-    """Import a module by name. A ValueError gives the reason if it cannot be imported."""
+    """Import a module by name. If this fails, a ValueError gives the reason."""
     try:
         return import_module(name)
     except ModuleNotFoundError as e:
@@ -374,10 +395,12 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """Return the project's folder, the nearest one that contains notebooks and figures. The search begins in
-    the current folder and goes up.
+    """Return the folder of your project: the nearest folder that contains the subfolders `notebooks` and
+    `experiments`.
 
-    If there is none, return the checkout that contains this package, or else the current folder.
+    The search begins in the current folder and continues with the folders above it. If none of them has both
+    subfolders, the function tries the source folder that contains this package. If this also fails, it
+    returns the current folder.
     """
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[1]
@@ -388,8 +411,10 @@ def project_folder() -> Path:
 
 
 def template_folder() -> Path:
-    """Return the folder from which a new project is copied. It is part of the installed package, or it is
-    the checkout.
+    """Return the folder with the files that are copied into a new project.
+
+    If the package was installed, this folder is part of it. Otherwise it is the source folder that contains
+    the package.
     """
     installed = Path(__file__).resolve().parent / "_project"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[1]

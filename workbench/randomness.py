@@ -1,7 +1,8 @@
-"""Random bits from the operating system, a key or a seed. All randomness comes from here.
+"""Random bits from the operating system, a secret key or a seed. All randomness of the package comes from
+this module.
 
-`Source` in `workbench.noise` draws noise from these bits, and `data` uses a key of them to truncate
-users.
+The class `Source` in `workbench.noise` turns these bits into noise. The package `workbench.data` uses a
+random key to choose which rows of a user are kept, if the user has more rows than allowed.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
 def word_source(rng: np.random.Generator | bytes | None) -> Words:
-    """Return a source of uniformly random 64-bit words. You may publish results only if `rng` is None.
+    """Return a function of n that draws n uniformly random 64-bit words. Noise from the words is fit to
+    publish only if `rng` is None.
 
-    If `rng` is None, the source is the `Keystream` of a new key from the operating system. Every call
-    gets a new key, so forked or copied processes never share noise.
+    If `rng` is None, the words are the `Keystream` of a new secret key from the operating system. Every call
+    gets a new key, so two processes never draw the same noise, even if one is a copy of the other.
     """
     if isinstance(rng, Aligned):
         return rng.measurement()
@@ -38,20 +40,21 @@ def word_source(rng: np.random.Generator | bytes | None) -> Words:
 
 
 def system_key() -> bytes:
-    """Return 32 bytes from the operating system, different at every call."""
+    """Return a new secret key: 32 random bytes from the operating system."""
     return os.urandom(KEY_BYTES)
 
 
 class Keystream:
-    """Random words that depend only on a secret key. The same key gives the same words.
+    """Sequence of random 64-bit words that is computed from a secret key. The same key gives the same words.
 
-    They come from AES-256 in counter mode, from block `number`·2^64 on. Two streams of one key with
-    different numbers never overlap.
+    The words are the output of the cipher AES-256 in counter mode. One key has many streams of words, and
+    `number` says which one. The streams of one key do not overlap, because stream number n begins at block
+    n·2^64 of the cipher.
 
     Parameters
     ----------
-    key : 32 bytes from the operating system.
-    number : Number of the key's stream, at least 0.
+    key : Secret key of 32 bytes, from `system_key`.
+    number : Number of the stream, an integer >= 0. Default 0.
     """
 
     chunk = 2**19  # words at a time: threads wait for each other between calls
@@ -63,19 +66,20 @@ class Keystream:
         self._stream = Cipher(algorithms.AES(key), first_block).encryptor()
 
     def __call__(self, n: int) -> np.ndarray:
-        """Return n independent uniform uint64 words."""
+        """Draw the next n words of the sequence: independent and uniform 64-bit integers, as an array."""
         zeros = _ZEROS[: 8 * n] if 8 * n <= len(_ZEROS) else bytes(8 * n)
         return np.frombuffer(self._stream.update(zeros), np.uint64)
 
 
 class Aligned(np.random.Generator):
-    """Seeded generator of noise for interactive pages. The noise of each cell stays the same while parameters
-    change.
+    """Seeded generator of noise for interactive pages. If you move a slider, each cell of the table keeps its
+    noise.
 
-    Every measurement has its own stream of random words, and so has every range of cells in it. So it does
-    not matter how many words others draw. Distributions do not change, and releases are marked as
-    simulated, as with any seed. The generator cannot be copied or split, because a copy would draw the same
-    noise again.
+    Every measurement, and every range of cells within a measurement, draws from a random sequence that
+    belongs to it alone. So the noise of a cell does not depend on the number of draws for other cells. The
+    noise has the same distribution as with any other generator. Releases are marked as simulated, because
+    anyone with the seed can compute the noise again. You cannot copy the generator or split it into several,
+    because a copy would draw the same noise a second time.
 
     Parameters
     ----------
@@ -84,7 +88,7 @@ class Aligned(np.random.Generator):
     Raises
     ------
     ValueError
-        If the seed has another type.
+        If the seed is not an integer or a sequence of integers.
     """
 
     def __init__(self, seed: int | Sequence[int]):
@@ -99,25 +103,31 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return the random words for the next measurement."""
+        """Return the source of random words for the next measurement."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Raise an error. Code that draws noise in several parts must call `measurement` instead."""
+        """Raise a ValueError, because this generator cannot be split. Call `measurement` for each measurement
+        instead.
+        """
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
 def _stream(place: tuple[Any, ...]) -> np.random.Generator:
-    """Return a generator for a place. It differs from those of other places and of plain seeds."""
+    """Return a numpy generator that is seeded by a hash of `place`, a tuple that names the measurement and
+    the part of it. Different places give different generators.
+    """
     digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest))
 
 
 class Stream:
-    """Random words that depend on a seed and a place. Draws at other places do not change them."""
+    """Sequence of random 64-bit words for one place: a measurement, or a part of it. Draws at other places do
+    not change these words.
+    """
 
     def __init__(self, place: tuple[Any, ...]):
         self._place = place
@@ -128,26 +138,30 @@ class Stream:
         return _stream(self._place)
 
     def __call__(self, n: int) -> np.ndarray:
-        """Return n independent uniform uint64 words."""
+        """Draw the next n words of the sequence: independent and uniform 64-bit integers, as an array."""
         return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
-        """Return the random words of the next place below this one. Each call returns those of another
-        place.
+        """Return the random words for the next part of this place. Each call returns the words of another
+        part.
         """
         return Stream((*self._place, next(self._substreams)))
 
 
 def substream(words: Words) -> Words:
-    """Return the random words of the next part of a measurement. They are a `Stream` of this part, if there
-    is one, and otherwise `words`.
+    """Return the random words for the next part of a measurement.
+
+    If `words` is a `Stream`, each part has random words of its own. Otherwise all parts draw from `words`
+    itself.
     """
     return words.substream() if isinstance(words, Stream) else words
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """Return a generator for draws in floating point, which are never published. It is `rng`, or it is
-    seeded by a key or by the operating system.
+    """Return a numpy generator for draws in floating point. Such draws are never published as private noise.
+
+    The result is `rng` itself if that is a generator. If `rng` is a key, the key is the seed. If `rng` is
+    None, the seed comes from the operating system.
     """
     if rng is None or isinstance(rng, bytes):
         return np.random.default_rng(int.from_bytes(rng or system_key()))
@@ -157,7 +171,7 @@ def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
 
 
 def uniform_below(n: int, words: Words) -> int:
-    """Return one uniform integer in [0, n), for n of any size."""
+    """Return one uniformly random integer from 0 to n − 1. The integer n may be of any size."""
     bits = (n - 1).bit_length()
     mask = (1 << bits) - 1
     while True:

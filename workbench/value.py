@@ -1,4 +1,4 @@
-"""Frozen values with checked fields, numbers as people write them, and types of arrays."""
+"""Frozen dataclasses whose fields are checked, numbers as people write them, and checks of arrays."""
 
 from __future__ import annotations
 
@@ -32,14 +32,20 @@ def parameter(
     many: bool = False,
     kind: str = "setting",
 ) -> Any:
-    """Declare one field of a value. Validation, widgets, the command line and the docs all use this
-    declaration.
+    """Declare one field of a class that is decorated with `value`: its default, its allowed values and its
+    description.
 
-    A number may be from `low` to `high`. With `strict`, it may not be `low` itself. `choices` lists the
-    allowed values. `check` returns None for a value that is allowed, and otherwise a description of the
-    fault. If both are given, a value needs to satisfy only one. With `many`, the value is a tuple of one or
-    more such values, all different. If the default is None, None is allowed and means that the object
-    chooses the value. `kind` is for the parameters of figures (`figures.KINDS`).
+    The declaration is used to check the field, to build sliders and command-line options, and to write the
+    docs.
+
+    A number must be at least `low` and at most `high`, or above `low` if `strict` is true. With `integer`, it
+    must be an integer. `unit` and `doc` are text for the reader. `choices` is a tuple of the allowed values.
+    `check` is a function of the value that returns None if the value is allowed, and otherwise a text that
+    says what is needed. If you give both `choices` and `check`, a value has to pass only one of the two.
+
+    With `many`, the value is a tuple of one or more values that are all different, and each of them is
+    checked. If the default is None, then None is allowed and means that the object chooses the value itself.
+    `kind` is used in figures only, where it says what a parameter stands for (see `figures.KINDS`).
     """
     limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
     rules = limits | dict(choices=choices, check=check, many=many)
@@ -47,7 +53,9 @@ def parameter(
 
 
 def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
-    """Return a check for `parameter`. It accepts a tuple of one or more of `names`, each at most once."""
+    """Return a function for the argument `check` of `parameter`. The function accepts a tuple of one or more
+    of `names`, each at most once.
+    """
 
     def wrong(chosen: Any) -> str | None:
         good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
@@ -59,9 +67,11 @@ def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type) -> type:
-    """Make `cls` a frozen dataclass that checks its fields and omits defaults from its `repr`.
+    """Turn `cls` into a frozen dataclass that checks its fields. Its `repr` leaves out fields that have their
+    default.
 
-    Numpy scalars become Python numbers, so that equal values have equal text.
+    If a field is given as a numpy number, it is converted to a Python number. So equal objects have the same
+    `repr`.
 
     >>> @value
     ... class Filter:
@@ -96,8 +106,10 @@ def value(cls: type) -> type:
 
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
-    """Return the error for a value that a field of `owner` does not allow. `given` describes other fields
-    or data that matter.
+    """Return the ValueError to raise if the value of a field of `owner` is not allowed.
+
+    The message names the class, the field and its value, and ends with `why`. The text `given` may add which
+    other fields or data the rule depends on.
     """
     text = (
         f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"
@@ -106,7 +118,8 @@ def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError
 
 
 def shown(x: Any) -> str:
-    """Return a value for an error message, shortened if it is long.
+    """Return the `repr` of a value for an error message. A long `repr` is shortened, and the length of a
+    string is added.
 
     >>> shown("Bern"), shown("x" * 200_000)
     ("'Bern'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (200,000 characters)")
@@ -119,7 +132,8 @@ def shown(x: Any) -> str:
 
 
 def plain(text: Any) -> str:
-    """Return text on one line. Control characters that could change a terminal are escaped.
+    """Return the text on one line, safe to print. Control characters, for example a line break, are replaced
+    by escapes such as `\\n`.
 
     >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
     ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
@@ -128,17 +142,21 @@ def plain(text: Any) -> str:
 
 
 def _harmless(character: str) -> bool:
-    """Return whether a terminal just displays a character. Unusual spaces are harmless too."""
+    """Return whether a terminal displays a character and does nothing else. All kinds of spaces count as
+    harmless.
+    """
     return character.isprintable() or category(character) == "Zs"
 
 
 def read_only(array: Any) -> Any:
-    """Return a read-only array. It is the array itself if that is read-only, and otherwise a copy."""
+    """Return the array itself if it is read-only, and otherwise a read-only copy of it."""
     return sealed(array.copy()) if array.flags.writeable else array
 
 
 def sealed(array: Any) -> Any:
-    """Make an array read-only and return it. Use this for arrays that no other code holds."""
+    """Make an array read-only and return it. The array must not be used by other code, because it is not
+    copied.
+    """
     array.flags.writeable = False
     return array
 
@@ -154,7 +172,7 @@ def _is_default(self: Any, f: Field[Any]) -> bool:
 
 
 def _wrong(x: Any, rules: Mapping[str, Any]) -> str | None:
-    """Return a description of the fault of `x`, or None."""
+    """Return a text that says which values are needed if `rules` do not allow `x`, and otherwise None."""
     if not rules["many"]:
         return _wrong_one(x, rules)
     if not isinstance(x, tuple) or not x:
@@ -189,7 +207,9 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
 
 
 def _need(rules: Mapping[str, Any], is_beyond: bool = False) -> str:
-    """Return the allowed values, in words. A large upper limit is named if it `is_beyond`."""
+    """Return the allowed values in words, for example "need an integer >= 1". An upper limit above one
+    million is named only if the value `is_beyond` it.
+    """
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
     low, high = rules["low"], rules["high"]
@@ -204,7 +224,7 @@ def _need(rules: Mapping[str, Any], is_beyond: bool = False) -> str:
 
 
 def _parameters_text(declared: list[Field[Any]]) -> str:
-    """Return the fields declared by `parameter` in the form of numpy docstrings."""
+    """Return a numpy-style docstring with one entry for each field that was declared by `parameter`."""
     lines = ["Parameters", "----------"]
     for f in declared:
         kind = f.type if isinstance(f.type, str) else formatannotation(f.type)
@@ -230,7 +250,7 @@ _LISTED = 6
 
 
 def number(x: float, digits: int = 6) -> str:
-    """Return the text of a number, as people write it. It has at most `digits` digits, and commas for
+    """Return a number as text, the way people write it: with at most `digits` digits, and with commas between
     thousands.
 
     >>> number(0.9999999999999999), number(1_000_000), number(0.30000000000000004)
@@ -250,8 +270,8 @@ def number(x: float, digits: int = 6) -> str:
 
 
 def stated(x: float) -> str:
-    """Return the text of a number that is promised. Only digits that come from floating-point rounding are
-    left out.
+    """Return a number as text without rounding it, for example the ε of a guarantee. Only the digits that
+    come from floating-point errors are left out.
 
     >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
     ('1', '0.3', '0.123456789012', '2')
@@ -262,8 +282,8 @@ def stated(x: float) -> str:
 
 
 def stated_at_most(x: float, digits: int = 4) -> str:
-    """Return the text of `x`, rounded up to `digits` digits. This is a slightly weaker promise that is
-    easier to read.
+    """Return a number as text, rounded up to `digits` digits. Use it for an upper limit such as δ, which
+    stays true if it is rounded up.
 
     >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
     ('2.142', '0.3', '12350')
@@ -273,7 +293,7 @@ def stated_at_most(x: float, digits: int = 4) -> str:
 
 
 def format_number(x: float) -> str:
-    """Return the text of a number with three digits, for use in a sentence.
+    """Return a number as text with three significant digits, for use in a sentence.
 
     >>> format_number(0.01234), format_number(-20749.8), format_number(999.9), format_number(5.38e-52)
     ('0.0123', '−20,700', '1,000', '5.38·10⁻⁵²')
@@ -292,7 +312,7 @@ def _not_finite(x: float) -> str:
 
 
 def power_of_ten(x: float, digits: int = 3) -> str:
-    """Return a number as a power of ten.
+    """Return a number as text with a power of ten. At most `digits` digits stand before the power.
 
     >>> power_of_ten(1e6), power_of_ten(-2.5e-7)
     ('10⁶', '−2.5·10⁻⁷')
@@ -307,8 +327,8 @@ def power_of_ten(x: float, digits: int = 3) -> str:
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """Return a number and its noun, for example "2 cells". A number that is not an integer gets three
-    digits.
+    """Return a number with its noun in singular or plural, for example "2 cells". A number that is not an
+    integer is rounded to three digits.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')
@@ -318,8 +338,8 @@ def counted(n: float, one: str, several: str = "") -> str:
 
 
 def cell(x: Any) -> str:
-    """Return the text of a table cell. Numbers are written as people write them, and missing values are
-    empty.
+    """Return a value as text for a cell of a printed table. A missing value (None or NaN) gives an empty
+    text.
     """
     if x is None or x != x:
         return ""
@@ -329,8 +349,8 @@ def cell(x: Any) -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name. It lists the most similar names or, if there are
-    none, the first few names.
+    """Return the end of an error message about an unknown name. It names up to three similar names. If no
+    name is similar, it lists the first six.
 
     >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
     ('the nearest is Bern', 'there are Bern, Genf')
@@ -346,8 +366,8 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name. It lists the most similar names or, if there are
-    none, all names.
+    """Return the end of an error message about an unknown name. It names up to three similar names. If no
+    name is similar, it lists all.
     """
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
@@ -373,8 +393,8 @@ else:
 def outer_rows(
     left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
 ) -> Num[np.ndarray, "rows mn"]:
-    """Return, for each row number, the outer product of these rows of two arrays. It is flattened to one
-    row.
+    """Return an array whose row i is the outer product of row i of `left` and row i of `right`, flattened to
+    one dimension.
     """
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
@@ -382,7 +402,9 @@ def outer_rows(
 def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as an array of floats. Raise a ValueError if it has another number of dimensions."""
+    """Return the values as an array of floats. A ValueError says if they are not numbers, or if the array
+    does not have the stated number of `dimensions`.
+    """
     import numpy as np
 
     try:
@@ -399,7 +421,9 @@ def number_array(
 def finite_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as floats. If one is not finite, raise a ValueError that names the first."""
+    """Return the values as an array of floats. If a value is infinite or NaN, a ValueError names the first
+    such value and its place.
+    """
     import numpy as np
 
     values = number_array(name, values, dimensions)

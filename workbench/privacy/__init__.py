@@ -1,12 +1,14 @@
-"""Privacy guarantees, receipts for measurements, and the rules that add them up.
+"""Privacy guarantees, and the records of privacy costs (receipts) from which guarantees are added up.
 
-`DP` is (ε, δ)-differential privacy. `ZCDP` is zero-concentrated differential privacy, whose ρ adds up more
-tightly over many measurements. Conversions between the two use exact rational arithmetic and round once, at
-the end, in the direction that never understates the cost.
+The class `DP` describes (ε, δ)-differential privacy. The class `ZCDP` describes zero-concentrated
+differential privacy, which measures the loss by a number ρ. For many measurements, adding up ρ gives a
+smaller total loss than adding up ε. Conversions between ε and ρ use exact rational arithmetic. They round
+once, at the end, and never understate the cost.
 
-Two inputs are *neighbours* if one is the other without the records of one *unit*, usually one person. This
-relation is `ADD_REMOVE`, and the whole package uses it. A receipt for another relation names that relation.
-Receipts for different relations are never added up.
+A guarantee compares neighbours: two data sets that differ in one unit, usually one person. By default, one of
+the two data sets contains all records of the unit and the other contains none of them. The constant
+`ADD_REMOVE` stands for this definition of neighbours. Some mechanisms use another definition, and then their
+receipts name it. Costs under different definitions are never added up.
 """
 
 from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large

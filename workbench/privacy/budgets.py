@@ -1,4 +1,4 @@
-"""Budgets, (ε, δ)-differential privacy and ρ-zCDP, and the conversions between them."""
+"""Privacy budgets in the forms (ε, δ)-DP and ρ-zCDP, and conversions between the two forms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return an ε such that ρ-zCDP implies (ε, δ)-DP. It is computed for a well-chosen order α of the Rényi
-    divergence, and rounded up after about 60 digits.
+    """Return an ε such that ρ-zCDP implies (ε, δ)-DP.
+
+    Every order α of the Rényi divergence gives a valid ε. The function chooses an order that gives a small ε,
+    and rounds up after about 60 digits.
     """
     if not rho:
         return Fraction(0)
@@ -31,9 +33,9 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(1024)
 def rho_above(epsilon: float) -> float:
-    """Return the ρ that ε-DP implies, rounded up. It is ε·tanh(ε/2), which is at most ε²/2.
+    """Return the ρ that ε-DP implies, rounded up. The formula is ρ = ε·tanh(ε/2), which is at most ε²/2.
 
-    No ε-DP mechanism has a larger ρ, and randomised response has exactly this one.
+    No mechanism with ε-DP has a larger ρ. For randomised response, the formula is exact.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below
@@ -41,10 +43,11 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """Return, for the order α = 1 + shift, the part of ε that depends on δ. It is rounded up.
+    """Return the part of ε that depends on δ, for the Rényi divergence of order α = 1 + shift. The result is
+    rounded up.
 
-    At this order, ρ-zCDP implies ε = α·ρ + c. The function returns c, which is (ln 1/δ − α·ln(α/(α − 1)) −
-    ln(α − 1))/(α − 1).
+    At order α, ρ-zCDP implies (ε, δ)-DP with ε = α·ρ + c, where c depends only on α and δ. The function
+    returns c, by the formula (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1).
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below
@@ -54,7 +57,9 @@ def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_about(rho: float, delta: float) -> float:
-    """Return about the same as `epsilon_above`, in floating point."""
+    """Return an approximate ε that ρ-zCDP implies at δ, in floating point. The exact bound is
+    `epsilon_above`.
+    """
     if rho <= 0:
         return 0.0
     shift = float(_shift_for_rho(rho, delta))
@@ -62,12 +67,15 @@ def epsilon_about(rho: float, delta: float) -> float:
 
 
 def _price_about(shift: float, logarithm: float) -> float:
-    """Return `price_of_order` in floating point, from ln 1/δ."""
+    """Compute `price_of_order` approximately, in floating point. The argument `logarithm` is ln 1/δ."""
     return (logarithm - (1 + shift) * log1p(1 / shift) - log(shift)) / shift
 
 
 def _shift_for_rho(rho: float, delta: float) -> Fraction:
-    """Return α − 1 for an order near the best one for this ρ, which solves ρ·(α − 1)² = ln 1/(αδ)."""
+    """Return α − 1 for an order α at which the ε that ρ implies is nearly smallest.
+
+    The best order α solves ρ·(α − 1)² = ln 1/(αδ).
+    """
     logarithm = -log(delta)
     most = min(sqrt(logarithm / rho), _expm1(logarithm))
     least = min(sqrt(logarithm / rho / 2), _expm1(logarithm / 2))
@@ -75,7 +83,7 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
-    """Return α − 1 for an order α. The order is close to the best one for this ε."""
+    """Return α − 1 for an order α at which the ρ that implies (ε, δ)-DP is nearly largest."""
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
@@ -118,7 +126,7 @@ def _at_least_zero(x: Any) -> str | None:
 
 
 def finite_above_zero(x: Any) -> str | None:
-    """Return what is wrong with a ρ, or None if it is valid."""
+    """Return a message that says what is wrong with a value of ρ, or None if the value is valid."""
     good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
     return None if good else "need a finite number > 0"
 
@@ -130,8 +138,8 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """Privacy guarantee, or limit on the privacy cost, in (ε, δ)-differential privacy. With δ = 0 it is pure
-    ε-DP. With ε = ∞ nothing is guaranteed.
+    """Privacy guarantee of a release, or a limit on its privacy cost, in (ε, δ)-differential privacy. If δ =
+    0, the guarantee is pure ε-differential privacy. If ε = ∞, nothing is guaranteed.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -161,8 +169,8 @@ class DP:
         )
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget covers the cost `spent`. A cost in ρ is converted to ε at the δ of
-        this budget.
+        """Return whether this budget is at least as large as the cost `spent`. If the cost is stated in ρ,
+        the method first converts it to ε, at the δ of this budget.
         """
         if isinstance(spent, ZCDP):
             if spent.delta >= self.delta:
@@ -173,11 +181,12 @@ class DP:
 
 @value
 class ZCDP:
-    """Privacy guarantee, or limit on the privacy cost, in ρ-zero-concentrated differential privacy (zCDP). If δ
-    > 0, it is δ-approximate zCDP.
+    """Privacy guarantee of a release, or a limit on its privacy cost, in ρ-zero-concentrated differential
+    privacy (zCDP). If δ > 0, it is δ-approximate zCDP, which may fail with probability δ.
 
-    It means that for every order α > 1, the Rényi divergence between the outputs on two neighbours is at
-    most α·ρ. A ρ gives an ε only together with a δ. Choose a δ, and `at` returns the ε.
+    Consider the distributions of the output on two data sets that differ in one person. The definition
+    requires that their Rényi divergence of order α is at most α·ρ, for every α > 1. The number ρ alone does
+    not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes δ and returns the ε.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -192,7 +201,8 @@ class ZCDP:
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:
-        """Return the largest ρ that implies (ε, δ)-DP, rounded down.
+        """Return the largest ρ that still implies the (ε, δ)-differential privacy of `budget`. It is rounded
+        down.
 
         Parameters
         ----------
@@ -202,7 +212,8 @@ class ZCDP:
         Returns
         -------
         ZCDP
-            Budget in ρ. Its `at(budget.delta)` never exceeds `budget`.
+            Budget in ρ. If you convert it back with `at(budget.delta)`, the ε is never above that of
+            `budget`.
 
         Raises
         ------
@@ -232,16 +243,19 @@ class ZCDP:
         return cls(rho)
 
     def at(self, delta: float) -> DP:
-        """Return the (ε, δ)-differential privacy that this ρ implies. The ε is proven and rounded up.
+        """Return the (ε, δ)-differential privacy that this ρ implies, at a δ that you choose. The ε is
+        rounded up.
 
-        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order α > 1
-        gives a valid ε. Floating point is used only to find a good order, and the ε of this order is then
-        computed with rational bounds.
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). The result holds for
+        every order α > 1 of the Rényi divergence, and some orders give a smaller ε than others. The method
+        searches for a good order in floating point. Then it computes the ε of this order with rational
+        numbers, so rounding errors cannot make ε too small.
 
         Parameters
         ----------
         delta : float
-            Probability between 0 and 1, above the δ of this budget. Choose it before you see any result.
+            Failure probability of the result, below 1 and larger than the δ of this budget. Choose δ before
+            you see any result.
 
         Returns
         -------
@@ -277,8 +291,10 @@ class ZCDP:
 
 
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
-    """Round an exact sum of costs up. Raise a ValueError if the sum is infinite, because it then promises
-    nothing.
+    """Return a `ZCDP` with an exact sum of costs, rounded up to floats.
+
+    A ValueError says if the sum of ρ is too large for a float or the sum of δ reaches 1, because such a sum
+    guarantees nothing.
     """
     if delta >= 1:
         raise ValueError(f"delta adds up to {float(delta):g}: together these promise nothing")
@@ -290,20 +306,24 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
 
 
 def as_epsilon(cost: DP | ZCDP) -> float:
-    """Return the ε of a cost. A cost in ρ is converted at δ = 10⁻⁶, to which the δ of the cost is added."""
+    """Return the ε of a privacy cost. A cost in ρ is converted to ε at δ = 10⁻⁶ plus the δ of the cost."""
     if isinstance(cost, DP):
         return cost.epsilon
     return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
 
 
 def warn_if_large(cost: DP | ZCDP) -> None:
-    """Warn once if ε is above 10 and finite. A ρ is first converted to ε at δ = 10⁻⁶."""
+    """Warn once if the ε of a privacy cost is above 10 but finite. A cost in ρ is first converted to ε at δ =
+    10⁻⁶.
+    """
     if LARGE_EPSILON < as_epsilon(cost) < inf:
         warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:
-    """Raise a ValueError unless δ is a probability that covers what the measurements have `spent` of it."""
+    """Raise a ValueError if δ is not between 0 and 1, or not above the sum of the measurements' own δ
+    (`spent`).
+    """
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(
             f"delta = {delta!r} is not allowed: need 0 < delta < 1, as a rho implies no epsilon at 0"

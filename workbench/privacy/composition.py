@@ -1,4 +1,4 @@
-"""Receipts for single measurements, and the rules by which their costs compose."""
+"""Receipts, which record the privacy cost of single measurements, and the rules that add up these costs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,26 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """Record of one measurement of private data, with its privacy cost. Only the module `workbench.noise` makes
-    receipts.
+    """Record of one noisy measurement of private data, with its privacy cost. Only the package
+    `workbench.noise` writes receipts.
 
-    `part` is a pair (partition, part). It says that a declared partition divides the units into parts, and
-    that the measurement used one of these. Measurements of different parts cost as much as the most
-    expensive one, if units are added or removed. `simulated` marks noise that anyone with the seed can
-    replay. `idealised` marks noise that was drawn in floating point. You may not publish either. `theorem`
-    cites a theorem which proves that the cost is below the sum of the draws. `withdrawn` marks a procedure
-    whose printed guarantee is wrong. A measurement that is priced in ε may also have a `rho`, which follows
-    from its structure, for example from noise on each of many counts. It is smaller than ε·tanh(ε/2), the ρ
-    that ε implies.
+    The field `relation` names the definition of neighbours: one unit (usually a person) is added or removed,
+    or it is replaced.
+
+    The field `part` is for measurements of disjoint groups of people. It is a pair of two names: the first
+    names the division into groups, and the second names the measured group. Each person is in one group. So
+    measurements of different groups cost together only as much as the most expensive group, if units are
+    added or removed.
+
+    The field `simulated` marks noise that anyone with the seed can compute again. The field `idealised` marks
+    noise that was drawn in floating point, for which the proof does not hold exactly. Do not publish a
+    release with such noise.
+
+    The field `theorem` cites a theorem if the cost is smaller than the sum over all random draws. The field
+    `withdrawn` marks a procedure whose guarantee in its paper is wrong.
+
+    The field `rho` is for a measurement whose `cost` is in ε. It gives a ρ that was proven for this
+    measurement, and that is smaller than ε·tanh(ε/2), the ρ that every ε implies.
     """
 
     name: str
@@ -63,7 +72,9 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Return the name of the measurement. If its cost is unusual, a remark explains this."""
+        """Return the name of the measurement. A remark follows if a theorem gives its cost, or if its
+        guarantee is withdrawn.
+        """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
         if self.withdrawn:
@@ -75,28 +86,29 @@ class Receipt:
 
 
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
-    """Add up the privacy costs of measurements. If measurements are about disjoint parts of the data, only the
-    most expensive part counts.
+    """Add up the privacy costs of measurements. For measurements of disjoint groups of people, only the most
+    expensive group counts.
 
-    Source: sequential and parallel composition are Theorems 3 and 4 of McSherry, SIGMOD 2009. Composition
-    of zCDP is Lemma 1.7 of Bun & Steinke, TCC 2016. Their section 8 adds a δ.
+    Source: Theorems 3 and 4 of McSherry, SIGMOD 2009, prove the rules for ε (sequential and parallel
+    composition). Lemma 1.7 of Bun & Steinke, TCC 2016, proves the rule for ρ. Their section 8 treats ρ
+    together with δ.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set, all for one relation.
+        Receipts of measurements of one private data set. All must use the same definition of neighbours.
 
     Returns
     -------
     DP or ZCDP
-        Sum of the costs, rounded up. Of the parts of a declared partition, only the most expensive one
-        counts. If any cost is a `ZCDP`, the sum is a `ZCDP`, and measurements priced in ε count with their
-        ρ.
+        Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a
+        `ZCDP`, the sum is a `ZCDP`. Each measurement with a cost in ε then counts with the ρ that its ε
+        implies, or with the smaller ρ in its receipt.
 
     Raises
     ------
     ValueError
-        If the receipts are for different relations.
+        If the receipts use different definitions of neighbours (their field `relation`).
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
@@ -117,23 +129,24 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
 
 def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up the costs ε of measurements as `compose` does, but without rounding.
+    """Add up the costs in ε and δ of measurements by the rules of `compose`, but without rounding.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts for measurements of one private data set, all for one relation.
+        Receipts of measurements of one private data set. All must use the same definition of neighbours.
 
     Returns
     -------
     epsilon, delta : Fraction
-        Sums over all measurements. Of the parts of a declared partition, only the most expensive one
-        counts.
+        Sums over all measurements. Of measurements of disjoint groups of people, only the most expensive
+        group counts.
 
     Raises
     ------
     ValueError
-        If the receipts are for different relations, or one of them promises nothing or has no ε.
+        If the receipts use different definitions of neighbours, if one of them guarantees nothing (ε = ∞), or
+        if the cost of one is in ρ.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -143,23 +156,24 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up the costs ρ of measurements in zCDP as `compose` does, but without rounding.
+    """Add up the costs in ρ and δ of measurements by the rules of `compose`, but without rounding.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts for measurements of one private data set, all for one relation.
+        Receipts of measurements of one private data set. All must use the same definition of neighbours.
 
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. A measurement priced in ε counts with its ρ. Of the parts of a declared
-        partition, only the most expensive one counts.
+        Sums over all measurements. A measurement with a cost in ε counts with the ρ that its ε implies, or
+        with the smaller ρ in its receipt. Of measurements of disjoint groups of people, only the most
+        expensive group counts.
 
     Raises
     ------
     ValueError
-        If the receipts are for different relations, or one of them promises nothing.
+        If the receipts use different definitions of neighbours, or if one of them guarantees nothing (ε = ∞).
     """
     return _summed(_prices(receipts))
 
@@ -167,28 +181,30 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest ε that is proven for all measurements together, at a δ that you choose.
 
-    A measurement that is priced in ε also has a ρ. The function adds up either its ε or its ρ, and chooses
-    what gives the smallest total (see the page on accounting). The result holds only if all prices were
-    fixed before the first release. If you chose prices after seeing earlier answers, the guarantee is the
-    budget from which you spent.
+    If the cost of a measurement is stated in ε, this ε also implies a ρ. For each such measurement, the
+    function adds either its ε or its ρ to the total. It makes these choices so that the total ε is small (see
+    the page on accounting). The result holds only if you fixed the costs of all measurements before the first
+    release. If you chose a cost after you had seen an earlier answer, the guarantee is the whole budget from
+    which you spent.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set, all for one relation.
+        Receipts of measurements of one private data set. All must use the same definition of neighbours.
     delta : float
-        Failure probability, chosen beforehand. It may be 0 if every measurement is priced in ε without a δ.
+        Failure probability of the result. Choose δ before you see any answer. It may be 0 if every
+        measurement has a cost in ε and none has a δ.
 
     Returns
     -------
     DP
-        Guarantee of all measurements. ε is ∞ if one of them promises nothing, or if the sum is too large
-        for a float.
+        Guarantee of all measurements together. Its ε is ∞ if one of the measurements guarantees nothing, or
+        if the sum is too large for a float.
 
     Raises
     ------
     ValueError
-        If δ is not a probability, or too small for the measurements.
+        If δ is not a probability, or is smaller than the sum of the measurements' own δ.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)
@@ -211,7 +227,7 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
 
 
 class _Price(NamedTuple):
-    """Cost of the measurements of one partition: ε if each of them has one, and ρ and δ."""
+    """Joint cost of measurements that are added up as one: ρ, δ, and ε if all of their costs are in ε."""
 
     epsilon: Fraction | None
     rho: Fraction
@@ -219,8 +235,10 @@ class _Price(NamedTuple):
 
     @classmethod
     def of(cls, parts: list[list[Receipt]]) -> _Price:
-        """Return the cost of the most expensive part. A unit is in one part only, so the other parts cost
-        it nothing.
+        """Return the joint cost of measurements of disjoint groups of people, which is the cost of the most
+        expensive group.
+
+        Each person is in one group only, so the measurements of other groups cost this person nothing.
         """
         pure = all(isinstance(r.cost, DP) for part in parts for r in part)
         return cls(
@@ -231,21 +249,23 @@ class _Price(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return ε divided by ρ. If the ratio is small, counting the measurement by its ε is cheaper."""
+        """Return ε divided by ρ. If the ratio is small, adding ε costs less than adding ρ."""
         if self.epsilon is None or not self.rho:
             return inf
         return round_up(self.epsilon / self.rho)
 
 
 def _dearest(parts: list[list[Receipt]], name: str) -> Fraction:
-    """Return the largest exact sum of one field of the costs over the parts of a partition."""
+    """Add up one field of the costs, `epsilon` or `delta`, within each group of people. Return the largest
+    exact sum.
+    """
     return max(
         sum((Fraction(getattr(r.cost, name)) for r in part), Fraction(0)) for part in parts
     )
 
 
 def _rho(receipt: Receipt) -> Fraction:
-    """Return the cost of a measurement in zCDP."""
+    """Return the cost of one measurement in ρ, converted from ε if necessary."""
     if isinstance(receipt.cost, ZCDP):
         return Fraction(receipt.cost.rho)
     generic = rho_above(receipt.cost.epsilon)
@@ -253,7 +273,11 @@ def _rho(receipt: Receipt) -> Fraction:
 
 
 def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
-    """Return the cost of each partition, or raise a ValueError if a measurement promises nothing."""
+    """Return one joint cost for each division of people into groups. A measurement without a group counts
+    alone.
+
+    A ValueError says if a measurement guarantees nothing (ε = ∞).
+    """
     partitions = _by_part(receipts)
     if _promises_nothing(partitions):
         raise ValueError("one of the measurements promises nothing (ε = ∞)")
@@ -261,15 +285,16 @@ def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
 
 
 def _summed(prices: list[_Price]) -> tuple[Fraction, Fraction]:
-    """Return the sums of ρ and δ over partitions."""
+    """Return the sum of ρ and the sum of δ over all `prices`."""
     rho = sum((price.rho for price in prices), Fraction(0))
     delta = sum((price.delta for price in prices), Fraction(0))
     return rho, delta
 
 
 def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
-    """Return the partitions whose ε is cheaper to add. Floating point is enough here, because any
-    choice is valid.
+    """Return those `prices` that should be added up by their ε, because this costs less than by their ρ.
+
+    Floating point is exact enough here, because the guarantee is valid for any choice.
     """
     ordered = sorted(prices, key=lambda price: price.ratio)
     ratios = [price.ratio for price in ordered] + [inf]
@@ -291,7 +316,9 @@ def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
 
 
 def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
-    """Group receipts by partition and part. A receipt without a part is a partition of its own."""
+    """Sort receipts by the two names in `Receipt.part`: the division of people into groups, and the group. A
+    receipt without `part` is a division of its own with one group.
+    """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
     if len(relations) > 1:

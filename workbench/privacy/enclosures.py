@@ -1,4 +1,6 @@
-"""Rational intervals that contain real numbers, and floats that are rounded in a known direction."""
+"""Intervals with rational ends that surely contain a real number, and rounding to floats in a known
+direction.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,10 @@ from math import inf, isqrt, nextafter
 
 @dataclass(frozen=True)
 class Interval:
-    """Two integers lo and hi that enclose a real number x >= 0, with lo <= 2^bits · x <= hi. Every
-    operation rounds outwards.
+    """Interval that contains a real number x >= 0. It is stored as two integers with lo <= 2^bits · x <= hi.
+
+    Every operation rounds the lower end down and the upper end up, so the result surely contains the true
+    value.
     """
 
     lo: int
@@ -20,7 +24,9 @@ class Interval:
 
     @classmethod
     def of(cls, x: Fraction | int, bits: int) -> Interval:
-        """Return the tightest interval around a rational number."""
+        """Return the smallest interval that contains the rational number `x`, for ends that are multiples of
+        2^-bits.
+        """
         scaled = Fraction(x) * 2**bits
         return cls(scaled.__floor__(), scaled.__ceil__(), bits)
 
@@ -28,7 +34,7 @@ class Interval:
         return Interval(self.lo + other.lo, self.hi + other.hi, self.bits)
 
     def __sub__(self, other: Interval) -> Interval:
-        """Subtract a number that is known not to be larger."""
+        """Subtract a number that is known to be at most as large as this one."""
         return Interval(max(0, self.lo - other.hi), max(0, self.hi - other.lo), self.bits)
 
     def __mul__(self, other: Interval) -> Interval:
@@ -57,12 +63,12 @@ class Interval:
 
     @property
     def above(self) -> Fraction:
-        """Return a rational number that is at least x."""
+        """Return the upper end of the interval, a rational number that is at least x."""
         return Fraction(self.hi, 1 << self.bits)
 
     @property
     def below(self) -> Fraction:
-        """Return a rational number that is at most x."""
+        """Return the lower end of the interval, a rational number that is at most x."""
         return Fraction(self.lo, 1 << self.bits)
 
 
@@ -70,8 +76,10 @@ Real = Callable[[int], Interval]
 
 
 def exp_neg(x: Fraction, bits: int) -> Interval:
-    """Compute an interval that contains exp(−x), for a rational x >= 0. It is the k-th power of the series
-    at x/k <= 1/2.
+    """Return an interval that contains exp(−x), for a rational x >= 0.
+
+    The function chooses an integer k with x/k <= 1/2. It computes exp(−x/k) by its power series, and raises
+    the result to the power k.
     """
     k = max(1, (2 * x).__ceil__())
     guard = bits + 64 + k.bit_length()
@@ -92,8 +100,10 @@ def exp_neg(x: Fraction, bits: int) -> Interval:
 
 
 def ln(x: Fraction, bits: int) -> Interval:
-    """Compute an interval that contains ln x, for a rational x >= 1. Write x = m·2^e with 1 <= m < 2, and
-    use ln m = 2·artanh((m − 1)/(m + 1)).
+    """Return an interval that contains ln x, for a rational x >= 1.
+
+    The function writes x as m·2^e with 1 <= m < 2, so ln x = ln m + e·ln 2. It computes ln m by the formula
+    2·artanh((m − 1)/(m + 1)).
     """
     exponent = int(x).bit_length() - 1
     guard = bits + 64 + exponent.bit_length()
@@ -106,7 +116,11 @@ def ln(x: Fraction, bits: int) -> Interval:
 
 
 def _artanh(z: Fraction, bits: int) -> Interval:
-    """Sum z^(2k+1)/(2k+1) for 0 <= z <= 1/3. The omitted terms are below one unit."""
+    """Return an interval that contains artanh z, for 0 <= z <= 1/3. It adds the power series z + z³/3 + z⁵/5
+    + ….
+
+    The terms that it leaves out add up to less than 2^-bits.
+    """
     square = Interval.of(z * z, bits)
     power = total = Interval.of(z, bits)
     n = 1
@@ -118,8 +132,9 @@ def _artanh(z: Fraction, bits: int) -> Interval:
 
 
 def root_above(x: Fraction) -> Fraction:
-    """Return √x for a rational x >= 0, rounded up. The relative error is at most 2^-62, and 0 if x is a
-    square.
+    """Return √x for a rational x >= 0, rounded up. The relative error is at most 2^-62.
+
+    If x is the square of a rational number, the result is exact.
     """
     scale = 1 << max(64, 64 - x.numerator.bit_length() + x.denominator.bit_length())
     scaled = -(-x.numerator * scale**2 // x.denominator)
@@ -134,7 +149,7 @@ def round_down(x: Fraction) -> float:
 
 
 def round_up(x: Fraction) -> float:
-    """Return the smallest float that is not below x. It is ∞ if x is larger than all finite floats."""
+    """Return the smallest float that is not below x. If x is larger than all finite floats, return ∞."""
     try:
         rounded = float(x)
     except OverflowError:

@@ -1,4 +1,6 @@
-"""Domains: named attributes, their sizes and their labels, and the JSON file that holds one."""
+"""Domains, which list the attributes of a table and their possible values, and JSON files that describe a
+domain.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _MISSING_USER = "missing_user"
 
 
 def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
-    """Return the attributes of a domain file, and whether the file states that the truth is public."""
+    """Read a domain file. Return its attributes, and whether the file states that exact counts are public."""
     content = read_json(path)
     public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
     if not isinstance(public, bool):
@@ -44,7 +46,11 @@ def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
 
 
 def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of a domain file. Also return what the file states about rows without a user."""
+    """Separate the entry `missing_user` from the attributes of a domain file.
+
+    Return the attributes without this entry, and the entry's value. If there is no such entry, the value is
+    "refuse".
+    """
     attributes = dict(attributes)
     stated = attributes.get(_MISSING_USER, "refuse")
     if isinstance(stated, dict) and [*stated] == ["drop"]:
@@ -56,7 +62,9 @@ def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _nobody(stated: Any) -> Any:
-    """Return what is stated about rows without a user, if it is allowed."""
+    """Return the value of `missing_user`, with a list of texts as a tuple. A ValueError says if the value is
+    not allowed.
+    """
     if stated in ("refuse", "drop"):
         return stated
     if check_texts(stated) is not None:
@@ -68,7 +76,7 @@ def _nobody(stated: Any) -> Any:
 
 
 def files_within(path: Path) -> list[Path]:
-    """Return the files of labels and maps that a domain file names."""
+    """Return the paths of the other files that a domain file refers to, which contain labels or maps."""
     files = []
     stated = [read_json(path)]
     for x in stated:  # which grows by what is in it
@@ -82,14 +90,15 @@ def files_within(path: Path) -> list[Path]:
 
 
 def states_public_truth(path: str | Path) -> bool:
-    """Return whether a domain file states `"truth_public": true`, so that exact counts may be shown.
+    """Return whether a domain file contains `"truth_public": true`. It says that the exact counts of the data
+    are public.
 
-    The workbench compares estimates with exact counts only if the file states this.
+    The workbench shows how far a release is from the exact counts only if the file contains this entry.
 
     Raises
     ------
     ValueError
-        If the file states something other than true or false.
+        If `truth_public` is neither true nor false.
     """
     return read_domain_file(Path(path))[1]
 
@@ -101,35 +110,38 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 
 @value
 class Domain:
-    """List of attributes, each with a finite number of values. A domain is public knowledge, and must not
-    come from the data.
+    """Attributes of a table with their possible values. A domain must be public knowledge, and must not be
+    computed from the data.
 
-    A cell is a combination of values, given as one code per attribute. Cells are numbered so that the code
-    of the last attribute changes fastest. The number of a cell is its *key*.
+    The values of an attribute are numbered from 0, and the number of a value is its *code*. A *cell* is a
+    combination of one value per attribute. The cells are numbered from 0, and the number of a cell is its
+    *key*. From one key to the next, the code of the last attribute changes first.
 
     Parameters
     ----------
     attributes : tuple of str
-        Different names, none of them "count" or "noisy".
+        Names of the attributes, all different. The names "count" and "noisy" are not allowed.
     shape : tuple of int
-        Number of values of each attribute. A domain with more than 2⁶³ − 1 cells is *wide*. Its cells
-        have no keys, and its table is a `WideTable`.
+        Number of values of each attribute. A domain with more than 2⁶³ − 1 cells is called *wide*. Its cells
+        have no keys, and you store its data in a `WideTable`.
     labels : tuple, optional
-        For each attribute a tuple of labels (text, integers, numbers, or true and false), a `range` of
-        integers, or None if the codes are the values.
+        Names of the values, with one entry per attribute. An entry is a tuple of labels (all of them text,
+        integers, floats or booleans), a `range` of integers, or None if the codes themselves are the values.
     preparation : tuple, optional
-        For each attribute, the rule that derives its labels from the columns of a row, or None where
-        the column of the same name holds them. `from_dict` makes the rules.
+        One entry per attribute: a rule that computes the label from the columns of a row, for example a bin
+        from a number. The entry is None if the column with the attribute's name already contains the labels.
+        `from_dict` creates the rules.
     missing_user : "refuse", "drop" or tuple of texts
-        What happens to a row without a user in a table whose rows name users. "refuse" raises an error,
-        and "drop" leaves the row out. Texts, for example ("NA", "unknown"), are users that mean nobody. Their
-        rows are left out too. Domains that differ only in this field are equal, because they have the
+        Treatment of rows in which the column of users is empty. "refuse" raises an error, and "drop" leaves
+        the rows out. If you give texts, for example ("NA", "unknown"), rows with such a text in the column of
+        users are also left out. Two domains that differ only in this field are equal, because they have the
         same cells.
 
     Raises
     ------
     ValueError
-        If two names or two labels are equal, or the numbers of names, sizes and labels differ.
+        If two names are equal, if two labels of an attribute are equal, or if the numbers of names, sizes and
+        labels do not agree.
 
     Examples
     --------
@@ -181,8 +193,8 @@ class Domain:
 
     @property
     def _stated(self) -> Iterator[tuple[str, int, Any, Rule | None]]:
-        """Return the name, size, labels and rule of each attribute, with None for labels or rules that
-        are not stated.
+        """Return the name, number of values, labels and rule of each attribute. Labels and rule are None if
+        they were not given.
         """
         none = (None,) * len(self.shape)
         names = self.attributes, self.shape, self.labels or none, self.preparation or none
@@ -190,43 +202,50 @@ class Domain:
 
     @cached_property
     def _own_labels(self) -> dict[str, Labels]:
-        """Rule per attribute that reads its labels from a column of labels."""
+        """Rule for each attribute that finds the code of a label, for columns that already contain labels."""
         return {x: Labels(range(n) if own is None else own) for x, n, own, _ in self._stated}
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """Rule of each attribute. It turns a row into a label."""
+        """Rule for each attribute, by the name of the attribute. A rule computes the attribute's label from a
+        row.
+        """
         return {name: rule or self._own_labels[name] for name, _, _, rule in self._stated}
 
     @cached_property
     def _leaves(self) -> list[tuple[str, Rule]]:
-        """Columns in the order of reading, each with its rule. A crossed rule reads several columns."""
+        """List of the columns to read, each with the rule that reads it. The rule of one attribute may read
+        several columns.
+        """
         rules = self.rules.items()
         return [(leaf.column or name, leaf) for name, rule in rules for leaf in rule.leaves]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of a data frame from which the values of the attributes are computed, each once."""
+        """Names of the columns of a data frame that are needed to compute the attributes, each once."""
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key (the number of its cell) of each row of a data frame.
+        """Return the key (the number of the cell) of each row of a data frame. Also say which rows were left
+        out or not allowed.
 
         Parameters
         ----------
         columns : polars frame, or mapping from name to Series
-            The columns that `columns` names, all of one length, and possibly others.
+            Data with at least the columns whose names are in the property `columns`. All must have the same
+            length.
 
         Returns
         -------
         keys : int64[kept], or int64[parts, kept] of a wide domain
-            Keys of the rows that no rule leaves out. If any row is refused, they are not to be used.
+            Keys of the rows that no rule leaves out. Do not use them if `refused` is not empty.
         kept : bool[rows] or None
-            Which rows these are. None stands for all rows.
+            Mask of the rows that no rule leaves out. None means that all rows are kept.
         refused : list
-            Name of each column with values that are refused, what is allowed, and which rows these are.
+            One entry for each column that has values that are not allowed: the name of the column, a text
+            that says which values are allowed, and a mask of the rows with other values.
         """
         codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
         kept = None
@@ -250,18 +269,22 @@ class Domain:
 
     @property
     def size(self) -> int:
-        """Number of cells of the domain."""
+        """Number of cells, which is the product of the attributes' numbers of values."""
         return prod(self.shape)
 
     @property
     def is_wide(self) -> bool:
-        """Whether the domain is wide, which means that it has too many cells to number them."""
+        """Whether the domain is wide. A wide domain has more than 2⁶³ − 1 cells, which are too many to number
+        them.
+        """
         return self.size > MAX_CELLS
 
     @cached_property
     def parts(self) -> tuple[Domain, ...]:
-        """Parts of the domain whose cells have keys. Each has some consecutive attributes. There is one
-        part, the domain itself, unless the domain is wide.
+        """Smaller domains that together have all attributes, in their order. Each is small enough to number
+        its cells.
+
+        If the domain is not wide, the only part is the domain itself.
         """
         if not self.is_wide:
             return (self,)
@@ -276,8 +299,8 @@ class Domain:
         return tuple(map(self.project, runs))
 
     def refuse_wide(self) -> None:
-        """Raise a ValueError if the domain has too many cells to number them. The message explains what to do
-        instead.
+        """Raise a ValueError if the domain is wide, which means that it has too many cells to number them.
+        The message explains what to do instead.
         """
         if self.is_wide:
             raise ValueError(
@@ -288,34 +311,35 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Difference between the keys (numbers) of two cells whose codes differ by 1 in one attribute. There is
-        one number for each attribute.
+        """Steps between the keys of neighbouring cells, with one number per attribute. If the code of an
+        attribute grows by 1, the key of the cell grows by this number.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
-        """Return the position of an attribute in the list of attributes."""
+        """Return the position of an attribute in the list of attributes, counted from 0."""
         if attribute not in self.attributes:
             raise ValueError(f"attribute {shown(attribute)} is not in {shown(self.attributes)}")
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Return the keys (numbers) of cells, which are given by their codes. A code is the number of a value.
+        """Return the keys of cells, which number all cells of the domain. You give each cell by its codes,
+        which number the values of each attribute.
 
         Parameters
         ----------
         codes : int[cells, attributes]
-            Code of each attribute, from 0.
+            One row per cell, with the code of each attribute, counted from 0.
 
         Returns
         -------
         int64[cells]
-            Number of each cell.
+            Key of each cell.
 
         Raises
         ------
         ValueError
-            If a code is outside its attribute.
+            If a code is negative or too large for its attribute.
         """
         self.refuse_wide()
         codes = np.asarray(codes)
@@ -336,13 +360,17 @@ class Domain:
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
-        """Return the codes (the numbers of the values) of the cells with the given keys."""
+        """Return the codes of the cells with the given keys, with one row per cell and one column per
+        attribute.
+        """
         return np.stack([self.column(keys, a) for a in self.attributes], axis=1)
 
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the codes of one attribute. For a wide domain, pass the keys of all parts."""
+        """Return the code of one attribute for each of the cells with the given keys. For a wide domain, give
+        one row of keys for each of its `parts`.
+        """
         axis = self.axis(attribute)
         if self.is_wide:
             i = next(i for i, part in enumerate(self.parts) if attribute in part.attributes)
@@ -351,7 +379,7 @@ class Domain:
         return high % self.shape[axis] if axis else high
 
     def project(self, attributes: Sequence[str]) -> Domain:
-        """Return the domain of some of the attributes, in the given order."""
+        """Return a domain that has only the given attributes, in the given order."""
         axes = [self.axis(a) for a in attributes]
         labels = self.labels and tuple(self.labels[i] for i in axes)
         rules = self.preparation and tuple(self.preparation[i] for i in axes)
@@ -359,21 +387,22 @@ class Domain:
         return Domain(tuple(attributes), shape, labels, rules, self.missing_user)
 
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
-        """Return the codes of labels. A code is the number of the label among those of its attribute.
+        """Return the codes of labels. The code of a label is its position among the labels of the attribute,
+        counted from 0.
 
-        Different spellings of a number are one label, for example 3, 3.0, "3" and "3.00".
+        Different spellings of a number are the same label, for example 3, 3.0, "3" and "3.00".
 
         Parameters
         ----------
         attribute : str
             Name of the attribute.
         values : sequence
-            Labels, for example a list or a pandas Series.
+            Labels to look up, for example as a list or a pandas Series.
 
         Returns
         -------
         int64[cells]
-            The code of each value, or −1 for a value that is not in the domain.
+            Code of each label, or −1 for a label that the attribute does not have.
         """
         rule = self._own_labels[self.attributes[self.axis(attribute)]]
         values = pd.Series(values)
@@ -384,8 +413,8 @@ class Domain:
         return np.append(codes, -1)[places].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
-        """Return the labels that belong to codes. A code is the number of a label among those of its
-        attribute.
+        """Return the labels with the given codes. The code of a label is its position among the labels of the
+        attribute, counted from 0.
         """
         labels = self.labels and self.labels[self.axis(attribute)]
         if labels is None:
@@ -395,12 +424,16 @@ class Domain:
         return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
-        """Return a data frame with the labels of the given cells, with one column per attribute."""
+        """Return a data frame with one row for each of the cells with the given keys. It has one column of
+        labels per attribute.
+        """
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the domain in the form that `from_dict` reads. Each attribute has a number of values, a
-        range of integers, labels, or a rule.
+        """Return the domain as a dictionary, in the form that `from_dict` reads and that you can write as
+        JSON.
+
+        Each attribute is given as a number of values, a range of integers, a list of labels, or a rule.
         """
         attributes: dict[str, Any] = {}
         for name, n, labels, rule in self._stated:
@@ -419,19 +452,20 @@ class Domain:
 
     @classmethod
     def from_dict(cls, attributes: dict[str, Any], folder: Path | None = Path()) -> Domain:
-        """Make a domain from plain values, for example from JSON.
+        """Create a domain from a dictionary, for example from the content of a JSON file.
 
         Parameters
         ----------
         attributes : dict
-            In the order of keys, each attribute is a number of values (codes 0, 1, …),
-            {"from": a, "to": b} (integers with both ends, and "step" if it is not 1), a list of
-            labels, {"file": name} (one label per line), or a rule of `workbench.spaces`, either the
-            rule itself or an object of its fields. `"missing_user": "drop"` leaves out rows without a
-            user, and `"missing_user": {"drop": ["NA"]}` also rows whose user is NA.
+            Attributes by name, in the order in which the domain lists them. You can give an attribute in five
+            ways: a number of values (the codes 0, 1, …), a range of integers as {"from": a, "to": b}, which
+            includes both ends and may have a "step", a list of labels, a text file with one label per line as
+            {"file": name}, or a rule of `workbench.spaces`. You give a rule as an object or as a dictionary
+            of its fields. The entry `"missing_user": "drop"` leaves out rows without a user. The entry
+            `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
         folder : Path, optional
-            Folder of the files of labels and maps. With None, such files raise an error. Use None for
-            untrusted input.
+            Folder that contains the files of labels and maps. Default the current folder. With None, an entry
+            that names a file raises an error. Use None for untrusted input.
 
         Returns
         -------
@@ -440,7 +474,7 @@ class Domain:
         Raises
         ------
         ValueError
-            If an attribute is stated in another way.
+            If an attribute is given in any other way.
 
         Examples
         --------
@@ -465,9 +499,11 @@ class Domain:
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
-        """Read a domain from a JSON file with the argument of `from_dict`.
+        """Read a domain from a JSON file. The file contains the dictionary that `from_dict` takes as its
+        first argument.
 
-        The file may also state `"truth_public"`, which `states_public_truth` reads.
+        The file may also contain the entry `"truth_public"`, which is not part of the domain.
+        `states_public_truth` reads it.
         """
         attributes, _ = read_domain_file(Path(path))
         try:
@@ -477,7 +513,9 @@ class Domain:
 
 
 def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range | None:
-    """Return the labels as Python's own values."""
+    """Return the labels of an attribute as Python values. A ValueError says if they are not of one type, not
+    different, or not `n` in number.
+    """
     if labels is None:
         return None
     try:

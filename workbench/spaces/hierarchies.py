@@ -1,4 +1,6 @@
-"""Hierarchies of keys: the protocol, digits in a mixed radix, and sorted keys of one or two words."""
+"""Base class of the trees that divide a space of values, the digits of their keys, and searches in sorted
+keys.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,20 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """Number the children of each node from 0. Return these digits for one node after another."""
+    """Number the children of each node from 0. Return the numbers for the children of the first node, then of
+    the second, and so on.
+    """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
-    """Return the order that sorts the keys."""
+    """Return the indices that sort the keys in ascending order, as `numpy.argsort` does."""
     return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Count the keys below each `wanted` key. With `after`, count keys that are equal as well. Both lists
-    must be sorted.
+    """Return, for each `wanted` key, how many `keys` are smaller. With `after`, also count keys that are
+    equal. Both lists must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
@@ -37,7 +41,9 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Search as `searchsorted_keys` does. The `wanted` keys may be in any order."""
+    """Return, for each `wanted` key, how many `keys` are smaller. With `after`, also count keys that are
+    equal. The `wanted` keys may be in any order, but `keys` must be sorted.
+    """
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
     counts[order] = searchsorted_keys(keys, wanted[:, order], after)
@@ -45,7 +51,7 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Return, for each pair of keys, whether the first is above the second."""
+    """Return a mask of the positions at which the key in `keys` is larger than the key in `others`."""
     above = keys[-1] > others[-1]
     if len(keys) == 2:
         above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
@@ -62,7 +68,9 @@ def _search(high, low, wanted_high, wanted_low, after, out):
 
 @njit(cache=True, inline="always")
 def gallop(high, low, at, stop, wanted_high, wanted_low, after):
-    """Return the first place from `at` to `stop` whose key is not below the wanted one, or (`after`) above."""
+    """Return the first index from `at` to `stop` whose key is at least the wanted key. With `after`, the key
+    must be larger.
+    """
     step = 1
     end = at
     while end < stop and _below(high[end], low[end], wanted_high, wanted_low, after):
@@ -93,8 +101,8 @@ WORD = 2**64
 
 @value
 class Digits:
-    """Number system for the keys of a tree. A key numbers a leaf. It has one digit per level of the tree, which
-    says which child to take.
+    """Number system for the keys of a tree, which number its leaves. A key has one digit per level, and the
+    digit says which child contains the leaf.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -115,12 +123,12 @@ class Digits:
 
     @property
     def depth(self) -> int:
-        """Number of levels below the root."""
+        """Number of levels of the tree, without the root."""
         return len(self.radices)
 
     @property
     def size(self) -> int:
-        """Number of keys."""
+        """Number of possible keys."""
         return prod(self.radices)
 
     @cached_property
@@ -131,12 +139,12 @@ class Digits:
 
     @property
     def word_count(self) -> int:
-        """Number of words of a key: 1 or 2."""
+        """Number of 64-bit words in a key: 1 or 2."""
         return 1 + (self.first_word_levels < self.depth)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How much a word of the key grows if the digit of a level grows by one. There is one number per
+        """Amount by which the word of a key grows if the digit of a level grows by one, with one number per
         level.
         """
         words = map(self.word_of_level, range(self.depth))
@@ -144,7 +152,9 @@ class Digits:
 
     @cached_property
     def _last(self) -> UInt64[np.ndarray, "words levels"]:
-        """Largest value of each word below the first node of each level."""
+        """Largest value of each word of the keys that are in the first node of a level, with one column per
+        level.
+        """
         split = self.first_word_levels
         levels = range(self.depth + 1)
         first = [prod(self.radices[level:split]) - 1 for level in levels]
@@ -152,49 +162,49 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return the index of the word that has the digit of the children of a node at `level`."""
+        """Return which word of a key (0 or 1) contains the digit that selects a child of a node at `level`."""
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
-        """Return the root, the node that contains all keys."""
+        """Return the lowest key of the root, which is the node that contains all keys."""
         return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
-        """Return the children with these digits."""
+        """Return one child of each node at `level`. The digits say which child, counted from 0."""
         children = nodes.copy()
         width = np.uint64(self.widths[level])
         children[self.word_of_level(level)] += digits.astype(np.uint64) * width
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return, for each key, its digit below `level`. This says which child of the node at `level`
-        contains the key.
-        """
+        """Return one digit of each key. It says which child of a node at `level` contains the key."""
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
-        """Return the highest key below each node."""
+        """Return the highest key in each node. A node is given by its level and its lowest key."""
         return nodes + self._last[:, levels]
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether no key is above the highest one."""
+        """Return whether all `keys` are at most the highest possible key."""
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return the node that contains each key. Give one level for all keys, or a level for each."""
+        """Return, for each key, the node at a level that contains it. Give one level for all keys, or one
+        level per key.
+        """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
-        """Return the share of each node's keys that are below a given key. With `after`, keys that are
-        equal to it count as well.
+        """Return, for each node, the share of its possible keys that are smaller than the given key. With
+        `after`, a key that is equal also counts.
 
-        The share is exactly 0 if the given key comes before the node, and exactly 1 if it comes after the
-        node. In between, it is strictly between 0 and 1.
+        The share is exactly 0 if all keys of the node are larger, and exactly 1 if all are smaller. If the
+        given key divides the node, the share is rounded, but it stays above 0 and below 1.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         distances = [
@@ -218,8 +228,11 @@ _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 
 
 class Hierarchy(Protocol):
-    """Base class of finite trees that divide a space of values into smaller parts. The subclasses are
+    """Base class of trees that divide a space of values into smaller and smaller parts. The subclasses are
     `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`.
+
+    Every value has a number, which is called its key. A part is called a node, and is given by its level in
+    the tree and its lowest key.
     """
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
@@ -228,12 +241,10 @@ class Hierarchy(Protocol):
 
         @property
         def digits(self) -> Digits:
-            """Digits of the keys."""
+            """Number system of the keys, which have one digit for each level of the tree."""
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute that only some hierarchies have, for boxes of attributes or
-            beginnings of texts.
-            """
+            """Return an attribute that only some of the subclasses have, for example `alphabet`."""
             raise AttributeError(name)
 
     def __post_init__(self) -> None:
@@ -247,7 +258,7 @@ class Hierarchy(Protocol):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Names of the columns that make up a value."""
+        """Names of the columns of a data frame that together contain a value."""
         return (self.attribute,)
 
     @property
@@ -256,16 +267,19 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key (the number in the tree) of each value that is in the space. Also return 0 for each
-        value that is in the space, and for others 1 + the number of the reason why not.
+        """Return the keys of the values, which number the values of the tree. Values that are not in the
+        space have no key and are left out.
+
+        The second array has one number for each value: 0 if the value is in the space. Any other number n
+        says why the value is left out, with the n-th text of `reasons`.
         """
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether these are keys of the hierarchy."""
+        """Return whether all `keys` are possible keys of this tree."""
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Return whether there are nodes with these levels and lowest keys."""
+        """Return whether the tree has a node for each pair of a level and a lowest key."""
         if not len(levels):
             return True
         if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
@@ -275,25 +289,31 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw a uniformly random value below each node. If the values are strings, a prefix counts as a
-        value.
+        """Draw one uniformly random key in each node. For a tree of strings, the result is the node's prefix
+        itself, which is also a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node of a level. It is 0 if the node cannot be split."""
+        """Return the number of children of each node at `level`. The number is 0 for a node that cannot be
+        divided further.
+        """
         return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a table with one row per node and its labels."""
+        """Return a data frame with one row per node. Its columns describe the node in the words of the data,
+        for example its prefix.
+        """
 
 
 class Boxed(Hierarchy):
-    """Hierarchy whose nodes are boxes of cells. It has the methods `node_boxes` and `boxes_to_frame`."""
+    """Base class of trees whose nodes are boxes: a range along each dimension. Subclasses define `node_boxes`
+    and `boxes_to_frame`.
+    """
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return the boxes of the nodes."""
+        """Return a data frame with one row per node, which describes the box of the node."""
         low, high = self.node_boxes(levels, nodes)
         frame: pd.DataFrame = self.boxes_to_frame(low.T, high.T)
         return frame
@@ -306,8 +326,11 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Add up the values of nodes over boxes of cells. If a box contains a part of a node, it gets a
-        share of its value in proportion to the volume. Also return which boxes contain such parts.
+        """Add up the values of the nodes in each query, which is a box from `lo` up to but not including
+        `hi`.
+
+        If a query contains only a part of a node, the value of the node counts in proportion to the volume of
+        the part. The second array is a mask of the queries that contain such parts.
         """
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)
@@ -334,12 +357,12 @@ def _boxed(low, high, values, lo, hi, sums, cut):
 
 
 class OverHierarchy:
-    """Mixin for data and estimates over a hierarchy (a tree that divides the space of values). Their domain is
-    this hierarchy.
+    """Mixin for data and estimates whose values are organised in a hierarchy, a tree that divides the space
+    of values.
     """
 
     @property
     def domain(self: Any) -> Hierarchy:
-        """Hierarchy of the records."""
+        """Hierarchy that describes the possible values of the records."""
         tree: Hierarchy = self.hierarchy
         return tree

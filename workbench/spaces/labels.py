@@ -1,4 +1,6 @@
-"""Rules that match labels, map values to labels, cross columns, or sort numbers into bins."""
+"""Rules that compute the label of a row: from a list, from a map, from bins of numbers, or from several
+columns.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from workbench.value import Float, not_allowed, parameter, shown, value
 
 
 def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels as Python values. Raise a ValueError if they are not all of one kind, for example all
+    """Return labels as Python values. A ValueError says if they are not all of one type, for example all
     text.
     """
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
@@ -53,14 +55,16 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Labels that are the values of a column. Different spellings of a number are one label, for example 3,
-    3.0, "3" and "3.00".
+    """Rule for a column that already contains the labels, of which you give a public list.
+
+    Different spellings of a number are the same label, for example 3, 3.0, "3" and "3.00".
 
     Parameters
     ----------
     labels : sequence or range
-        Labels in the form of `Domain.labels`. A text is a number if it is a decimal without a plus sign
-        or leading zeros, so "007" is not 7.
+        List of the labels (all of them text, integers, floats or booleans), or a range of integers. A text
+        counts as a number if it is a decimal without a plus sign or leading zeros. So "007" is not the number
+        7.
     """
 
     labels: tuple[Any, ...] | range = parameter(check=is_list)
@@ -73,7 +77,7 @@ class Labels(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed labels, in words for an error message."""
+        """Text for an error message that says which labels are allowed."""
         labels = self.labels
         if not isinstance(labels, range):
             return f"a value of the domain ({some(labels)})"
@@ -88,7 +92,9 @@ class Labels(Rule):
         return Texts(texts)
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each value in the labels."""
+        """Return the position of each value in the list of labels, counted from 0. The position is null if
+        the value is not in the list.
+        """
         if isinstance(self.labels, range):
             return places_in_range(values, self.labels)
         return super().places(values)
@@ -96,15 +102,17 @@ class Labels(Rule):
 
 @value
 class Map(Rule):
-    """Rule with a public list that assigns a label to each value of a column. Several values may have the same
-    label.
+    """Rule that looks up the label of each value of a column in a public map. Several values may have the
+    same label.
 
     Parameters
     ----------
     map : mapping, or pairs of value and label
-        Values are compared as text, as `Labels` compares them.
+        Values of the column with their labels. Different spellings of a number are the same value, for
+        example "3" and "3.00".
     labels : texts, optional
-        Labels in the order of codes. By default the order in which the map first names them.
+        All labels, in the order that you want for the attribute. By default, they are in the order in which
+        they first occur in the map.
 
     Examples
     --------
@@ -140,7 +148,7 @@ class Map(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed values, in words for an error message."""
+        """Text for an error message that says which values are allowed."""
         return f"a value of the map ({some([source for source, _ in self.map])})"
 
     @cached_property
@@ -152,18 +160,20 @@ class Map(Rule):
 
 @value
 class Cross(Rule):
-    """Rule that combines the labels of several rules into one attribute. Its labels are all combinations, and
-    the label of the last rule changes fastest.
+    """Rule that combines several columns into one attribute. Its labels are all combinations of the columns'
+    labels.
 
-    Each rule names its column. It also says what happens to other values and to missing values of this
-    column.
+    Each column has a rule of its own, which contains the name of the column. This rule also decides about
+    missing values and about values without a label, so the combined rule has no such settings.
+
+    In the list of combinations, the label of the last column changes first.
 
     Parameters
     ----------
     cross : rules
-        At least two, none of them crossed itself.
+        Two or more rules, one per column. None of them may be a `Cross`.
     separator : str
-        Text between two labels.
+        Text between the labels in a combination. Default " / ".
 
     Examples
     --------
@@ -198,31 +208,31 @@ class Cross(Rule):
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules whose labels are combined."""
+        """Rules of the single columns, whose labels are combined."""
         return self.cross
 
 
 @value
 class Unlisted(Rule):
-    """Rule for a column of texts without a public list. The texts are private until a mechanism selects some of
-    them.
+    """Rule for a column of texts of which no public list exists, for example search terms. The texts stay
+    private until a mechanism selects some of them for publication.
 
-    Different spellings of a number are one value, for example "3.00" and 3.
+    Different spellings of a number are the same value, for example "3.00" and 3.
     """
 
     labels: str = parameter("unlisted", choices=("unlisted",))
 
     @property
     def all_labels(self) -> Any:
-        """Raise a ValueError, because there is no list of labels."""
+        """Raise a ValueError, because this attribute has no list of labels."""
         raise ValueError(
             "nobody has listed these values, so that there are no cells. GeometricSelection and "
             "WeightedSelection release them, from a domain file with this one attribute"
         )
 
     def texts(self, values: pl.Series) -> pl.Series:
-        """Return the text of each value in its standard spelling. It is null if the value is missing and
-        there is no label for missing values.
+        """Return each value as text in a standard spelling, for example 3 for "3.00". A missing value becomes
+        the label for missing values, or null if the rule has no such label.
         """
         missing = values.is_null()
         if values.dtype.is_float():
@@ -244,35 +254,37 @@ _ENDS = ("other", "clamp")
 
 @value
 class Bins(Rule):
-    """Rule that puts the numbers of a column into bins. State all edges, or `low` and `high` with the width or
-    the number of bins.
+    """Rule that sorts the numbers of a column into bins. Give all edges of the bins, or give `low` and `high`
+    together with `width` or `bins`.
 
-    Edges are exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2, 0.3,
-    and so on.
+    Edges are computed in exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2,
+    0.3, and so on.
 
     Parameters
     ----------
     edges : numbers, optional
-        Ascending edges, one more than bins. Alternatively give `low`, `high`, and `width` or `bins`.
+        All edges in ascending order. For n bins, give n + 1 edges.
     low, high : number
-        The first and the last edge.
+        First and last edge, if the bins have equal width.
     width : number
-        Width of each bin. It must divide the range from `low` to `high`.
+        Width of each bin. The range from `low` to `high` must be a multiple of it.
     bins : int
-        Number of bins of equal width.
+        Number of bins of equal width between `low` and `high`.
     closed : "left" or "right"
-        Edge that belongs to a bin: [0, 10) for "left", (0, 10] for "right".
+        Edge that belongs to the bin. With "left", a bin is [0, 10). With "right", it is (0, 10]. Default
+        "left".
     below, above : "other" or "clamp"
-        Numbers below the first bin or above the last bin are other values ("other"), or belong to that
-        bin ("clamp").
+        Treatment of numbers below the first bin and above the last bin. With "clamp", they are put into this
+        bin. With "other", they are values without a label, which the parameter `other` treats. Default
+        "other".
     labels : texts, optional
-        One label per bin. By default for example "0 to under 10" or "over 0 to 10".
+        One label per bin. By default, a label names the edges, for example "0 to under 10".
 
     Raises
     ------
     ValueError
-        If edges are not ascending, not finite, or stated in two ways, or if there are more than a
-        million bins.
+        If the edges are not finite or not ascending, if they are given in two ways, or if there are more than
+        a million bins.
 
     Examples
     --------
@@ -318,7 +330,9 @@ class Bins(Rule):
         return edges
 
     def _even_edges(self) -> Float[np.ndarray, " edges"]:
-        """Return edges of equal distance. Numbers are exact decimals, so 0.1 is a tenth."""
+        """Return the edges of bins of equal width. They are computed with fractions, so 0.1 is exactly one
+        tenth.
+        """
         low = Fraction(repr(self.low))
         length = Fraction(repr(self.high)) - low
         n = self.bins or length / Fraction(repr(self.width))
@@ -344,7 +358,7 @@ class Bins(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed interval of numbers, in words for an error message."""
+        """Text for an error message that says which numbers are allowed."""
         left = self.closed == "left"
         low = f"{'from' if left else 'over'} {self._edges[0]:.17g}"
         high = f"{'under' if left else 'at most'} {self._edges[-1]:.17g}"
@@ -352,8 +366,10 @@ class Bins(Rule):
         return " ".join(["a number", " and ".join(limits)]).strip()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the number of the bin of each value. Infinity is beyond all bins. Text that is not a number is
-        in no bin.
+        """Return the number of the bin that contains each value, counted from 0. The result is null if no bin
+        contains the value.
+
+        Infinity is treated as a number above the last bin. A text that is not a number is in no bin.
         """
         if values.dtype not in (pl.String, pl.Null) and not values.dtype.is_numeric():
             raise ValueError(

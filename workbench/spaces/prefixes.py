@@ -1,4 +1,4 @@
-"""Strings, refined symbol by symbol."""
+"""Tree of strings. Each level of the tree fixes one more symbol of a string."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Tree of the prefixes of strings with at most `depth` symbols. Each level fixes one more symbol, and the
-    end of a string counts as a symbol.
+    """Tree of the prefixes (beginnings) of strings. Each level fixes one more symbol of a string, and the end
+    of a string counts as a symbol.
 
-    A string that is longer, or that has a symbol outside the alphabet, is left out. No string is shortened,
-    and no symbol is replaced. Upper and lower case differ.
+    Strings with more than `depth` symbols are left out, and so are strings with a symbol that is not in the
+    alphabet. The workbench never shortens a string or replaces a symbol. Upper and lower case are different
+    symbols.
 
     Parameters
     ----------
     alphabet : str
-        The symbols, in the order of keys. By default a–z, 0–9, full stop and space.
+        The allowed symbols, in the order in which strings are sorted. By default a–z, 0–9, full stop and
+        space.
     depth : int
-        Length of the longest string, in symbols.
+        Number of symbols in the longest allowed string. Default 20.
     attribute : str
-        Name of the column.
+        Name of the column that contains the strings. Default "string".
 
     Raises
     ------
     ValueError
-        If a symbol is listed twice, or keys would need more than two words of 64 bits.
+        If the alphabet contains a symbol twice, or if the number of possible strings is too large for 128
+        bits.
 
     Examples
     --------
@@ -63,21 +66,23 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Digits of a key: the place of each symbol in the alphabet, counted from 1. A digit is 0 after the
-        end of the string.
+        """Number system of the keys, which number the possible strings.
+
+        A key has one digit per symbol of the string: the position of the symbol in the alphabet, counted from
+        1. Digits after the end of the string are 0.
         """
         return Digits((len(self.alphabet) + 1,) * self.depth)
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be split further. A string that has ended cannot be
-        split.
+        """Largest number of children of a node that can themselves be divided further. The child for the end
+        of the string is not counted, because a complete string cannot be divided.
         """
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children: one per symbol, and one for the end of the string. A string that
-        has ended has none.
+        """Return the number of children of each node at `level`. A prefix has one child per symbol, and one
+        child for the end of the string. A complete string has no children.
         """
         many = super().children(level, nodes)
         if level:
@@ -85,8 +90,12 @@ class Prefixes(Hierarchy):
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys (the numbers in the tree) of the strings that fit. They may come from numpy, pandas,
-        polars, Arrow, or any sequence of text.
+        """Return the keys of the strings, which number all possible strings. Strings that do not fit have no
+        key and are left out.
+
+        The second array has one number per string: 0 if the string has a key, 1 if it is too long, and 2 if
+        it contains a symbol that is not in the alphabet. The strings may be any sequence of text, for example
+        a list or a pandas Series.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)
@@ -115,11 +124,11 @@ class Prefixes(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return the nodes themselves, because the beginning of a string is a string."""
+        """Return the keys of the nodes themselves. Nothing is drawn, because a prefix is itself a string."""
         return nodes
 
     def texts(self, nodes: Keys) -> list[str]:
-        """Return the string, or the prefix, of each node."""
+        """Return the text of each node, which is a prefix or a complete string."""
         out = np.zeros((nodes.shape[1], self.depth), np.uint32)
         symbols = np.array([0, *map(ord, self.alphabet)], np.uint32)
         for level in range(self.depth):
@@ -127,8 +136,8 @@ class Prefixes(Hierarchy):
         return out.view(f"U{self.depth}").ravel().tolist()
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return the strings. The column `complete` says whether a string is complete, or only the
-        beginning of others.
+        """Return a data frame with one row per node. One column contains the text, and the column `complete`
+        says whether the text is a complete string or only a prefix of strings.
         """
         texts = self.texts(nodes)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

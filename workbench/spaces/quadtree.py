@@ -1,4 +1,4 @@
-"""Points in a box, halved along every dimension."""
+"""Tree of boxes in the space of points. Each level of the tree halves a box along every dimension."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ _BITS = 12  # of a coordinate that are spread at a time
 
 @value
 class Quadtree(Boxed):
-    """Tree of boxes that divides the space of points. Every level halves a box along each dimension, so a box
-    has 2^dims children.
+    """Tree of boxes that divides a space of points. Each level halves every box along every dimension. So a
+    box in two dimensions is divided into four boxes.
 
-    You can also state another public box. Points outside the box or with a missing coordinate (NaN) are left
-    out. The upper faces of the box belong to the last cells.
+    The whole space is the box from `low` to `high`, which must be public knowledge. Points outside the box
+    are left out, and so are points with a missing coordinate (NaN). Points on the upper edge of the box count
+    as inside.
 
     Parameters
     ----------
     dims : int
         Number of dimensions, at most 16.
     depth : int
-        Number of levels of halving, at most 52.
+        Number of times that the box is halved along each dimension, at most 52.
     low, high : tuple of float, optional
-        The lower and the upper corner of the box, with one coordinate per dimension. By default 0 and 1.
+        Lower and upper corner of the box, with one coordinate per dimension. By default, each dimension runs
+        from 0 to 1.
     attributes : tuple of str, optional
-        One name per dimension. By default x1, x2, …
+        Names of the columns with the coordinates, one per dimension. By default x1, x2, …
 
     Raises
     ------
     ValueError
-        If the corners or names do not fit, or keys would need more than two words of 64 bits.
+        If the number of coordinates or names is wrong, if a name occurs twice, if `low` is not below `high`,
+        or if the number of finest boxes is too large for 128 bits.
 
     Examples
     --------
@@ -73,30 +76,36 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Digits of a key: each level has one bit per coordinate, and the bit of the first dimension is the
-        highest.
+        """Number system of the keys, which number the finest boxes.
+
+        A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
+        the lower half (0) or the upper half (1). The first dimension has the highest bit.
         """
         return Digits((2**self.dims,) * self.depth)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of finest cells along each dimension."""
+        """Number of the finest boxes (cells) along each dimension."""
         return (2**self.depth,) * self.dims
 
     @property
     def box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Lower corner and upper corner of the box of all points."""
+        """Lower corner and upper corner of the whole space."""
         return self.low or (0.0,) * self.dims, self.high or (1.0,) * self.dims
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be split further."""
+        """Largest number of children of a node that can themselves be divided further."""
         return 2**self.dims
 
     def encode(
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the finest cells of the points that are in the box. Also return which points are outside."""
+        """Return the key of the finest box (cell) that contains each point. Points outside the space have no
+        key and are left out.
+
+        The second array has one number per point: 0 if the point has a key, and 1 if it is outside the space.
+        """
         points = np.asarray(points)
         if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
             raise ValueError(
@@ -113,7 +122,7 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """Return the lowest corner of each node, in cells of the finest level."""
+        """Return the lower corner of each node. Coordinates are counted in finest cells, from 0."""
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
         for level, width in enumerate(self.digits.widths):
@@ -124,14 +133,16 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Number of splits along each dimension, and of parts per split."""
+        """For each dimension, a tuple with one number per level: the number of parts into which the level
+        divides a box along this dimension. Here, all numbers are 2.
+        """
         return ((2,) * self.depth,) * self.dims
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of each node, in cells of the finest level. The first is the lowest cell, the
-        second is one step beyond the highest.
+        """Return the box of each node as its first cell and the end of its range along each dimension.
+        Coordinates are counted in finest cells, from 0, and the end is not part of the box.
         """
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))
@@ -139,8 +150,8 @@ class Quadtree(Boxed):
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
     ) -> pd.DataFrame:
-        """Return boxes of cells in the units of the space. The columns are `<attribute>_from` and
-        `<attribute>_to`.
+        """Return a data frame with one row per box, in the units of the data. For an attribute x1, the
+        columns `x1_from` and `x1_to` contain the two ends of the box.
         """
         columns = {}
         for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
@@ -151,7 +162,9 @@ class Quadtree(Boxed):
     def points(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Float[np.ndarray, "n dims"]:
-        """Draw a uniformly random point in each node, up to rounding. It is in the units of the box."""
+        """Draw one uniformly random point in the box of each node. The coordinates are floats in the units of
+        the data.
+        """
         low, high = (np.array(x) for x in self.box)
         sides = 2.0 ** -levels.astype(float)
         corners = self.corners(nodes).T / 2.0**self.depth
@@ -161,7 +174,9 @@ class Quadtree(Boxed):
 
 @cache
 def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
-    """Return, for each number of twelve bits, a word with these bits at positions `dims` apart."""
+    """Return a table for interleaving coordinates. Entry x contains the twelve bits of x at positions 0,
+    `dims`, 2·`dims`, and so on.
+    """
     spread = np.empty(2**_BITS, np.uint64)
     for x in range(2**_BITS):
         spread[x] = sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD

@@ -1,5 +1,5 @@
-"""Preparation rules, which turn one value into a code, and define the treatment of other and missing
-values.
+"""Preparation rules, which compute the label of a value and say what happens to missing values and to values
+without a label.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written ot
 
 
 def canonical(x: Any) -> str:
-    """Return the text of a value in its standard spelling. Values are compared with labels by this text.
+    """Return a value as text in a standard spelling. The workbench compares values with labels by this text.
 
-    Letters are in Unicode's composed form (NFC). A text counts as a number if it is a decimal without a
-    plus sign or leading zeros. An exponent needs a sign. So 3, 3.0, "3" and "3.00" are one label, but "007"
-    and "1e5" stay texts.
+    A text counts as a number if it is a decimal without a plus sign or leading zeros. An exponent counts only
+    if it has a sign. So 3, 3.0, "3" and "3.00" are the same label, but "007" and "1e5" stay different texts.
+    Letters with accents are converted to one character (Unicode NFC).
     """
     text = str(x)
     if not _NUMBER.fullmatch(text):
@@ -43,7 +43,7 @@ def canonical(x: Any) -> str:
 
 
 def as_texts(values: pl.Series) -> pl.Series:
-    """Return each value as text. For example, the float 12.0 becomes "12"."""
+    """Return each value of a column as text. For example, the float 12.0 becomes "12"."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
     different = values.unique()
@@ -53,7 +53,9 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts with their positions. In a column of any type, values are found by their standard spelling."""
+    """Table of texts with their positions. It finds the values of a column of any type, and accepts different
+    spellings of a number.
+    """
 
     places_of: Mapping[str, int]
 
@@ -78,7 +80,9 @@ class Texts:
 
     @cached_property
     def _numbers(self) -> dict[Any, dict[Any, int]]:
-        """Positions of the texts that are integers, and of those that are floats."""
+        """Positions of those texts that are numbers. One dictionary has integers as keys, and the other has
+        floats.
+        """
         numbers: dict[Any, dict[Any, int]] = {int: {}, float: {}}
         for text, place in self._canonical.items():
             for kind, places in numbers.items():
@@ -88,13 +92,15 @@ class Texts:
         return numbers
 
     def have(self, values: pl.Series) -> pl.Series:
-        """Return a mask of the values that are among the texts."""
+        """Return a mask that is true for the values that are in this table of texts."""
         if not self.places_of:
             return pl.Series([False]).new_from_index(0, len(values))
         return self.places(values).is_not_null()
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each value among the texts. It is null for other values."""
+        """Return the position that this table gives for each value, or null for a value that is not in the
+        table.
+        """
         kind = values.dtype
         if kind.is_float():
             values = values.cast(pl.Float64)
@@ -131,8 +137,10 @@ def _replaced(values: pl.Series, places: Mapping[Any, int | None]) -> pl.Series:
 
 
 def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
-    """Raise a ValueError if a float is too large to identify one integer, because its label is then
-    unknown.
+    """Raise a ValueError if the mask `rounded` is true for any of the floats.
+
+    The caller marks floats of at least 2⁵³. They may be rounded integers, so it is not certain which label
+    they mean.
     """
     if rounded.any():
         found = values.filter(rounded.fill_null(False))[0]
@@ -143,7 +151,9 @@ def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
 
 
 def places_in_range(values: pl.Series, labels: range) -> pl.Series:
-    """Return the position of each integer in a range of labels. It is null for other values."""
+    """Return the position of each value in a range of integers, counted from 0. The position is null for
+    values that are not in the range.
+    """
     low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
     if values.dtype.is_float():
         _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
@@ -155,7 +165,7 @@ def places_in_range(values: pl.Series, labels: range) -> pl.Series:
 
 
 def only(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """Return the values, with null for those that are not kept."""
+    """Return the values, with null in place of those for which the mask `kept` is not true."""
     return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 
@@ -183,41 +193,52 @@ _SHOWN = 60  # characters of a list of labels in an error
 
 
 def is_text(x: Any) -> str | None:
-    """Return a check for `parameter`."""
+    """Return None if the value is a non-empty text. Otherwise return a text that says what is needed (a
+    `check` of `parameter`).
+    """
     return None if isinstance(x, str) and x else "need text"
 
 
 def is_list(x: Any) -> str | None:
-    """Return what is wrong with a value that should be a list, for `parameter`. The class checks the
-    members of the list.
+    """Return None if the value is a non-empty list, tuple or range. Otherwise return a text that says what is
+    needed.
+
+    The function is used as `check` of `parameter`. The members of the list are not checked here.
     """
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
 def check_texts(x: Any) -> str | None:
-    """Return a check for `parameter`."""
+    """Return None if the value is a list or tuple of texts or integers. Otherwise return a text that says
+    what is needed (a `check` of `parameter`).
+    """
     good = isinstance(x, list | tuple) and all(type(text) in (str, int) for text in x)
     return None if good else "need a list of texts, or integers"
 
 
 @value
 class Rule:
-    """Rule that turns the values of one column into codes (the numbers of the labels) of one attribute.
+    """Base class of rules that compute an attribute of a table from one column of the data.
 
-    The rule and the row alone determine the code of the row, and whether it is dropped. A unit therefore
-    affects only its own rows. So a bound on the rows of a unit still holds after the preparation.
+    A rule turns each value into a code, which is the position of a label in the list of all labels.
+
+    The code of a row, and whether the row is left out, depend only on the rule and on this row. So a person
+    affects no rows but their own. A bound on the number of rows per person therefore still holds after the
+    rule is applied.
 
     Parameters
     ----------
     column : str, optional
-        Name of the column. By default the attribute's name.
+        Name of the column to read. By default the name of the attribute.
     other : "refuse", "drop" or "label"
-        Treatment of a value without a label. "refuse" raises an error, "drop" leaves the row out, and
-        "label" gives the row the label `other_label`.
+        Treatment of a value that has no label. "refuse" raises an error, "drop" leaves the row out, and
+        "label" gives the row the label in `other_label`. Default "refuse".
     missing : "refuse", "drop" or "label"
-        The same for a missing value (null, an empty field, NaN), with `missing_label`.
+        Treatment of a missing value (null, an empty field or NaN). "refuse" raises an error, "drop" leaves
+        the row out, and "label" gives the row the label in `missing_label`. Default "refuse".
     missing_values : texts, optional
-        Further values that mean missing, for example "NA" or "999". They are compared as in `Labels`.
+        Other values that count as missing, for example "NA" or "999". Different spellings of a number are the
+        same value.
     """
 
     _: KW_ONLY
@@ -236,10 +257,14 @@ class Rule:
 
         @property
         def labels(self) -> Any:
-            """Labels in the order of codes."""
+            """Labels for the values, in the order of their codes."""
 
     def _name(self, usual: Any, stated: Any) -> None:
-        """Set the labels to the stated ones, or else to the usual ones. Both must have the same number."""
+        """Set the field `labels` to the labels that the user gave, or to the usual ones if the user gave
+        none.
+
+        A ValueError says if the user gave too many or too few.
+        """
         labels = tuple(usual if stated is None else stated)
         if len(labels) != len(usual):
             raise not_allowed(self, "labels", f"need {len(usual)}")
@@ -247,8 +272,8 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """Return the labels of the attribute. They are the labels of the rule, then those for other and for
-        missing values.
+        """All labels of the attribute. The labels for the values come first, and then the labels for other
+        values and for missing values, if the rule has them.
         """
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
@@ -257,12 +282,14 @@ class Rule:
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of single columns that make up this rule. A rule of one column consists of itself."""
+        """Rules of the single columns that are combined in this rule. If the rule reads only one column, this
+        is the rule itself.
+        """
         return (self,)
 
     @property
     def need(self) -> str:
-        """Allowed values of the column, in words for an error message."""
+        """Text for an error message that says which values the column may contain."""
         raise NotImplementedError
 
     @property
@@ -270,12 +297,16 @@ class Rule:
         raise NotImplementedError
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each value in `labels`. It is null if the value has no label."""
+        """Return the position of each value's label in `labels`, counted from 0. The position is null if the
+        value has no label.
+        """
         return self._texts.places(values)
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Return the code of each value (its position in `all_labels`). For values that are not allowed it is
-        REFUSED or DROPPED.
+        """Return the code of each value, which is the position of its label in `all_labels`.
+
+        For a value that raises an error, the code is −1 (`REFUSED`). For a value whose row is left out, it is
+        −2 (`DROPPED`).
         """
         kind = values.dtype
         if kind in (pl.Categorical, pl.Enum):
@@ -302,7 +333,7 @@ class Rule:
 
 
 def some(labels: Sequence[Any]) -> str:
-    """Return the first labels of a list, in words for an error message."""
+    """Return the first labels of a list as text for an error message, with at most 60 characters."""
     text = plain(", ".join(str(label)[:_SHOWN] for label in labels[:_SHOWN]))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
@@ -313,8 +344,8 @@ Refused = list[tuple[str, str, Any]]  # of a column: its name, what is needed, a
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
-    """Return the distinct values of a categorical column as text. Also return, for each row, the position
-    of its value among them.
+    """Return the different values of a categorical column as text. Also return, for each row, the position of
+    the row's value in this list.
     """
     rows = values.to_physical().cast(pl.UInt32)
     none = int(rows.max() or 0) + 1

@@ -1,4 +1,4 @@
-"""Rules in JSON: objects with the same fields as the rules."""
+"""Conversion of preparation rules to and from JSON, and strict reading of JSON and CSV files."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ _WAYS = "from", "to", "step", "file"  # to state labels
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
-    """Return the rule of an attribute.
+    """Create the rule for an attribute from its description, for example from the content of a JSON file.
 
     Parameters
     ----------
     name : str
-        The attribute, for errors.
+        Name of the attribute, for error messages and as the name of its column.
     stated : Rule, list, dict or int
-        The attribute as `Domain.from_dict` takes it.
+        Description of the attribute, in one of the forms that `Domain.from_dict` accepts.
     folder : Path, optional
-        Folder of the files of labels and maps. None refuses such files.
+        Folder that contains the files of labels and maps. Default the current folder. With None, a
+        description that names a file raises an error.
 
     Returns
     -------
@@ -47,8 +48,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     Raises
     ------
     ValueError
-        If the statement has another form, or the rule is invalid. The message names the field, for
-        example `$.age.width`.
+        If the description has another form, or if a field of the rule is not allowed. The message names the
+        field, for example `$.age.width`.
     """
     where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
@@ -77,7 +78,9 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
-    """Return the path of a field below the attribute, and the expected type."""
+    """Return the text of a schema error: the path of the field within the attribute, and what is expected
+    there.
+    """
     text, _, path = str(e).partition(" - at `$")
     return plain(f"{path.removesuffix('`')}: {text}")[:300]
 
@@ -113,7 +116,9 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
 def _labels(
     folder: Path | None, labels: Any = None, file: Any = None, step: Any = 1, **ends: Any
 ) -> Any:
-    """Return labels that are stated in one of the four ways."""
+    """Return the labels of an attribute from a list, a number of values, a range (`from` and `to`), or a
+    file.
+    """
     if (labels is not None) + (file is not None) + bool(ends or step != 1) > 1:
         raise ValueError("its labels are stated twice: need labels, from and to, or file")
     if file is not None:
@@ -133,7 +138,9 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return a rule in the form that `rule_from_dict` reads. The labels are always included."""
+    """Return a rule as a dictionary of its fields, in the form that `rule_from_dict` reads. Fields with their
+    default are left out.
+    """
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):
         stated |= range_to_dict(stated.pop("labels"))
@@ -145,13 +152,17 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:
-    """Return a range in the form that `rule_from_dict` reads."""
+    """Return a range of integers as a dictionary with its first value ("from"), its last value ("to") and, if
+    it is not 1, its "step".
+    """
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8. Raise FileNotFoundError for a folder, a device or a pipe."""
+    """Return the content of a text file in UTF-8. A FileNotFoundError says if the path is not an ordinary
+    file.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
@@ -161,15 +172,16 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file strictly. For example, an object may not have one key twice.
+    """Read a JSON file. Unlike Python's own reader, the function raises an error if an object has a key
+    twice.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or the path names a folder or a device.
+        If the path is not an ordinary file, for example because it does not exist or is a folder.
     ValueError
-        If the encoding is not UTF-8, an object has a key twice, a number is NaN or infinite, or lists are
-        nested too deeply.
+        If the file is not JSON in UTF-8, if an object has a key twice, if a number is NaN or infinite, or if
+        lists are nested too deeply.
     """
     text = read_text(path)
     try:
@@ -183,7 +195,9 @@ def read_json(path: Path) -> Any:
 
 
 def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the dictionary of a JSON object. Raise a ValueError if a key occurs twice."""
+    """Return a dictionary with the `pairs` of keys and values of a JSON object. A ValueError says if a key
+    occurs twice.
+    """
     stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:
@@ -193,21 +207,29 @@ def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(text: str) -> None:
-    """Raise a ValueError for NaN and Infinity, which are not JSON."""
+    """Raise a ValueError for NaN and Infinity, which standard JSON does not allow."""
     raise ValueError(f"{text} is not a number that JSON has")
 
 
 def _beside(folder: Path | None, name: Any) -> Path:
-    """Return the path of a file of labels. Untrusted files may not name one."""
+    """Return the path of a file of labels in `folder`. If `folder` is None, raise a ValueError, because
+    untrusted input may not name files.
+    """
     if folder is None:
         raise ValueError(f"the file {shown(name)} is not read: need its labels")
     return folder / str(name)
 
 
 def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any:
-    """Return a map from an object, a JSON file, or CSV lines of value,label below the column's name.
+    """Return a map from values to labels. It is given as an object, as the name of a JSON file, or as the
+    name of a CSV file.
 
-    Older files have no such header. Their first line is read if no label is in it alone, or labels are stated.
+    Each line of the CSV file contains a value and its label. The first line is a header with the name of the
+    column.
+
+    Older CSV files have no such header. In them, the first line is read as a pair if the labels were given
+    separately, or if its label occurs in another line. Otherwise a ValueError asks whether the first line is
+    a header.
     """
     if not isinstance(stated, str):
         return stated
@@ -226,8 +248,8 @@ def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any
 
 
 def read_fields(path: Path) -> list[list[str]]:
-    """Return the fields of a CSV file, line by line. Space around fields is removed, and blank lines are
-    left out.
+    """Return the content of a CSV file as a list of lines, each a list of its fields. Spaces around fields
+    are removed, and blank lines are left out.
     """
     try:
         rows = list(csv.reader(read_text(path).splitlines(), strict=True))
@@ -237,8 +259,8 @@ def read_fields(path: Path) -> list[list[str]]:
 
 
 def refuse_blanks(attributes: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a draft by `workbench domain new` still has blanks. The message names the
-    attributes.
+    """Raise a ValueError if a domain file still contains the text FILL IN. The command `workbench domain new`
+    writes this text where you have to state the possible values.
     """
     names = [shown(name) for name, stated in attributes.items() if repr(BLANK) in repr(stated)]
     if names:

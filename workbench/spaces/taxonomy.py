@@ -1,4 +1,6 @@
-"""Taxonomies of codes, attributes that are refined one after another, and both as dictionaries."""
+"""Trees of codes (taxonomies), trees that divide the cells of a domain attribute by attribute, and
+dictionaries that describe a tree.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +26,23 @@ from workbench.value import Int, UInt8, shown, value
 
 @value
 class Taxonomy(Hierarchy):
-    """Tree of codes, for example of diagnoses. Each code is listed with the code above it, and the leaves are
-    the possible values.
+    """Tree of codes, for example of diagnoses. You list each code together with the code above it.
 
-    A code that has codes below it is not a value, so records with such a code are left out. Children are in
-    the order of the list.
+    Only codes without other codes below them (leaves) are possible values. A record with any other code is
+    left out. Codes that have the same code above them keep the order of the list.
 
     Parameters
     ----------
     parents : tuple of (str, str or None)
-        Each code and the code above it, or None at the top.
+        Pairs of a code and the code above it. For a code at the top, the second entry is None.
     attribute : str
-        The name of the column.
+        Name of the column that contains the codes. Default "code".
 
     Raises
     ------
     ValueError
-        If a code is listed twice, is above itself, or has a code above it that is not in the list.
+        If a code is listed twice, if a code is (directly or indirectly) above itself, or if the code above a
+        code is not in the list.
 
     Examples
     --------
@@ -72,14 +74,15 @@ class Taxonomy(Hierarchy):
 
     @classmethod
     def read(cls, path: str | Path, attribute: str = "code") -> Taxonomy:
-        """Read a taxonomy from a file of codes.
+        """Read a tree of codes from a CSV file.
 
         Parameters
         ----------
         path : path
-            CSV without a header. Each line has a code and the code above it, which is empty at the top.
+            CSV file without a header. Each line contains a code and the code above it. For a code at the top,
+            the second field is empty.
         attribute : str
-            The name of the column.
+            Name of the column that contains the codes. Default "code".
 
         Returns
         -------
@@ -90,7 +93,7 @@ class Taxonomy(Hierarchy):
         FileNotFoundError
             If there is no such file.
         ValueError
-            If a line is malformed, or the list is not a taxonomy.
+            If a line does not have this form, or if the codes do not form a tree.
         """
         rows = read_fields(Path(path))
         for row in rows:
@@ -102,7 +105,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _below(self) -> dict[str | None, list[str]]:
-        """Codes below each code. The key None is the top."""
+        """Codes directly below each code. The entry for None contains the codes at the top."""
         below: dict[str | None, list[str]] = {}
         for code, parent in self.parents:
             below.setdefault(parent, []).append(code)
@@ -110,7 +113,9 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _paths(self) -> list[tuple[str | None, ...]]:
-        """Codes from the top to each leaf, in the order of keys."""
+        """For each leaf, the codes on the way from the top to the leaf. The leaves are in the order of their
+        keys.
+        """
         leaves = []
         waiting: list[tuple[str | None, ...]] = [(None,)]
         while waiting:
@@ -123,7 +128,11 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Digits of a key: the place of a code among its siblings at each level. A digit below a leaf is 0."""
+        """Number system of the keys, which number the leaves.
+
+        A key has one digit per level: the position of the code among the codes that have the same code above
+        them. If the leaf is above the lowest level, the remaining digits are 0.
+        """
         most = Counter[int]()
         for path in self._paths:
             for level, code in enumerate(path[:-1]):
@@ -132,7 +141,7 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be split further."""
+        """Largest number of children of a node that can themselves be divided further."""
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
@@ -150,17 +159,21 @@ class Taxonomy(Hierarchy):
         return _Leaves(keys, codes, children)
 
     def _first_leaves(self, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the first leaf of each node."""
+        """Return the position of the first leaf of each node in the list of all leaves."""
         keys = self._leaves.keys
         return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return how many children each node has in the list."""
+        """Return the number of children of each node at `level`, which is the number of codes directly below
+        its code.
+        """
         return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys (the numbers in the tree) of the codes that are leaves. Also return which codes are
-        not leaves.
+        """Return the keys of the codes that are leaves. Keys number the leaves. Other codes have no key and
+        are left out.
+
+        The second array has one number per code: 0 if the code is a leaf, and 1 if it is not.
         """
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
@@ -168,13 +181,13 @@ class Taxonomy(Hierarchy):
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether all keys are leaves."""
+        """Return whether each of the `keys` belongs to a leaf of the tree."""
         return bool((self._leaves.keys[:, self._first_leaves(keys)] == keys).all())
 
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return a random leaf below each node. All leaves are equally likely."""
+        """Draw the key of one random leaf below each node. All leaves below the node are equally likely."""
         if not len(levels):
             return nodes
         leaves = self._leaves.keys
@@ -183,14 +196,18 @@ class Taxonomy(Hierarchy):
         return leaves[:, rng.integers(first, last)]
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return the codes. The column `complete` says whether a code is a leaf. The root is called "all"."""
+        """Return a data frame with the code of each node. The column `complete` says whether the code is a
+        leaf. The code of the root is "all".
+        """
         at = levels, self._first_leaves(nodes)
         complete = self._leaves.children[at] == 0
         return pd.DataFrame({self.attribute: self._leaves.codes[at], "complete": complete})
 
 
 class _Leaves(NamedTuple):
-    """Leaves in the order of keys. For each level, the code above a leaf and its number of children."""
+    """Keys of all leaves in ascending order. Two arrays contain, for each level and leaf, the code on the way
+    to the leaf and its number of children.
+    """
 
     keys: Keys
     codes: np.ndarray
@@ -202,21 +219,22 @@ class _Leaves(NamedTuple):
 
 @value
 class Attributes(Boxed):
-    """Tree that divides the cells of a domain by one attribute after the other. Each level fixes the value of
-    one attribute, in the order of the domain.
+    """Tree that divides the cells of a domain by one attribute after the other. The first level fixes the
+    value of the first attribute, the second level that of the second attribute, and so on.
 
-    Keys are those of the domain. The order does not matter for a mechanism that chooses which attribute to
-    refine next.
+    The keys of cells are the same as in the domain. For a mechanism that itself chooses which attribute to
+    fix next, the order of the attributes does not matter.
 
     Parameters
     ----------
     domain : Domain
-        Domain of the table.
+        Domain whose cells the tree divides. It must not be wide.
 
     Raises
     ------
     ValueError
-        If an attribute has the name of a column of releases, such as "level".
+        If the domain is wide, or if an attribute has the same name as a column of releases, for example
+        "level".
 
     Examples
     --------
@@ -233,7 +251,9 @@ class Attributes(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Return the codes of keys."""
+        """Number system of the keys. A key has one digit per attribute, which is the code of the attribute's
+        value.
+        """
         return Digits(self.domain.shape)
 
     @property
@@ -243,24 +263,27 @@ class Attributes(Boxed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of values per attribute."""
+        """Number of values of each attribute."""
         return self.domain.shape
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Number of splits of each attribute, and of parts per split. An attribute with several values is split
-        once, into all of its values.
+        """For each attribute, a tuple with one number per division along this attribute: the number of parts.
+        An attribute with n > 1 values is divided once, into n parts. An attribute with one value is not
+        divided.
         """
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be split further."""
+        """Largest number of children of a node that can themselves be divided further."""
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each record, which is the number of its cell in the domain. A record has one value
-        per attribute.
+        """Return the key of each record of a data frame, which is the number of its cell in the domain.
+        Records with a value that is not in the domain have no key and are left out.
+
+        The second array has one number per record: 0 if the record has a key, and 1 if it is left out.
         """
         if self.domain.preparation is not None:
             raise ValueError(
@@ -276,16 +299,17 @@ class Attributes(Boxed):
         return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
-        """Return the codes of cells, which are the numbers of their values. The cells are given by their
-        keys.
-        """
+        """Return the codes of the values of each node's lowest cell, with one row per attribute."""
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each node as a range of codes (the numbers of values) for every attribute. The range is given
-        by its first code and the code after its last one.
+        """Return the range of codes that each node covers, for every attribute. Codes number the values of an
+        attribute.
+
+        The first array contains the first code of each range, and the second array the code after the last
+        one.
         """
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
@@ -294,8 +318,8 @@ class Attributes(Boxed):
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "boxes attributes"], hi: Int[np.ndarray, "boxes attributes"]
     ) -> pd.DataFrame:
-        """Return a table with one row per box. It has a label for each attribute, or "*" if the box has all
-        labels of the attribute.
+        """Return a data frame with one row per box and one column per attribute. An entry is the label of the
+        attribute's value, or "*" if the box contains several values of the attribute.
         """
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
@@ -309,7 +333,7 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Return the fields of a hierarchy, and its class as `kind`."""
+    """Return a tree as a dictionary of its fields. The entry `kind` is the name of its class."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     some: Any = tree  # each kind is a dataclass
@@ -317,8 +341,8 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
 
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:
-    """Make a hierarchy from the output of `to_dict`. Tuples may have become lists, for example in a JSON
-    file.
+    """Create a tree from a dictionary that `to_dict` returned. The tuples in it may have become lists, for
+    example in a JSON file.
     """
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))

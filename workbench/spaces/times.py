@@ -39,44 +39,49 @@ def _is_zone(x: Any) -> str | None:
 
 @value
 class TimePart(Rule):
-    """Rule that takes a part of a date or time, which becomes an attribute. The part recurs, for example the
-    hour, or it is unique, for example a date, and then needs a stated first and last one.
+    """Rule that computes an attribute from dates or times, for example the hour, the weekday or the month.
 
-    Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 …
-    12) and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`.
-    This span must be public and must not come from the data. A time outside the span counts as another
-    value.
+    Some parts of a time recur: hour (0 to 23), weekday (Monday to Sunday), day (1 to 31), ISO week (1 to 53),
+    month (1 to 12) and quarter (Q1 to Q4). Their list of values is known. The other parts are year,
+    year-month (2024-03) and date (2024-03-31). For these, you state the first and the last possible value.
+    Choose both from public knowledge, and not from the data. A time outside this range is a value without a
+    label, which the parameter `other` treats.
 
-    Columns of dates and times are used as they are. Text needs `format`, for example
-    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times stay in the time zone in which they were written,
-    unless you state `zone`.
+    The column may contain dates and times as a data type. If it contains text, state the `format` of the
+    text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The times stay in the time zone in which
+    they were written, unless you state a `zone`.
 
     Parameters
     ----------
     time : str
-        Part: "hour", "weekday", "day", "week", "month", "quarter", "year", "year-month" or "date".
+        Part of the time that becomes the attribute: "hour", "weekday", "day", "week", "month", "quarter",
+        "year", "year-month" or "date".
     format : str, optional
-        Format of text for `datetime.strptime`, out of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
+        Format of a column of text, in the notation of Python's `datetime.strptime`. The allowed directives
+        are %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
-        Name in the Time Zone Database, for example Europe/Zurich. Times with an offset or a zone are
-        converted to it. Without `zone`, such times are refused, because their hour is that of another
-        zone.
+        Time zone of the attribute, by its name in the Time Zone Database, for example Europe/Zurich. Times
+        that contain an offset or a zone are converted to this zone. If the column contains such times and you
+        do not state a zone, an error is raised, because it would not be clear to which zone an hour refers.
     recorded_in : str, optional
-        Zone of times that state none, for example UTC. They are converted to `zone`, but dates are not.
-        If an hour occurs twice when clocks change, it is the first one. An hour that does not occur is
-        an other value.
+        Time zone in which times without a zone were recorded, for example UTC. The workbench converts such
+        times to `zone`. Dates without a time are not converted. When clocks are set back, an hour occurs
+        twice, and the workbench assumes the first. When clocks are set forward, an hour does not occur, and a
+        time in it is a value without a label.
     first, last : str or int, optional
-        First and last year, year-month or date: for example 2020, "2020-01" or "2020-01-31".
+        First and last possible value of a year, year-month or date, for example 2020, "2020-01" or
+        "2020-01-31".
     date_only : bool
-        Whether the column contains dates that were exported as midnight UTC. The date is then used as
-        written, and any other time of day is an other value.
+        Whether the column contains dates that some program exported as times at midnight UTC. If so, the rule
+        uses the date as written. A time that is not midnight is then a value without a label. Default False.
     labels : optional
-        Other names for the values, in the same order.
+        Names for the values in place of the usual ones, in the same order.
 
     Raises
     ------
     ValueError
-        If the format does not give the part, or a zone does not exist.
+        If the part cannot be computed from a text in this format, if a zone does not exist, or if two
+        settings contradict each other.
 
     Examples
     --------
@@ -105,7 +110,9 @@ class TimePart(Rule):
 
     @cached_property
     def _span(self) -> tuple[tuple[Any, ...] | range, int]:
-        """Return the usual labels, and the number of the first label."""
+        """Usual labels of the part of the time, and the number that belongs to the first label. For example,
+        the number of Monday is 1.
+        """
         known = _PARTS[self.time]
         if not isinstance(known, dict):
             if (self.first, self.last) != (None, None):
@@ -131,8 +138,8 @@ class TimePart(Rule):
         return tuple(moments.dt.strftime(written)), first
 
     def _numbers(self, clock: pl.Series) -> pl.Series:
-        """Return the number of the part, for example the hour. Months and days are numbered across all
-        years.
+        """Return the number of the part of each time, for example 7 for the hour of 07:30. For "year-month"
+        and "date", months and days are counted on from one year to the next.
         """
         match self.time:
             case "year-month":
@@ -142,7 +149,11 @@ class TimePart(Rule):
         return getattr(clock.dt, self.time)().cast(pl.Int64)
 
     def _refuse_wrong_format(self, written: str) -> None:
-        """Raise a ValueError unless a time that is written in the format is read as the same time."""
+        """Raise a ValueError if the part of the time cannot be read from a text in this format.
+
+        As a test, the method writes a time in the format and reads it again. The result must be the same
+        time.
+        """
         if re.sub("|".join([*_DIRECTIVES.split(), "%%", "[^%]"]), "", written):
             raise not_allowed(self, "format", f"need directives out of {_DIRECTIVES}")
         if "%z" in written and not self.zone and not self.date_only:
@@ -169,18 +180,20 @@ class TimePart(Rule):
 
     @property
     def need(self) -> str:
-        """Allowed form of times, in words for an error message."""
+        """Text for an error message that says in which form times are allowed."""
         return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of each time in `labels`."""
+        """Return the position of the label of each time in `labels`, counted from 0. The position is null if
+        the value is not a time or is outside the stated range.
+        """
         labels, first = self._span
         parts = self._numbers(self._clock(values)) - first
         return only(parts, parts.is_between(0, len(labels) - 1))
 
     def _clock(self, values: pl.Series) -> pl.Series:
-        """Return dates or times in the zone in which they are read, or null for values that are not
-        times.
+        """Return the dates or times of a column, in the time zone of the attribute. A text that is not a time
+        becomes null.
         """
         kind = values.dtype
         if kind == pl.Null:
@@ -204,7 +217,9 @@ class TimePart(Rule):
         return self._formatted(values, self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
-        """Return times in `zone`, if it is stated. Dates that were exported as midnight UTC stay in UTC."""
+        """Return times converted to `zone`, if a zone was given. With `date_only`, the times stay in UTC, and
+        times that are not midnight become null.
+        """
         if self.date_only:
             if times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
