@@ -1,22 +1,30 @@
-"""Queries: workloads over a domain, and the transforms (dyadic sums, Haar wavelets) that answer them.
+"""Lists of queries on a table (workloads), and transforms of a table's counts with which mechanisms answer
+queries.
 
-A *workload* is a list of queries. It adds up a sparse vector over each query, so the same code computes
-true answers and estimates. A *recipe* describes a workload that is drawn later: `recipe.on(domain)` gives
-the same workload on every machine. Metrics and trials hold recipes, because these are small and hashable.
-Workloads are public, so they must not depend on private data.
+A *workload* is a list of queries. A query adds up the counts of some cells. The same code computes the true
+answers from the counts, and the estimates from noisy counts. A *recipe* is a short description of a workload,
+for example of 200 random ranges. `recipe.on(domain)` creates the workload, and gives the same one on every
+machine. Experiments store recipes, because a recipe is much smaller than its workload. Workloads are public,
+so they must not depend on private data.
 
-A transform on a domain is a *basis*. It numbers its nodes, transforms the counts of a table, and finds the
-nodes that a query needs. It groups nodes into blocks, and the noise in a block has one distribution. Nodes
-are numbered from the root down, level by level, and only nodes that overlap the domain exist. If the size
-of the domain is not a power of two, the basis adds cells up to the next power of two. These cells are
-publicly empty, get no noise, and contribute to no answer.
+A transform replaces the counts of the cells by other numbers, for example by sums over intervals of cells. A
+mechanism adds noise to these numbers, because then a range query needs fewer noisy numbers. The two
+transforms are `Dyadic` and `Haar`.
 
-Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5); Haar:
-        Xiao, Wang & Gehrke, ICDE 2010, in its unnormalised form.
-Differs A cell is in log₂m + 1 dyadic intervals, including leaf and root. The paper counts log₂m. Haar
-        coefficients stay integers, so all of them get the same noise.
-Cost    O(n·log(m/n)) nodes for n non-empty cells out of m. Every other cost depends on m through log m
-        only.
+A transform on a domain is called a *basis*, and the numbers are called its *nodes*. The basis computes the
+values of the nodes from the counts of a table, and finds the nodes from which a query is computed. Nodes form
+a tree. They are numbered from the root down, level by level. They are grouped into blocks, and within a
+block, all noise has the same distribution. If the number of cells is not a power of two, the tree extends to
+the next power of two. The additional cells are known to be empty, so they get no noise and contribute to no
+answer.
+
+Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5). The Haar
+        transform is from Xiao, Wang & Gehrke, ICDE 2010, here without normalisation.
+Differs In a domain with m cells, a cell is in log₂m + 1 dyadic intervals: one per level, from the single
+        cell to the whole domain. The paper counts log₂m. Haar coefficients are not scaled here, so they
+        stay integers and all get the same noise.
+Cost    Time and memory for O(n·log(m/n)) nodes, where n of the m cells are not empty. All other costs
+        grow only with log m.
 """
 
 from workbench.queries.basis import Basis, Cells, TransformBasis, basis_of, level_sizes

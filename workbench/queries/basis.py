@@ -1,4 +1,4 @@
-"""Transforms of counts to another basis, and the intervals of a tree over consecutive cells."""
+"""Interface of transforms of a table's counts, and the tree of intervals over consecutive cells."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from workbench.value import Float, Int, Num
 
 
 def level_sizes(leaves: int, branching: int) -> list[int]:
-    """Return the number of nodes on each level of a tree, from the root down. Each node has k children, and the
-    tree has `leaves` leaves.
+    """Return the number of nodes on each level of a tree, from the root down. Each node has `branching`
+    children.
 
-    If the tree is not complete, it ends at its last leaf. There are no nodes beyond it.
+    If the number of leaves is not a power of `branching`, the last node of a level may have fewer children.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
@@ -33,7 +33,9 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
 
 
 class Axis:
-    """Dyadic intervals over m cells. An interval at depth d has 2^(height − d) cells."""
+    """Tree of dyadic intervals over m cells. Each level halves the intervals of the level above, so an
+    interval at depth d has 2^(height − d) cells.
+    """
 
     def __init__(self, m: int):
         self.m = m
@@ -43,12 +45,14 @@ class Axis:
     def cover(
         self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
-        """Find the fewest nodes that make up each range. Yield them level by level from the leaves, as
-        (depth, node of each range or −1).
+        """Find the fewest intervals (nodes) that together make up each range of cells, from `lo` to `hi` − 1.
 
-        A level has at most two of these nodes for a range, a left one and a right one. The method yields
-        the left nodes. With `last`, it yields the right nodes. If a range reaches the end of the domain,
-        its nodes may extend beyond the end.
+        The method goes through the levels from the leaves to the root. For each level, it yields the depth
+        and one node per range, or −1 for a range that needs no node of this level.
+
+        A range needs at most two nodes of a level, a left one and a right one. The method yields the left
+        nodes, or with `last` the right nodes. If a range reaches the end of the domain, a node may extend
+        beyond the end.
         """
         to_end = hi == self.m
         for depth in range(self.height, -1, -1):
@@ -68,11 +72,11 @@ class Axis:
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes whose noise has one distribution. One record changes `nodes_per_count` of these
-    nodes.
+    """Consecutive nodes of a basis that get noise from the same distribution. One record changes
+    `nodes_per_count` of the nodes.
 
-    The nodes that it changes are on different levels. `widths` has one number per level. A node of the
-    level is a sum of at most this many cells, or the difference between two such sums.
+    The changed nodes are on different levels. `widths` has one number per level: a node of this level is the
+    sum of at most this many cells, or the difference between two such sums.
     """
 
     size: int
@@ -82,15 +86,17 @@ class NodeBlock(NamedTuple):
     weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
 
     def l2_squared(self, bound: Any) -> Fraction:
-        """Return the squared l2 sensitivity of all nodes to one unit with this bound. The result may be an
-        upper bound.
+        """Return the squared l2 sensitivity of all nodes in the block: the largest sum of squared changes by
+        one unit.
+
+        `bound` limits the records of a unit. The result is exact or an upper bound.
         """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
 
 class NodeWeights(NamedTuple):
-    """Nodes from which the pieces of a query are computed. Add `factor[i]` times the value of `nodes[i]` to
-    piece `pieces[i]`.
+    """Nodes from which parts of queries (pieces) are computed. The value of `nodes[i]` times `factor[i]` is
+    added to piece number `pieces[i]`.
     """
 
     pieces: Int[np.ndarray, " k"]
@@ -99,13 +105,15 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Linear transform of a table's counts, to which a mechanism adds noise. Its coefficients are called nodes.
-    In the simplest basis, the nodes are the cells themselves.
+    """Interface of linear transforms of a table's counts. A mechanism adds noise to the transformed counts,
+    which are called nodes. In the simplest basis, the nodes are the counts themselves.
     """
 
     @property
     def transform(self) -> Any:
-        """Transform of the basis, or None if the nodes are the cells of the domain."""
+        """Transform that the basis applies, for example `Haar()`. It is None if the nodes are the counts
+        themselves.
+        """
 
     @property
     def domain(self) -> Domain:
@@ -113,100 +121,106 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive nodes that get noise from one distribution. Together they contain all
-        nodes.
+        """Blocks of consecutive nodes. All nodes of a block get noise from the same distribution. Together,
+        the blocks contain all nodes.
         """
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Transform the counts of a table. Return the nodes whose value is not 0 in ascending order, and their
-        values.
+        """Transform the counts of a table, which are given for the cells `keys`. Return the numbers of the
+        nodes whose value is not 0, in ascending order, and these values.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes that lie within a range of cells, as runs (first, last + 1). The range has
-        2^`bits` cells from `start` on. `start` is a multiple of 2^`bits`.
+        """Return the nodes that depend only on one range of cells. Pairs (first, last + 1) describe runs of
+        node numbers.
+
+        The range has 2^`bits` cells and begins at the cell `start`, which is a multiple of 2^`bits`.
         """
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same as `forward` for the cells in one range, but only the nodes that `within` gives
-        for this range.
+        """Transform the counts of the cells in one range of 2^`bits` cells. Return only those nodes that
+        depend on no other cells.
         """
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same as `forward` for the nodes above several ranges. The ranges make up the domain,
-        and `sums` has the sum of each.
+        """Compute the nodes that depend on more than one range. Return their numbers and their values.
+
+        Together, the ranges contain all cells. They are given by their first cells and by the sums of their
+        counts (`totals`).
         """
 
 
 class TransformBasis(Basis, Protocol):
-    """Linear transform of a table's counts. Its coefficients are called nodes, and it finds the nodes from
-    which a query is computed.
-    """
+    """Interface of a basis that also finds the nodes from which a query is computed."""
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """Split queries into pieces that `terms` can answer. Return the pieces, and the query to which each
-        belongs.
+        """Split queries into pieces that `terms` can process, for example into ranges. Return the number of
+        the query to which each piece belongs, and the pieces.
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Yield, in several batches, all nodes from which the pieces of queries are computed. A batch has at
-        most one node for each piece.
+        """Yield the nodes from which the pieces of queries are computed, with their factors. The nodes come
+        in several batches, and a batch contains at most one node per piece.
         """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return the places of nodes as columns. They are the level, the first cell, and the last cell + 1."""
+        """Return columns that describe the given nodes: the level, the first cell, and the cell after the
+        last one.
+        """
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Basis without a transform, in which every node is a cell."""
+    """Basis without a transform. Every node is the count of one cell."""
 
     domain: Domain
     transform: ClassVar[None] = None
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Return all cells as one block."""
+        """One block with all cells, which get noise from the same distribution."""
         return (NodeBlock(self.domain.size, 1, Fraction(1)),)
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the counts."""
+        """Return the cells and their counts unchanged."""
         return keys, counts
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the cells."""
+        """Return the cells of the range as one run, given by the first cell and the cell after the last one."""
         return [(start, min(start + (1 << bits), self.domain.size))]
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the counts."""
+        """Return the cells and their counts unchanged."""
         return keys, counts
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no nodes, because in this basis each node is a single cell."""
+        """Return no nodes, because in this basis no node depends on more than one cell."""
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return the basis that belongs to a transform on the domain. If the transform is None, its nodes are the
-    cells.
+    """Return the basis for a transform on a domain. If the transform is None, the nodes of the basis are the
+    counts of the cells.
     """
     return Cells(domain) if transform is None else transform.on(domain)
 
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct nodes in ascending order. For each, also return the sum of its values."""
+    """Return the different nodes in ascending order, and for each the sum of all values that are listed for
+    it.
+    """
     each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
     distinct, which = np.unique(each_node, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

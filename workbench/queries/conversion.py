@@ -1,4 +1,6 @@
-"""Conversion of ranges, boxes and subsets to linear queries, and concatenation of workloads."""
+"""Conversion of ranges, boxes and subsets to linear queries (weighted sums of counts), and joining of
+workloads.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
-    """Convert a workload over the domain to linear queries over its attributes. If the workload is a recipe for
-    random queries, they are drawn first.
+    """Convert a workload to linear queries, which are weighted sums of counts. If you give a recipe for
+    random queries, the queries are drawn first.
 
-    A range of keys becomes at most 2d − 1 boxes over d attributes. If a workload consists of too many
-    scattered cells, raise a ValueError.
+    On a domain with d attributes, a range of cells becomes a sum of at most 2d − 1 boxes. A ValueError says
+    if the workload cannot be converted, for example because it contains too many scattered cells.
     """
     workload = workload.on(domain)
     if isinstance(workload, Linear):
@@ -52,8 +54,8 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads joined into one. Its queries are those of the first workload, then those of the second,
-    and so on.
+    """Several workloads joined into one. It contains the queries of the first workload, then those of the
+    second, and so on.
     """
 
     parts: tuple[Any, ...]
@@ -65,7 +67,9 @@ class Together(Linear):
         object.__setattr__(self, "parts", tuple(parts))
 
     def on(self, domain: Domain) -> Together:
-        """Return the queries of all parts as linear queries on the domain."""
+        """Return the joined workload on a domain, with all parts converted to linear queries (weighted sums
+        of counts).
+        """
         parts = tuple(linear_queries(part, domain) for part in self.parts)
         same = all(a is b for a, b in zip(parts, self.parts, strict=True))
         return self if same else Together(parts)
@@ -79,8 +83,8 @@ class Together(Linear):
         )
 
     def __getitem__(self, rows: Any) -> Together:
-        """Return a selection of the queries, in the order of `rows`. Consecutive rows of one part stay one
-        part.
+        """Return the queries with the numbers `rows`, in this order. Consecutive queries of the same part
+        stay together in one part.
         """
         rows = np.arange(len(self))[rows]
         starts = np.cumsum([0, *map(len, self.parts)])
@@ -94,28 +98,32 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value that one term of a query takes for a record, or an upper bound on it."""
+        """Largest absolute value of one term of a query for one record, or an upper bound on this value."""
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one record, or an upper bound on it."""
+        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
+        value.
+        """
         return max((p.max_query for p in self.parts), default=0.0)
 
     @property
     def integer_valued(self) -> bool:
-        """Whether the answers to all queries are integers if the counts are."""
+        """Whether all answers are integers if all counts are integers."""
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a prior with independent attributes."""
+        """Return the expected value of each query for one random record. `prior` contains one vector of
+        probabilities per attribute, and the attributes are independent.
+        """
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers of all parts."""
+        """Return the answers to the queries of all parts, computed from the marginals of a table."""
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers of all parts as integers, in multiples of the step `grid`."""
+        """Return the answers to the queries of all parts as integers, in units of the step `grid`."""
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

@@ -1,4 +1,4 @@
-"""Dyadic sums over a domain, along its keys or over two attributes."""
+"""Transform of counts to sums over dyadic intervals: of the cells in one order, or along two attributes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _L2_RATIO = 2 ** (1 / 2)
 
 @value
 class Dyadic:
-    """Transform of counts to their sums over dyadic intervals (each level halves the intervals of the level
-    above). A range query needs at most two such sums per level.
+    """Transform of counts to sums over dyadic intervals. The first interval contains all cells, and each
+    level halves the intervals of the level above. A range query is a sum of at most two intervals per level.
 
-    With `dims` = 2, a node is a box: the product of two dyadic intervals, one in each of two attributes.
-    `split` determines how the levels share the budget. With "uniform", all levels get the same share, as in
-    the paper. With "geometric", each finer level gets 2^⅓ times as much ε, or √2 times as much ρ, as the
-    level above it. This split is from Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012). Their queries
-    need more fine nodes than a range does.
+    With `dims` = 2, the sums are over boxes. A box has one dyadic interval in each of two attributes.
+
+    `split` says how the levels share the privacy budget. With "uniform", all levels get the same share, as in
+    the paper. With "geometric", each level gets 2^⅓ times as much ε, or √2 times as much ρ, as the level
+    above it. This split is by Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012). They derive it for
+    queries that need more of the small intervals than a range query does.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 gives boxes)")
@@ -43,28 +44,28 @@ class Dyadic:
 
     @property
     def series(self) -> str:
-        """Name of the transform in the legends of figures."""
+        """Name of the transform for the legends of figures."""
         name = "dyadic" if self.dims == 1 else "dyadic boxes"
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """Return the tree of dyadic intervals over a domain.
+        """Return the basis for a domain, which computes the sums over dyadic intervals of its cells.
 
         Parameters
         ----------
         domain : Domain
-            Domain, with two attributes if `dims` is 2.
+            Domain of the table. If `dims` is 2, it must have two attributes.
 
         Returns
         -------
         DyadicBasis
-            The tree over the domain's keys, or the product of its two attributes' trees.
+            Basis whose nodes are intervals of cells in the order of the domain, or boxes if `dims` is 2.
 
         Raises
         ------
         ValueError
-            If the domain does not have two attributes although `dims` is 2, or the tree has more than 2⁶³ −
-            1 nodes.
+            If `dims` is 2 but the domain does not have two attributes, or if there are more than 2⁶³ − 1
+            nodes.
         """
         if self.dims > 1 and len(domain.shape) != self.dims:
             why = f"need 1, or a domain of {self.dims} attributes"
@@ -74,7 +75,7 @@ class Dyadic:
 
 @dataclass(frozen=True)
 class DyadicBasis:
-    """Dyadic sums over a domain."""
+    """Basis whose nodes are the sums of counts over dyadic intervals (or boxes) of a domain."""
 
     transform: Dyadic
     domain: Domain
@@ -88,37 +89,39 @@ class DyadicBasis:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """Axes of the tree. There is one for the order of keys, or one for each of two attributes."""
+        """Trees of intervals. There is one tree over all cells in the order of the domain, or one tree per
+        attribute if the nodes are boxes.
+        """
         sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
         return tuple(map(Axis, sizes))
 
     @cached_property
     def levels(self) -> list[tuple[int, ...]]:
-        """Depth on each axis, for every level from coarse to fine."""
+        """List of the levels, from coarse to fine. A level is given by its depth in the tree of each axis."""
         return list(product(*(range(axis.height + 1) for axis in self.axes)))
 
     @cached_property
     def starts(self) -> list[int]:
-        """Number of the first node of each level, followed by the number of all nodes."""
+        """Number of the first node of each level. At the end of the list is the number of all nodes."""
         return list(accumulate(map(prod, map(self.shape, self.levels)), initial=0))
 
     def start(self, *level: int) -> int:
-        """Return the number of the first node of a level."""
+        """Return the number of the first node of a level. The level is given by its depth on each axis."""
         return self.starts[self.levels.index(level)]
 
     def shape(self, level: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the number of nodes of a level along each axis."""
+        """Return how many nodes a level has along each axis."""
         return tuple(axis.sizes[d] for axis, d in zip(self.axes, level, strict=True))
 
     @property
     def size(self) -> int:
-        """Number of nodes."""
+        """Number of all nodes."""
         return self.starts[-1]
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of nodes whose noise has one distribution. There is one block, or one per level if levels
-        get different shares of the budget.
+        """Blocks of nodes that get noise from the same distribution. If the levels get different shares of
+        the budget, each level is a block. Otherwise there is one block.
         """
         if self.transform.split == "uniform" or len(self.levels) == 1:
             widths = tuple(map(self._width, self.levels))
@@ -134,13 +137,15 @@ class DyadicBasis:
         )
 
     def _width(self, level: tuple[int, ...]) -> int:
-        """Return the number of cells that a node of the level adds up."""
+        """Return the number of cells in the interval or box of a node of this level."""
         return prod(1 << axis.height - d for axis, d in zip(self.axes, level, strict=True))
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the dyadic sums of sparse counts."""
+        """Compute the sums of the counts of the cells `keys` over all intervals. Return the numbers of the
+        nodes whose value is not 0, in ascending order, and these values.
+        """
         if len(self.axes) == 1:
             return self._forward(keys, counts)
         rows, columns = self.axes
@@ -164,7 +169,9 @@ class DyadicBasis:
         return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes that lie within a range, as one run per level."""
+        """Return the nodes whose intervals are inside a range of 2^`bits` cells that begins at `start`. There
+        is one run of node numbers per level, given as (first, last + 1).
+        """
         (axis,) = self.axes
         runs = []
         for depth in range(axis.height - bits, axis.height + 1):
@@ -176,13 +183,17 @@ class DyadicBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of all nodes within one range of cells."""
+        """Compute the sums over all intervals inside one range of 2^`bits` cells, which contains the cells
+        `keys`.
+        """
         return self._forward(keys, counts, self.axes[0].height - bits)
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nodes above several ranges. The sum of each range is given."""
+        """Compute the sums over the intervals that contain more than one range. The `totals` are the sums
+        over the single ranges.
+        """
         (axis,) = self.axes
         nodes = []
         values = []
@@ -196,8 +207,8 @@ class DyadicBasis:
     def _forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums along one axis, each level from the one below it, in place, down to depth
-        `least`.
+        """Compute the sums for one axis, from the finest level up to the level at depth `least`. Each level
+        is computed from the level below it.
         """
         (axis,) = self.axes
         sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
@@ -216,7 +227,9 @@ class DyadicBasis:
         return nodes, values
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Split queries into pieces. These are ranges of keys, or boxes if there are two axes."""
+        """Split queries into pieces: ranges of cells, or boxes if the nodes are boxes. Return the number of
+        the query to which each piece belongs, and the pieces.
+        """
         if len(self.axes) == 1:
             return workload.intervals(self.domain)
         if isinstance(workload, Boxes):
@@ -226,7 +239,7 @@ class DyadicBasis:
         return query_of_range[range_of_box], boxes
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the fewest nodes that make up each piece, all with the factor 1."""
+        """Yield the fewest nodes that together make up each piece. All have the factor 1."""
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
             return
@@ -249,7 +262,9 @@ class DyadicBasis:
                     yield NodeWeights(order[covered], node, 1.0)
 
     def _axis_cover(self, i: int, boxes: Boxes) -> list[tuple[int, Int[np.ndarray, " boxes"]]]:
-        """Return the nodes that cover each box along one axis, as (depth, node of each box or −1)."""
+        """Return the intervals that together make up each box along one axis. For each level, a pair contains
+        the depth and one node per box, or −1 for a box that needs no node of this level.
+        """
         cover: list[Any] = []
         for last in (False, True):
             cover += self.axes[i].cover(boxes.lo[:, i], boxes.hi[:, i], last)
@@ -258,8 +273,9 @@ class DyadicBasis:
     def parents(
         self, nodes: Int[np.ndarray, " n"]
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
-        """Yield, for each level, those of the given nodes that are on it, and the parents of these, one per
-        axis.
+        """Yield the given nodes level by level, each with its parents. A box has one parent per axis.
+
+        The nodes must be in ascending order. A slice says which of them are on the level.
         """
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):
@@ -275,7 +291,9 @@ class DyadicBasis:
             yield in_level, parents
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return the depth, the first cell and the last cell + 1 of nodes on each axis."""
+        """Return columns that describe the given nodes. For each axis, these are the depth, the first code,
+        and the code after the last one.
+        """
         level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
         columns: dict[str, np.ndarray] = {}
@@ -295,7 +313,7 @@ class DyadicBasis:
 def _sums_of_equal(
     keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different sorted keys, and the sums of their counts."""
+    """Return the different keys in a sorted list, and the sum of the counts for each of them."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
 
@@ -303,7 +321,9 @@ def _sums_of_equal(
 def _distinct_prefixes(
     keys: Int[np.ndarray, " n"], height: int
 ) -> Int[np.ndarray, " height+1"]:
-    """Count the different prefixes of sorted keys after 0, 1, …, `height` bits are removed."""
+    """Return, for 0, 1, …, `height`, how many different numbers remain if so many of the last bits are
+    removed from the sorted keys.
+    """
     if not len(keys):
         return np.zeros(height + 1, np.int64)
     tally = np.zeros(64, np.int64)
@@ -313,7 +333,9 @@ def _distinct_prefixes(
 
 @njit(cache=True, nogil=True)
 def _highest_differences(keys, tally):
-    """Compute tally[b] += 1 for neighbours whose highest different bit is the b-th (from 1)."""
+    """Compare each key with the key before it. If the highest bit in which the two differ is bit b, counted
+    from 1, add 1 to tally[b].
+    """
     for i in range(1, keys.size):
         x, b = keys[i] ^ keys[i - 1], 0
         while x:
@@ -324,7 +346,9 @@ def _highest_differences(keys, tally):
 
 @njit(cache=True, nogil=True)
 def _sum_pairs(nodes, values, start, start_above, out_nodes, out_values):
-    """Sum pairs: compute one level of a tree from the level below it."""
+    """Compute the sums on one level of a tree from the sums on the level below it, by adding pairs of
+    neighbours.
+    """
     k = -1
     for i in range(nodes.size):
         node = (nodes[i] - start >> 1) + start_above

@@ -1,4 +1,6 @@
-"""Factors of product queries, and the compiled loops that multiply them with the cells of a table."""
+"""Factors of queries that are products of functions of single attributes, and compiled loops that evaluate
+such queries.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,20 @@ from workbench.value import Float, Int
 
 @njit(cache=True, nogil=True, parallel=True)
 def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
-    """Compute inner products. Add to out[i, j] the sum of times[s]·other_times[t]·Π_k H_k[s, t] over all
-    terms s of query i and all terms t of query j.
+    """Compute the inner products of all queries of one workload with all queries of another.
 
-    `table` contains one matrix H_k per attribute, one after the other. H_k begins at `starts[k]`, and its
-    rows have `widths[k]` numbers. Row 0 and column 0 are for terms that do not use the attribute. The terms
-    t are grouped by the attributes that they use. Row g of `sets` begins with the `sizes[g]` attributes of
-    group g, which ends at `ends[g]`. `cols` (attributes × terms) selects the columns of H_k. `other`
-    contains the query number and the coefficient of each term.
+    A query is a sum of terms, and a term is a coefficient times one factor per attribute. For term s of query
+    i and term t of query j, the inner product of the terms is the product of their coefficients and of one
+    number H_k[s, t] for each attribute k. The function adds these products to out[i, j].
+
+    `table` contains the matrices H_k of all attributes, one after the other. Matrix k begins at position
+    `starts[k]`, and each of its rows has `widths[k]` numbers. Row 0 and column 0 are for terms that do not
+    use the attribute. For the terms s, `times` contains the coefficients and `which` the rows of H_k.
+
+    The terms t are sorted into groups of terms that use the same attributes. Row g of `sets` begins with the
+    `sizes[g]` attributes of group g, and the last term of the group is just before `ends[g]`. `cols`
+    contains, for each attribute and term t, the column of H_k. `other` contains the coefficient and the query
+    number of each term t.
     """
     queries, owner = other
     d = which.shape[1]
@@ -62,7 +70,9 @@ def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols,
 
 @njit(cache=True, nogil=True, parallel=True)
 def diagonal(offsets, times, which, table, starts, widths, out):
-    """Compute the inner product of each query with itself, out[i]. The arguments are those of `inner`."""
+    """Compute the inner product of each query i with itself, and write it to out[i]. The arguments are those
+    of `inner`.
+    """
     for i in prange(offsets.size - 1):
         total = 0.0
         for s in range(offsets[i], offsets[i + 1]):
@@ -76,8 +86,9 @@ def diagonal(offsets, times, which, table, starts, widths, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def scattered(which, factors, starts, widths, codes, values, out):
-    """Compute out[t], a sum over occupied cells. A cell adds its value times the factors of term t for its
-    codes. `codes` has the shape (attributes, cells).
+    """Compute for each term t a sum over the given cells, and write it to out[t]. A cell adds its value times
+    the factors that the term has for the codes of the cell. `codes` contains one row per attribute and one
+    column per cell.
     """
     for t in prange(which.shape[0]):
         total = 0.0
@@ -93,8 +104,9 @@ def scattered(which, factors, starts, widths, codes, values, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
-    """Add up count·round(term/grid) over cells. The result is split into three parts of 9 bits, so that
-    nothing overflows.
+    """Compute for each term a sum over cells: the count of the cell times the value of the term, rounded to
+    multiples of `grid`. The multiples are split into three parts of 9 bits that are added up separately, so
+    no sum overflows.
     """
     for t in prange(which.shape[0]):
         high = np.int64(0)
@@ -121,8 +133,9 @@ Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
-    """Convert a factor to one value per code. The factor is an interval (lo, hi), a set of codes, or
-    already one value per code.
+    """Return a factor as an array with one value per code of an attribute. The factor is given as an interval
+    (lo, hi), as a set of codes, or as such an array. Codes in the interval or set get the value 1, and others
+    0.
     """
     n = domain.shape[domain.axis(name)]
     indicator = np.zeros(n)
@@ -151,8 +164,11 @@ def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, "
 
 
 def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
-    """Return the constant 1 and all Haar wavelets over the next power of two, except those that are 0 on
-    all n codes.
+    """Return the Haar wavelets for an attribute with n codes, one array of n values per wavelet. The first is
+    constantly 1.
+
+    The wavelets are those over the next power of two above n. Wavelets that are 0 on all n codes are left
+    out.
     """
     factors = [np.ones(n)]
     code = np.arange(n)
@@ -167,7 +183,9 @@ def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
 
 
 class FlatTables(NamedTuple):
-    """Tables of several attributes in one vector, for compiled loops."""
+    """Matrices of several attributes, stored one after the other in one vector. Compiled loops use this
+    form.
+    """
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]
@@ -175,7 +193,9 @@ class FlatTables(NamedTuple):
 
 
 def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
-    """Join one table (rows, columns) per attribute into one vector."""
+    """Join matrices, one per attribute, into one vector, with the position and the row length of each
+    matrix.
+    """
     starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)
     values = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
     return FlatTables(values, starts, np.array([t.shape[1] for t in tables], np.int64))
@@ -184,7 +204,9 @@ def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTabl
 def sums_over_dense_cells(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """Add up dense·Π factor[row] over all cells, one attribute at a time."""
+    """Return for each term a sum over all cells of an array: the number in the cell times the term's factors
+    for the codes of the cell. `rows` says which row of each factor matrix a term uses.
+    """
     if not factors:
         return np.full(len(rows), float(dense))
     if len(factors) <= 2:
@@ -204,7 +226,9 @@ def sums_over_dense_cells(
 def _sums_over_plane(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """Return the sums over one or two attributes, with one product for each different factor."""
+    """Return the sums of `sums_over_dense_cells` if the array has one or two attributes. A factor that
+    several terms use is multiplied only once.
+    """
     different, first = np.unique(rows[:, 0], return_inverse=True)
     left = factors[0][different] @ dense
     if len(factors) == 1:
@@ -221,7 +245,9 @@ def sums_over_occupied_cells(
     codes: Int[np.ndarray, "factors cells"],
     values: Float[np.ndarray, " cells"],
 ) -> Float[np.ndarray, " terms"]:
-    """Add up value·Π factor[row] over the occupied cells."""
+    """Return for each term a sum over the cells that are not empty: the value of the cell times the term's
+    factors for the codes of the cell. `rows` says which row of each factor matrix a term uses.
+    """
     sums = np.zeros(len(rows))
     scattered(np.ascontiguousarray(rows), *flat_tables(factors), codes, values, sums)
     return sums
@@ -235,8 +261,9 @@ def limbs_over_occupied_cells(
     counts: Int[np.ndarray, " cells"],
     grid: float,
 ) -> Int[np.ndarray, "terms 3"]:
-    """Add up count·round(term/grid) over the occupied cells. The result is split into three parts of 9
-    bits, so that nothing overflows.
+    """Return for each term a sum over the cells that are not empty: the count of the cell times the value of
+    the term, rounded to multiples of `grid`. The multiples are split into three parts of 9 bits that are
+    added up separately, so no sum overflows.
     """
     parts = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)

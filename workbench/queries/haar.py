@@ -1,4 +1,4 @@
-"""The unnormalised Haar wavelet over a domain's keys."""
+"""Haar wavelet transform of the counts of a table, without normalisation."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Haar wavelet transform of counts, not normalised. Its values are the total and, for each dyadic interval,
-    the sum of its left half minus the sum of its right half.
+    """Haar wavelet transform of counts, without normalisation. It computes the total and one difference for
+    each dyadic interval: the sum of its left half minus the sum of its right half.
     """
 
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return the Haar wavelet transform for a domain. It transforms the counts of the cells in the order of
-        their keys (numbers).
+        """Return the basis for a domain, which computes the Haar coefficients of the counts in the order of
+        the cells.
 
         Parameters
         ----------
         domain : Domain
-            Any domain.
+            Domain of the table. It must not be wide.
 
         Returns
         -------
         HaarBasis
-            Basis with as many coefficients as the domain has cells.
+            Basis whose nodes are the Haar coefficients. There are as many as cells.
         """
         domain.refuse_wide()
         return HaarBasis(domain)
@@ -46,10 +46,10 @@ class Haar:
 
 @dataclass(frozen=True)
 class HaarBasis:
-    """Unnormalised Haar coefficients over a domain. There are as many coefficients as cells.
+    """Basis whose nodes are the Haar coefficients of the counts on a domain, without normalisation.
 
-    Node 0 is the total. If the right half of an interval is beyond the last cell, the interval equals its
-    left half and needs no coefficient.
+    There are as many coefficients as cells. Node 0 is the sum of all counts. An interval whose right half is
+    beyond the last cell has no coefficient, because its sum is the sum of its left half.
     """
 
     domain: Domain
@@ -57,20 +57,21 @@ class HaarBasis:
 
     @cached_property
     def axis(self) -> Axis:
-        """The single axis, which is the order of keys."""
+        """Tree of dyadic intervals over all cells in the order of the domain."""
         return Axis(self.domain.size)
 
     @cached_property
     def starts(self) -> list[int]:
-        """First coefficient of each depth, followed by the number of nodes."""
+        """Number of the first node at each depth. At the end of the list is the number of all nodes."""
         return list(accumulate((n // 2 for n in self.axis.sizes[1:]), initial=1))
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """One block of all coefficients. One record changes the total and one difference per level.
+        """One block with all nodes, which get noise from the same distribution. One record changes the total
+        and one difference per level.
 
-        A difference changes most if all changed cells are in one half of its interval. A half has at most
-        2^(height − depth − 1) cells.
+        A difference changes most if all changed cells are in the same half of its interval. At each depth, a
+        half has at most 2^(height − depth − 1) cells.
         """
         height = self.axis.height
         halves = tuple(1 << height - depth - 1 for depth in range(height))
@@ -80,14 +81,18 @@ class HaarBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total and the differences of sparse counts."""
+        """Compute the total and the differences of the counts of the cells `keys`. Return the numbers of the
+        nodes whose value is not 0, in ascending order, and these values.
+        """
         nodes, values, keys, counts = self._differences(keys, counts, 0)
         nodes.append(keys[:1])  # the root is node 0, like the total
         values.append(counts[:1])
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes that lie within a range, as one run per level."""
+        """Return the nodes whose intervals are inside a range of 2^`bits` cells that begins at `start`. There
+        is one run of node numbers per level, given as (first, last + 1).
+        """
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
             width = self.axis.height - depth
@@ -98,7 +103,9 @@ class HaarBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the differences within one interval."""
+        """Compute the differences for all intervals inside one range of 2^`bits` cells, which contains the
+        cells `keys`.
+        """
         none = np.zeros(0, np.int64)
         nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
         return np.concatenate([none, *nodes[::-1]]), np.concatenate([none, *values[::-1]])
@@ -106,7 +113,9 @@ class HaarBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total, and the differences above several ranges. The sum of each range is given."""
+        """Compute the total and the differences for the intervals that contain more than one range. The
+        `totals` are the sums over the single ranges.
+        """
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
         for depth in range(self.axis.height):
@@ -123,7 +132,9 @@ class HaarBasis:
     def _differences(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int
     ) -> tuple[list[Any], list[Any], Any, Any]:
-        """Return nodes and values of each level, fine before coarse, and the sums at depth `least`."""
+        """Return the nodes and the differences of each level, from the finest level up to depth `least`. Also
+        return the intervals at depth `least` and their sums.
+        """
         nodes = []
         values = []
         for depth in range(self.axis.height - 1, least - 1, -1):
@@ -137,7 +148,7 @@ class HaarBasis:
         return nodes, values, keys, counts
 
     def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
-        """Return the counts of the cells, from all coefficients in node order."""
+        """Return the counts of all cells, computed from the values of all nodes."""
         sums = np.asarray(values[:1], float)
         for depth in range(self.axis.height):
             size = self.axis.sizes[depth + 1]
@@ -151,16 +162,22 @@ class HaarBasis:
         return sums
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Split queries into pieces, which are ranges of keys."""
+        """Split queries into pieces, which are ranges of cells. Return the number of the query to which each
+        piece belongs, and the pieces.
+        """
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the coefficients of the sum over a range [lo, hi), which is prefix(hi) − prefix(lo). Here
-        prefix(i) is the sum of the first i cells.
+        """Yield the nodes and factors from which the sum over each range of cells is computed.
 
-        If an interval has the sum S and the coefficient d, its left child has the sum (S + d)/2. Suppose
-        that a prefix contains the share g of a child's sum. If this is the left child, the prefix is g/2·S
-        + g/2·d. If it is the right child, the prefix is (1 + g)/2·S + (1 − g)/2·d.
+        The sum over the cells lo to hi − 1 is prefix(hi) − prefix(lo), where prefix(i) is the sum of the
+        first i cells. The method goes up the tree from the leaves. For each prefix, it keeps the share g of
+        the current interval's sum that the prefix contains.
+
+        Let S be the sum of an interval and d its difference. Then the sum of its left half is (S + d)/2, and
+        the sum of its right half is (S − d)/2. If a prefix ends in the left half, it contains the share g of
+        the left half, which is g/2·S + g/2·d. If it ends in the right half, it contains all of the left half
+        and the share g of the right half, which is (1 + g)/2·S + (1 − g)/2·d.
         """
         ends = (pieces.lo, pieces.hi)
         shares = [np.zeros(len(x)) for x in ends]  # g of both ends
@@ -189,8 +206,9 @@ class HaarBasis:
         yield NodeWeights(np.arange(len(pieces)), total, below_hi - below_lo)
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return the level (0 is the total, 1 the difference at the root), the first cell and the last cell
-        + 1 of nodes.
+        """Return columns that describe the given nodes: the level, the first cell, and the cell after the
+        last one. Level 0 is the total, and level 1 is the difference between the two halves of the whole
+        domain.
         """
         starts = np.array(self.starts)
         depth = np.searchsorted(starts, nodes, side="right") - 1
@@ -203,7 +221,9 @@ class HaarBasis:
 
 @njit(cache=True, nogil=True)
 def _halves(keys, counts, up, sums, differences):
-    """Compute sums and left-minus-right differences of pairs, and return the number of pairs."""
+    """Write the sums and the differences (left minus right) of pairs of neighbours into arrays, and return
+    the number of pairs.
+    """
     k = -1
     for i in range(keys.size):
         if k < 0 or up[k] != keys[i] >> 1:

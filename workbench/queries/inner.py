@@ -1,9 +1,16 @@
-"""Inner products of linear queries, ⟨q, q'⟩ = Σ_t p(t)·q(t)·q'(t), in closed form.
+"""Inner products of linear queries, computed without a loop over the cells of the domain.
 
-`prior` contains one vector of probabilities per attribute, and p is their product. None means the uniform
-prior. The cost grows with the number of queries and with the sizes of the attributes, but not with the size
-of the domain. Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. The printed Equation 20
-lacks a sum. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ) over the attributes k that either query uses.
+The inner product of two queries q and q' is the expected product of their values for one random record t: Σ_t
+p(t)·q(t)·q'(t). The probability p(t) is a product of one probability per attribute, so the attributes are
+independent. The argument `prior` contains these probabilities, with one vector per attribute. If it is None,
+all values of an attribute are equally likely.
+
+The cost grows with the number of queries and with the sizes of the attributes, but not with the number of
+cells.
+
+Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. A sum is missing in the printed Equation
+20. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), where k runs over the attributes that either query uses, θ over the
+values of attribute k, and g and g' are the factors of the two queries.
 """
 
 from __future__ import annotations
@@ -28,7 +35,9 @@ _Matrix = Float[np.ndarray, "rows columns"]
 def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
-    """Return the inner products ⟨q, q'⟩ of all queries q of `a` with all queries q' of `b`."""
+    """Return the inner products of all queries of `a` with all queries of `b`, as a matrix with one row per
+    query of `a`.
+    """
     products = np.zeros((len(a), len(b)))
     _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
     return products
@@ -37,8 +46,8 @@ def inner_products(
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return the mean of each query q, which is ⟨q, 1⟩. This is its expected answer for one tuple that is
-    drawn from the prior.
+    """Return the mean of each query, which is its expected value for one random record. The probabilities of
+    the record are given by `prior`.
     """
     return a.on(domain).means(domain, _weights(domain, prior))
 
@@ -46,7 +55,7 @@ def means(
 def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return the squared norm ⟨q, q⟩ of each query q."""
+    """Return the squared norm of each query, which is its inner product with itself."""
     p = _weights(domain, prior)
     a = a.on(domain)
     if isinstance(a, Together):
@@ -77,7 +86,9 @@ def _weights(domain: Domain, prior: Prior | None) -> Prior:
 
 
 def _fill(out: _Matrix, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
-    """Write all inner products into `out`, which is zero."""
+    """Write the inner products of all pairs of queries into the array `out`, which contains only zeros
+    before.
+    """
     match a, b:
         case Together(), _:
             for rows, part in _rows_of_parts(a):
@@ -103,8 +114,8 @@ def _rows_of_parts(workload: Together) -> Iterator[tuple[slice, Linear]]:
 
 
 def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
-    """Compute inner products of different factors once per attribute, and then look them up per pair of
-    terms.
+    """Compute the inner products of two workloads of products. For each attribute, the inner products of the
+    different factors are computed once, and then looked up for each pair of terms.
     """
     if not len(a.times) or not len(b.times):
         return
@@ -124,8 +135,8 @@ def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
 
 
 def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return which factor each term uses, and the factors that any term uses, with the all-ones factor
-    first.
+    """Return the factors that at least one term uses, without the others, and which of them each term uses.
+    In each matrix, the first row is the factor that is constantly 1.
     """
     which = np.zeros_like(a.which)
     factors = []
@@ -137,8 +148,8 @@ def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
-    """Return H_k = left_k·diag(p_k)·right_kᵀ, one after the other, with exactly 1 where neither query uses
-    k.
+    """Return, for each attribute, the matrix of inner products of the factors in `left` with the factors in
+    `right`, under the probabilities `p`. The entry for two factors that are constantly 1 is exactly 1.
     """
     tables = [(f * w) @ g.T for f, g, w in zip(left, right, p, strict=True)]
     for h in tables:
@@ -149,7 +160,9 @@ def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
 def _fill_tables(
     out: _Matrix, a: TableQueries, b: TableQueries, domain: Domain, p: Prior
 ) -> None:
-    """Multiply margins on the attributes that both queries use, cell by cell."""
+    """Compute the inner products of two workloads of tables. Each table is averaged over the attributes that
+    the other query does not use. Then the tables are multiplied cell by cell.
+    """
     right: dict[tuple[int, tuple[str, ...]], _Matrix] = {}  # margins of b's groups
     for names, tables, rows in a.numbered_groups():
         left: dict[tuple[str, ...], _Matrix] = {}
@@ -173,7 +186,9 @@ def _shared_margin(
     p: Prior,
     weigh: bool = False,
 ) -> _Matrix:
-    """Return an array (queries, cells of the shared attributes), weighted by the prior if `weigh`."""
+    """Return the tables averaged over all attributes except the shared ones, with one row per query and one
+    column per cell. With `weigh`, each cell is multiplied by its probability.
+    """
     priors = [p[domain.axis(n)] for n in names]
     margin = prior_margin(tables, priors, tuple(names.index(n) for n in shared))
     if weigh:
@@ -185,7 +200,9 @@ def _shared_margin(
 
 
 def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
-    """Multiply products with tables. The product is laid out on the shared attributes only."""
+    """Compute the inner products of a workload of products with a workload of tables. For this, the values of
+    a product are written out for all cells of the shared attributes.
+    """
     factor_means = [f @ p[k] for k, f in enumerate(a.factors)]
     for names, tables, columns in b.numbered_groups():
         margins: dict[tuple[str, ...], _Matrix] = {}
@@ -210,8 +227,8 @@ def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: P
 
 
 def _outer(factors: Factors, rows: Int[np.ndarray, "rows factors"], margin: _Matrix) -> _Matrix:
-    """Lay out products of factors on all cells, a block at a time, and multiply them with each table's
-    margin.
+    """Write out the values of products for all cells, one block of products at a time, and multiply them with
+    the given matrix of averaged tables.
     """
     products = np.empty((len(rows), margin.shape[1]))
     step = max(1, MAX_DENSE_CELLS // prod(f.shape[1] for f in factors))

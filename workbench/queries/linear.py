@@ -1,9 +1,9 @@
-"""Common base of linear queries. A query is a function f of a tuple, and its answer is the sum of f over
-tuples.
+"""Base class of linear queries. A linear query is a function of a record, and its answer is the sum of the
+function over all records of a table.
 
-The cost grows with the number of queries, the sizes of attributes and the number of non-empty cells, but
-not with the size of the domain. Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem
-2).
+The time for answering grows with the number of queries, the sizes of the attributes and the number of cells
+that are not empty, but not with the number of all cells. Source: Chen, Zhou & Bhowmick, EDBT 2012, section
+3.2 (Equation 9, Theorem 2).
 """
 
 from __future__ import annotations
@@ -28,70 +28,80 @@ Prior = Sequence["Float[np.ndarray, ' values']"]
 
 
 class Linear(ABC):
-    """Base class of linear queries, whose answer is a weighted sum of counts. Its subclasses are `Products`,
-    `TableQueries` and `Together`.
+    """Base class of lists of linear queries. The answer to a linear query is a weighted sum of the counts of
+    a table. The subclasses are `Products`, `TableQueries` and `Together`.
     """
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
-        """Return the same queries on a domain."""
+        """Return the same queries for the given domain. A ValueError says if the queries do not fit the
+        domain.
+        """
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the number of queries."""
+        """Return the number of queries in the list."""
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Linear:
-        """Return a selection of the queries, in the order of `rows`."""
+        """Return the queries with the numbers `rows`, in this order."""
 
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value that one term of a query takes for a record, or an upper bound on it."""
+        """Largest absolute value of one term of a query for one record, or an upper bound on this value. A
+        query is a sum of terms.
+        """
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one record, or an upper bound on it."""
+        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
+        value.
+        """
 
     @property
     @abstractmethod
     def integer_valued(self) -> bool:
-        """Whether the answers to all queries are integers if the counts are."""
+        """Whether all answers are integers if all counts are integers."""
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a prior with independent attributes."""
+        """Return the expected value of each query for one random record. `prior` contains one vector of
+        probabilities per attribute, and the attributes are independent.
+        """
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers. They are computed from the marginals on the attributes that each query uses."""
+        """Return the answers to the queries, computed from marginals of a table. For each query, only the
+        marginal on the attributes that it uses is needed.
+        """
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers as integers, in multiples of the step `grid`. Each term is rounded separately for
-        each record.
+        """Return the answers to the queries as integers, in units of the step `grid`. Each term of a query is
+        rounded to a multiple of the step, separately for each record.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError. A linear query over a few attributes covers cells in many places of the domain,
-        which do not form a few ranges of keys.
+        """Raise a ValueError, because linear queries cannot be written as ranges of cells. The cells that a
+        query uses are scattered over the domain.
         """
         raise ValueError(
             f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of its weights over all cells of the domain. For a query that counts
-        records, this is the number of cells that it covers.
+        """Return, for each query, the sum of its weights over all cells of the domain. If the query counts
+        records, this is the number of cells in which it counts them.
         """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of its weights times `values` over the given cells. The time grows
-        with the number of cells and of queries. Sums of integers are exact.
+        """Return the answer to each query: the sum of its weights times the `values` of the cells `keys`. All
+        other cells are empty. If weights and values are integers, the answers are exact.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -102,11 +112,11 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return the answers as integers, in multiples of the step `grid`. The weights are rounded to such
-        multiples, and the sums are exact. Results beyond ±2⁶² are clipped.
+        """Return the answers to the queries as integers, in units of the step `grid`. The weights are rounded
+        to multiples of the step, and then added up exactly. Answers beyond ±2⁶² are clipped.
 
-        Each term of a query is rounded separately for each tuple. So what a tuple adds depends on this
-        tuple only. A term may have at most 2²⁷ grid steps.
+        Each term of a query is rounded separately for each record, so one record does not change how another
+        is rounded. A ValueError says if a term is larger than 2²⁷ steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -121,24 +131,28 @@ class Linear(ABC):
 
 
 class Margins(ABC):
-    """Marginals of a table. A marginal has the sums of the counts over all attributes except a few."""
+    """Base class of objects that compute marginals of a table. A marginal is a table on a few of the
+    attributes, with counts that are added up over all others.
+    """
 
     domain: Domain
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return a marginal as an array of all its cells, or None if there are too many cells."""
+        """Return the marginal on the attributes with the positions `axes`, as an array of all its cells.
+        Return None if there are too many cells.
+        """
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal that are not empty, as codes (attributes × cells), and their sums.
-        This is for marginals for which `dense` returns None.
+        """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
+        codes, with one row per attribute. Use this method if `dense` returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of a table, which is given as the sorted keys (numbers) of its cells and their values. The
-    codes of each attribute are computed once and kept.
+    """Marginals of a table that is given by the sorted keys of its cells and their values. Keys number the
+    cells of the domain. The codes of each attribute are computed once and kept for other marginals.
     """
 
     def __init__(
@@ -155,7 +169,9 @@ class TableMargins(Margins):
         return self._columns[axis]
 
     def _cells(self, axes: tuple[int, ...]) -> Int[np.ndarray, " n"]:
-        """Return the cell number of each key in `axes`, with the last attribute fastest."""
+        """Return, for each key, the number of its cell in the marginal on `axes`. From one number to the
+        next, the code of the last attribute changes first.
+        """
         cells = np.zeros(len(self.values), np.int64)
         for k in axes:
             cells *= self.domain.shape[k]
@@ -163,7 +179,9 @@ class TableMargins(Margins):
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal as an array. Sums below 2⁵³ are exact."""
+        """Return the marginal on the attributes with the positions `axes`, as an array of all its cells. Sums
+        of integers are exact below 2⁵³. Return None if there are too many cells.
+        """
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
             return None
@@ -172,8 +190,9 @@ class TableMargins(Margins):
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal that are not empty, and their sums. The sums are integers if the
-        values are.
+        """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
+        codes, with one row per attribute. If the values of the table are integers, the counts are also
+        integers.
         """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
@@ -184,9 +203,9 @@ class TableMargins(Margins):
 
 
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
-    """Return a uniform prior. It has one vector of equal probabilities per attribute.
+    """Return one vector of equal probabilities per attribute, as the prior distribution of a record.
 
-    Raise a ValueError if the vectors would need gigabytes of memory.
+    A ValueError says if the vectors would need more than a gigabyte of memory.
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
@@ -199,8 +218,8 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
 def prior_margin(
     tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
 ) -> Float[np.ndarray, "..."]:
-    """Average tables over all attributes except those to keep. The axes of a table are (queries, attribute
-    1, attribute 2, …).
+    """Average tables over all attributes except those in `kept`, weighted by the probabilities in `prior`.
+    The first axis of the array is the query, and the others are the attributes.
     """
     for axis in range(len(prior) - 1, -1, -1):
         if axis not in kept:
@@ -221,8 +240,8 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """Return the axis of each attribute that is used. Raise a ValueError if the domain does not have this
-    attribute with the same codes.
+    """Return the position in the domain of each attribute that is used. A ValueError says if the domain does
+    not have the attribute, or has another number of codes for it.
     """
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
@@ -238,8 +257,8 @@ def axes_in_domain(
 
 
 def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
-    """Raise a ValueError for extreme values. Their product with a floating-point count could overflow or
-    underflow.
+    """Raise a ValueError if the numbers are so large or small that their product with a count could overflow
+    or underflow in floating point.
     """
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():
@@ -250,6 +269,8 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
-    """Put numbers together from parts of 9 bits. The results are Python integers, which do not overflow."""
+    """Put integers together from three parts of 9 bits each. The results are Python integers, which cannot
+    overflow.
+    """
     high, middle, low = limbs.astype(object).T
     return high * 2**18 + middle * 2**9 + low

@@ -1,4 +1,4 @@
-"""Queries that count records below nodes of a hierarchy, and the use of any workload over a hierarchy."""
+"""Queries that count the records below nodes of a tree, and the use of other workloads on a tree."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Queries that count records of a hierarchy (a tree that divides the space of values). Each counts the
+    """Queries on data in a hierarchy, which is a tree that divides the space of values. Each query counts the
     records below one node.
 
     Parameters
     ----------
     levels : int64[queries]
-        Level of each node. 0 is the root.
+        Level of each node. The root has level 0.
     keys : uint64[words, queries]
-        Lowest key of each node.
+        Lowest key of each node. Keys number the values of the tree.
 
     Examples
     --------
@@ -41,8 +41,9 @@ class Nodes:
 
     @classmethod
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
-        """Make one query per given text, which counts the strings that begin with this text. Raise a ValueError
-        for text that no string of the hierarchy can begin with.
+        """Create one query per text, which counts the strings that begin with this text.
+
+        A ValueError names a text with which no string of the tree can begin.
         """
         keys, why = tree.encode(texts)
         if why.any():
@@ -51,7 +52,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the queries unchanged, after checking that they are nodes of the hierarchy."""
+        """Return the queries unchanged. A ValueError says if they are not nodes of the tree `domain`."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -70,15 +71,15 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return the number of possible values below each node."""
+        """Return the number of possible values below the node of each query."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
 
 @value
 class Level:
-    """Recipe for queries that count the records below each node of one level of a hierarchy. The nodes are in
-    the order of their keys, and a level may have at most 2²² nodes.
+    """Recipe with one query for each node of one level of a tree. The query counts the records below the
+    node. A level may have at most 2²² nodes.
     """
 
     level: int = parameter(
@@ -86,22 +87,22 @@ class Level:
     )
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the nodes of the level.
+        """Return one query per node of the level.
 
         Parameters
         ----------
         domain : Hierarchy
-            A `Quadtree`, `Prefixes`, `Taxonomy` or `Attributes`.
+            Tree that divides the space of values: a `Quadtree`, `Prefixes`, `Taxonomy` or `Attributes`.
 
         Returns
         -------
         Nodes
-            Nodes in the order of keys.
+            Queries, in the order of the nodes' keys.
 
         Raises
         ------
         ValueError
-            If the hierarchy has no such level, or more than 2²² nodes there.
+            If the tree does not have this level, or if the level has more than 2²² nodes.
         """
         if self.level > domain.digits.depth:
             raise ValueError(f"{self!r} is not a level of {domain!r}")
@@ -116,8 +117,8 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the queries of a workload over a hierarchy. Raise a ValueError if the hierarchy cannot answer
-    them.
+    """Return the queries of a workload on a tree. A ValueError says if such queries cannot be asked about the
+    tree.
     """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
@@ -125,8 +126,8 @@ def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
 
 
 class KeyRuns(NamedTuple):
-    """Runs of keys that make up queries. Each run has a lowest key, a highest key, and the query to which
-    it belongs.
+    """Ranges of keys that make up queries. For each range, the arrays contain its lowest key, its highest
+    key, and the number of its query.
     """
 
     queries: Int[np.ndarray, " runs"]
@@ -135,7 +136,9 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the queries of a workload as ranges of keys. Keys are the numbers of the values in a hierarchy."""
+    """Return the queries of a workload as ranges of keys, which number the values of a tree. A ValueError
+    says if this is not possible.
+    """
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)

@@ -1,4 +1,6 @@
-"""Products: linear queries that are sums of separable terms, over many attributes."""
+"""Linear queries whose value for a record is a product of functions of single attributes, or a sum of such
+products.
+"""
 
 from __future__ import annotations
 
@@ -36,29 +38,35 @@ _MOST_VALUES = 2**26  # of all different factors: half a gigabyte
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(Linear):
-    """Queries that are sums of products. A term c·Π_k g_k(x_k) has one factor g_k per attribute (Chen et
-    al., EDBT 2012, Equation 9).
+    """Linear queries whose value for a record is a product of one factor per attribute, or a sum of such
+    products (Chen et al., EDBT 2012, Equation 9).
 
-    Make them with `Products.of`, which computes the fields from dictionaries.
+    For example, a query that counts women under 18 has the factor 1 for these ages and 0 for others, and the
+    factor 1 for women and 0 for men. Each product is called a term and has a coefficient.
+
+    Create such queries with `Products.of`, which takes dictionaries and computes the arrays.
 
     Parameters
     ----------
     attributes : tuple of str
         Names of the attributes.
     factors : tuple of float64[rows, values]
-        Distinct factors g of each attribute: one row per factor, one value per code. The first row is all
-        ones.
+        Different factors of each attribute: one row per factor, with one value per code of the attribute. The
+        first row contains only ones.
     which : int64[terms, attributes]
-        Row of `factors` for each term and attribute, or 0 if the term does not use the attribute.
+        Row of `factors` that each term uses for each attribute. It is 0 if the term does not depend on the
+        attribute.
     times : float64[terms]
-        Coefficient c of each term.
+        Coefficient by which each term is multiplied.
     offsets : int64[queries + 1]
-        Query i has the terms offsets[i] … offsets[i + 1] − 1.
+        Start of each query in the list of terms. Query i is the sum of the terms from offsets[i] to offsets[i
+        + 1] − 1.
 
     Raises
     ------
     ValueError
-        If the shapes of the arrays do not match, or they contain infinite, NaN or extreme numbers.
+        If the shapes of the arrays do not agree, or if the arrays contain numbers that are infinite, NaN, or
+        so extreme that products could overflow.
     """
 
     attributes: tuple[str, ...]
@@ -104,28 +112,29 @@ class Products(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
-        """Make queries from dictionaries, which have a factor for each attribute. A query is one term, or a
-        list of terms to add up.
+        """Create queries from dictionaries. A query is one term or a list of terms, and a term is a product
+        of one factor per attribute.
 
         Parameters
         ----------
         domain : Domain
-            Domain of the attributes.
+            Domain that contains the attributes.
         queries : sequence
-            A term is {attribute: factor} or (coefficient, {attribute: factor}). {} counts every record
-            once. A factor is (lo, hi), which stands for the codes lo <= x < hi, a set of codes, or a value
-            for each code.
+            Queries. A term is given as {attribute: factor} or as (coefficient, {attribute: factor}). The
+            empty term {} counts every record once. You can give a factor in three ways: as (lo, hi), which is
+            1 for the codes from lo to hi − 1 and 0 for others, as a set of codes with the value 1, or as an
+            array with one value per code.
 
         Returns
         -------
         Products
-            In the order of the queries.
+            Queries, in the given order.
 
         Raises
         ------
         ValueError
-            If a query does not have one of these forms, or an attribute, a code or the length of a factor
-            does not fit the domain.
+            If a query does not have one of these forms, or if it names an attribute or code that is not in
+            the domain, or if an array does not have one value per code.
 
         Examples
         --------
@@ -173,8 +182,9 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Make queries that count the records in boxes. A box has one half-open interval [lo, hi) of codes per
-        attribute. With `offsets`, a query may consist of several boxes.
+        """Create queries that count the records in boxes. A box contains, for each attribute, the codes from
+        `lo` to `hi` − 1. With `offsets`, query i is the sum over the boxes from offsets[i] to offsets[i + 1]
+        − 1.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -195,8 +205,9 @@ class Products(Linear):
 
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
-        """Make queries for sums of powers. For example, {"age": 1, "income": 2} asks for Σ age·income². If
-        an attribute has no numbers, its codes are used.
+        """Create queries for sums of products of powers. For example, {"age": 1, "income": 2} asks for the
+        sum of age·income² over all records. If the labels of an attribute are not numbers, its codes are
+        used.
         """
         queries = []
         for query in powers:
@@ -211,8 +222,8 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Make one query for each given set of attributes. It asks for the Fourier coefficient, the sum over
-        all records of Π (−1)^code.
+        """Create one query per set of attributes, which asks for a Fourier coefficient. This is the sum over
+        all records of Π (−1)^code, where the product runs over the codes of these attributes.
         """
         queries = []
         for names in subsets:
@@ -222,11 +233,12 @@ class Products(Linear):
 
     @classmethod
     def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
-        """Make one query for each combination of Haar wavelets, one wavelet per attribute. A wavelet is 1
-        everywhere, or it is 1 on the left half and −1 on the right half of a dyadic interval.
+        """Create one query for each combination of Haar wavelets, with one wavelet per attribute. The first
+        wavelet is 1 everywhere. Each other wavelet is 1 on the left half of a dyadic interval, −1 on its
+        right half, and 0 elsewhere.
 
-        If an attribute has n codes, its wavelets are those over the next power of two above n. Wavelets
-        that are 0 on all codes are left out.
+        For an attribute with n codes, the dyadic intervals divide the next power of two above n. Wavelets
+        that are 0 on all n codes are left out.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
@@ -237,7 +249,9 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """Return the same queries over another domain. Its attributes must have the same numbers of codes."""
+        """Return the same queries for another domain. It must contain the attributes that the queries use,
+        with the same numbers of codes.
+        """
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
             return self
@@ -257,7 +271,7 @@ class Products(Linear):
     def __getitem__(
         self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]
     ) -> Products:
-        """Return a selection of the queries, in the order of `rows`."""
+        """Return the queries with the numbers `rows`, in this order."""
         rows = np.arange(len(self))[rows]
         sizes = np.diff(self.offsets)[rows]
         ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -268,17 +282,19 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Attributes that at least one term uses."""
+        """Mask of the attributes that at least one term uses."""
         return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Query to which each term belongs."""
+        """Number of the query to which each term belongs."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms grouped by the set of axes that they use."""
+        """Terms grouped by the attributes that they use. Each group is a pair: the positions of the
+        attributes, and the numbers of the terms.
+        """
         if not len(self.which):
             return ()
         patterns, group = np.unique(self.which > 0, axis=0, return_inverse=True)
@@ -290,7 +306,9 @@ class Products(Linear):
 
     @property
     def _largest_partial_products(self) -> Float[np.ndarray, " terms"]:
-        """Bounds that no product of some factors of a term exceeds. A factor of 0 does not hide the others."""
+        """Upper bound for each term on the product of its coefficient and any of its factors. Numbers below 1
+        count as 1, so a factor of 0 does not hide large factors.
+        """
         bounds = np.maximum(np.abs(self.times), 1)
         with np.errstate(over="ignore"):
             for k, f in enumerate(self.factors):
@@ -299,7 +317,7 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """Largest absolute value of each term."""
+        """Largest absolute value that each term takes for a record."""
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -307,17 +325,21 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value of a term, or an upper bound on it."""
+        """Largest absolute value that any term takes for a record, or an upper bound on this value."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
+        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
+        value.
+        """
         return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether integer counts give integer answers to all queries. It is False if a term exceeds 2²⁷."""
+        """Whether all answers are integers if all counts are integers. It is also False if a term could be
+        larger than 2²⁷.
+        """
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
         return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
@@ -325,8 +347,9 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms in all cells of the attributes `axes`, one block of terms at a time. The
-        values include the coefficients.
+        """Yield the values of terms for all cells of the attributes at the positions `axes`, one block of
+        terms at a time. Each block comes with the numbers of its terms. The values are multiplied by the
+        coefficients.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -338,8 +361,8 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a prior with independent attributes. A query is a sum of
-        terms, and so is its mean.
+        """Return the expected value of each query for one random record. `prior` contains one vector of
+        probabilities per attribute, and the attributes are independent.
         """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
@@ -348,7 +371,9 @@ class Products(Linear):
         return np.bincount(self.query, terms, len(self))
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers. They are computed from the marginals on the attributes that each term uses."""
+        """Return the answers to the queries, computed from marginals of a table. For each term, only the
+        marginal on the attributes that it uses is needed.
+        """
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
             rows = self.which[np.ix_(terms, np.array(axes, int))]
@@ -366,8 +391,8 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers as integers, in multiples of the step `grid`. Each term is rounded separately for
-        each record.
+        """Return the answers to the queries as integers, in units of the step `grid`. Each term is rounded to
+        a multiple of the step, separately for each record.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:
@@ -383,7 +408,9 @@ class Products(Linear):
 
 
 def _refuse_size(values: int) -> None:
-    """Raise a ValueError, before memory is allocated, if factors have very many values."""
+    """Raise a ValueError if the factors have more than 2²⁶ values together. The check comes before memory is
+    allocated.
+    """
     if values > _MOST_VALUES:
         raise ValueError(
             f"factors with {values:,} values are too large: need at most {_MOST_VALUES:,}, one "

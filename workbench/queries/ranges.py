@@ -1,4 +1,6 @@
-"""Counting queries over keys and codes: ranges, subsets, boxes, and windows of a shuffled order."""
+"""Queries that count the records in sets of cells: ranges, boxes, and subsets that you list or that are drawn
+at random.
+"""
 
 from __future__ import annotations
 
@@ -20,44 +22,45 @@ _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
 
 class Workload(Protocol):
-    """Protocol of queries on a table. Each query adds up the counts of some cells."""
+    """Interface of lists of queries on a table. Each query adds up the counts of some cells."""
 
     def on(self, domain: Domain) -> Workload:
-        """Return the same queries for the given domain, with random ones drawn. Raise a ValueError if they do
-        not fit the domain.
+        """Return the queries for the given domain. If the queries are random, they are drawn now. A
+        ValueError says if they do not fit the domain.
         """
 
     def __len__(self) -> int:
         """Return the number of queries."""
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells of the domain that each query covers."""
+        """Return, for each query, the number of cells over which it adds up the counts."""
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of the `values` of the cells that it covers. `keys` says which
-        cells have these values, in ascending order.
+        """Return the answer to each query: the sum of the `values` of its cells. The values belong to the
+        cells with the numbers `keys`, in ascending order. All other cells have the value 0.
         """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return the queries as disjoint ranges of keys (the numbers of cells). Also return the query to which
-        each range belongs.
+        """Return ranges of cells that together make up the queries and do not overlap. Also return the number
+        of the query to which each range belongs.
         """
 
 
 class Recipe(Protocol):
-    """Protocol of objects that make queries for a domain, for example at random places. Their method `on`
-    returns the queries. For queries that exist already, `on` returns them unchanged.
+    """Interface of descriptions of queries, for example of 200 random ranges. The method `on` creates the
+    queries for a domain. A list of existing queries is also a recipe, and its method `on` returns the queries
+    themselves.
     """
 
     def on(self, domain: Any) -> Any:
-        """Return the queries for the given domain or hierarchy. Raise a ValueError if they do not fit it."""
+        """Return the queries for the given domain or tree. A ValueError says if they do not fit."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
-    """Return a text that identifies a workload. For arrays it contains a digest, because numpy abbreviates
-    long arrays.
+    """Return a text that identifies a list of queries. It contains a hash of the arrays, because the `repr`
+    of a long numpy array is abbreviated.
     """
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
@@ -66,8 +69,9 @@ def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
 def sorted_search(
     keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
 ) -> Int[np.ndarray, " k"]:
-    """Return the same as `np.searchsorted`. It is about ten times faster, because it first sorts the values
-    to search for.
+    """Return the position at which each `wanted` key would be inserted into the sorted `keys`, as
+    `np.searchsorted` does. This function is about ten times faster for many keys, because it first sorts the
+    wanted keys.
     """
     places = np.empty(len(wanted), np.int64)
 
@@ -80,7 +84,9 @@ def sorted_search(
 
 
 def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
-    """Return the running sums, beginning with 0. They are integers if the values are integers."""
+    """Return the running sums of the values, beginning with 0. If the values are integers, the sums are also
+    integers.
+    """
     kind = np.int64 if values.dtype.kind in "iub" else np.float64
     prefix = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=prefix[1:])
@@ -89,18 +95,18 @@ def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
-    """Queries that count the records in ranges of cells. Cells are numbered in the order of the domain, and a
-    range [lo, hi) has the numbers from lo to hi − 1.
+    """Queries that count the records in ranges of cells. The cells of a domain are numbered, and a range
+    contains the cells with the numbers from `lo` to `hi` − 1.
 
     Parameters
     ----------
     lo, hi : int64[queries]
-        First key of each range, and the key after its last one, with 0 <= lo <= hi.
+        Number of the first cell of each range, and number of the cell after the last one, with 0 <= lo <= hi.
 
     Raises
     ------
     ValueError
-        If the two have different shapes, or a range is negative or ends before it starts.
+        If `lo` and `hi` have different shapes, or if a range does not satisfy 0 <= lo <= hi.
 
     Examples
     --------
@@ -125,7 +131,9 @@ class Ranges:
             raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
 
     def on(self, domain: Domain) -> Ranges:
-        """Return the ranges unchanged, after checking that every range is in the domain."""
+        """Return the queries unchanged. A ValueError says if a range ends beyond the last cell of the
+        domain.
+        """
         if len(self) and self.hi.max() > domain.size:
             i = int(self.hi.argmax())
             raise ValueError(
@@ -140,20 +148,22 @@ class Ranges:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells of each range."""
+        """Return the number of cells in each range."""
         return (self.hi - self.lo).astype(float)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Answer all queries. This takes one running sum over the sorted keys, and one search in them."""
+        """Return the answer to each query: the sum of the `values` of the cells in its range. The values
+        belong to the cells with the numbers `keys`, in ascending order.
+        """
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Answer all queries from running sums that `prefix_sums` computed. The sums are of values at
-        `keys`, or of all cells if `keys` is None.
+        """Return the answer to each query, computed from the running sums `prefix`. They are sums of the
+        values of the cells `keys`, or of all cells if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -161,15 +171,21 @@ class Ranges:
         return (prefix[last] - prefix[first]).astype(float)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
-        """Return the ranges."""
+        """Return the queries themselves, because they are ranges already. Also return their numbers 0, 1, 2,
+        ….
+        """
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes that make up the ranges (a box has an interval of values per attribute), and the range
-        to which each box belongs. Over d attributes, a range has at most 2d − 1 boxes.
+        """Return boxes that together make up the ranges. Also return the number of the range to which each
+        box belongs.
 
-        The method goes through the attributes from the last to the first. At each attribute, a range
-        consists of whole blocks, with part of a block at either end.
+        A box has one interval of codes per attribute. On a domain with d attributes, a range is made up of at
+        most 2d − 1 boxes.
+
+        The method goes through the attributes from the last to the first. At each attribute, a range consists
+        of whole blocks of cells, with a part of a block at each end. The parts become boxes, and the whole
+        blocks are left for the attribute before.
         """
         boxes = []
         owners = []
@@ -197,10 +213,11 @@ class Ranges:
 def _boxes_of_block(
     shape: tuple[int, ...], axis: int, first: np.ndarray, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of boxes with the codes first … last − 1 of `axis`, for fixed codes before it and all
-    codes after it.
+    """Return the two corners of boxes. A box has an interval of codes on `axis`, one fixed code on each
+    attribute before it, and all codes on each attribute after it.
 
-    `first` and `last` number the codes of `axis` and all attributes before it together.
+    The interval is given by `first` and `last`. These numbers count the combinations of codes of `axis` and
+    of all attributes before it.
     """
     lo = np.zeros((len(first), len(shape)), np.int64)
     hi = np.tile(shape, (len(first), 1))
@@ -216,15 +233,17 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
-    """Queries that count the records in arbitrary sets of cells. `Subsets.of` makes them from sets of keys (the
-    numbers of cells).
+    """Queries that count the records in any sets of cells. Create them with `Subsets.of`, which takes sets of
+    keys (the numbers of the cells).
 
     Parameters
     ----------
     offsets : int64[queries + 1]
-        Query i covers members[offsets[i]:offsets[i + 1]].
+        Start of each query in `members`. Query i counts the records in the cells members[offsets[i]:offsets[i
+        + 1]].
     members : int64[cells]
-        Keys, sorted and distinct within each query.
+        Numbers of the cells of all queries, one query after the other. Within a query, they are different and
+        in ascending order.
 
     Examples
     --------
@@ -237,13 +256,15 @@ class Subsets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
-        """Make queries from sets of keys (the numbers of cells). If a set names a key twice, it counts once."""
+        """Create one query per set of keys (the numbers of cells). A key that occurs twice in a set counts
+        once.
+        """
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
         offsets = np.cumsum([0, *map(len, members)])
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
 
     def on(self, domain: Domain) -> Subsets:
-        """Return the subsets unchanged, after checking that every member is in the domain."""
+        """Return the queries unchanged. A ValueError says if a cell is not in the domain."""
         members = self.members
         if len(members) and not 0 <= members.min() <= members.max() < domain.size:
             raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
@@ -256,13 +277,15 @@ class Subsets:
         return digest_text(self, self.offsets, self.members)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells of each subset."""
+        """Return the number of cells in each subset."""
         return np.diff(self.offsets).astype(float)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each subset, the sum of the values of its cells."""
+        """Return the answer to each query: the sum of the `values` of the cells in its subset. The values
+        belong to the cells with the numbers `keys`, in ascending order.
+        """
         if not len(keys):
             return np.zeros(len(self))
         places = np.minimum(sorted_search(keys, self.members), len(keys) - 1)
@@ -271,7 +294,9 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
-        """Return the subsets as ranges of neighbouring cells."""
+        """Return the subsets as ranges of consecutive cells. Also return the number of the query to which
+        each range belongs.
+        """
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
         starts = np.flatnonzero(new)
@@ -281,18 +306,18 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Queries that count the records in boxes of cells. A box has one non-empty, half-open interval [lo, hi) of
-    codes (numbers of values) per attribute.
+    """Queries that count the records in boxes of cells. A box has one interval per attribute, which contains
+    the codes (the numbers of the values) from `lo` to `hi` − 1.
 
     Parameters
     ----------
     lo, hi : int64[queries, attributes]
-        First code of each interval, and the code after the last one. 0 <= lo < hi.
+        First code of each interval, and the code after its last one, with 0 <= lo < hi.
 
     Raises
     ------
     ValueError
-        If the two have different shapes, or an interval is negative or empty.
+        If `lo` and `hi` have different shapes, or if an interval does not satisfy 0 <= lo < hi.
     """
 
     lo: Int[np.ndarray, "queries attributes"]
@@ -315,7 +340,7 @@ class Boxes:
             )
 
     def on(self, domain: Domain) -> Boxes:
-        """Return the boxes unchanged, after checking that every box is in the domain."""
+        """Return the queries unchanged. A ValueError says if a box is not in the domain."""
         if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
             raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
         return self
@@ -327,13 +352,15 @@ class Boxes:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells of each box."""
+        """Return the number of cells in each box."""
         return (self.hi - self.lo).astype(float).prod(axis=1)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each box, the sum of the values of its cells."""
+        """Return the answer to each query: the sum of the `values` of the cells in its box. The values belong
+        to the cells with the numbers `keys`, in ascending order.
+        """
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
         stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
@@ -347,8 +374,12 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return the ranges of keys (the numbers of cells) that make up each box. There is one range for each
-        combination of codes of the leading attributes.
+        """Return ranges of cells that together make up the boxes. Also return the number of the box to which
+        each range belongs.
+
+        The last attribute gives an interval of consecutive cells. So there is one range for each combination
+        of codes of the attributes before. Last attributes of which all boxes contain all codes make longer
+        ranges.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -381,19 +412,19 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Public pseudo-random order of the numbers 0 to size − 1. The order is not stored, and the place of a
-    number is computed when it is needed.
+    """Pseudo-random order of the numbers from 0 to `size` − 1. The position of each number is computed from
+    the seed when it is needed, so the order takes no memory. The order is public.
 
-    A bijection on the next power of two is applied again and again until the result is below `size`. It
-    uses odd multiplications and xor-shifts, like the finaliser of MurmurHash3. So the permutation of the
-    domain is never stored.
+    The computation uses a permutation of the numbers below the next power of two. It is applied again and
+    again until the result is below `size`. The permutation consists of multiplications by odd numbers and of
+    xor-shifts, as in the last step of the hash function MurmurHash3.
     """
 
     size: int
     seed: int
 
     def __call__(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """Return the places of `keys` in the shuffled order."""
+        """Return the position of each of the numbers `keys` in the random order."""
         keys = np.asarray(keys)
         places = np.empty(len(keys), np.int64)
         for i in range(0, len(keys), _BLOCK):  # what stays in the cache is several times faster
@@ -424,15 +455,17 @@ class Shuffle:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Random subsets. A subset is a window [lo, hi) of a shuffled order, so the cost does not depend on its
-    size.
+    """Queries that count the records in random subsets of the cells. A subset is a range of positions in a
+    random order of all cells, so the time for a query does not depend on the size of the subset.
     """
 
     shuffle: Shuffle
     ranges: Ranges
 
     def on(self, domain: Domain) -> Windows:
-        """Return the subsets unchanged, after checking that they were drawn for a domain of this size."""
+        """Return the queries unchanged. A ValueError says if they were drawn for a domain with another number
+        of cells.
+        """
         if domain.size != self.shuffle.size:
             raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")
         return self
@@ -441,17 +474,20 @@ class Windows:
         return len(self.ranges)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the sizes of the subsets."""
+        """Return the number of cells in each subset."""
         return self.ranges.cells(domain)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values in each subset. The sorted shuffled keys are kept for later calls."""
+        """Return the answer to each query: the sum of the `values` of the cells in its subset. The values
+        belong to the cells with the numbers `keys`. The positions of the keys in the random order are kept in
+        memory for later calls.
+        """
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Raise a ValueError, because the cells of a random subset are scattered."""
+        """Raise a ValueError, because the cells of a random subset are scattered and do not form ranges."""
         raise ValueError(
             "random subsets are scattered over the domain, so a tree cannot answer them. Ask "
             "Ranges, Boxes or Subsets"
@@ -470,9 +506,11 @@ _cache: dict[
 
 
 def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> _ShuffledSums:
-    """Return the sorted places of keys in a shuffled order, and the prefix sums of `values` along it.
+    """Return the positions of the keys in a random order, sorted, and the running sums of `values` in this
+    order.
 
-    If there are many keys, the values are stored at their places, and None stands for all places.
+    If more than one cell in eight has a value, the running sums cover all positions. Then None is returned in
+    place of the positions.
     """
     name = (shuffle, id(keys), id(values))
     if name in _cache:

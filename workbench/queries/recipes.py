@@ -1,4 +1,4 @@
-"""Recipes for workloads: random queries, and all cells of marginals."""
+"""Short descriptions (recipes) of workloads: random queries, and queries for all cells of marginals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 @value
 class RandomRanges:
-    """Recipe for `count` ranges of `size` consecutive keys, at uniformly random places.
+    """Recipe for random range queries. Each of the `count` queries counts the records in `size` consecutive
+    cells, at a uniformly random place.
 
     >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
     5
@@ -33,51 +34,53 @@ class RandomRanges:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Ranges:
-        """Return the ranges on a domain.
+        """Draw the range queries for a domain. Every call returns the same queries.
 
         Parameters
         ----------
         domain : Domain
-            Domain with at least `size` cells.
+            Domain of the table, with at least `size` cells.
 
         Returns
         -------
         Ranges
-            Ranges. Every call returns the same ones.
+            Range queries.
 
         Raises
         ------
         ValueError
-            If the domain has fewer cells.
+            If the domain has fewer than `size` cells.
         """
         return _uniform_ranges(domain, self.size, self.count, np.random.default_rng(self.seed))
 
 
 @value
 class RandomSubsets:
-    """Recipe for `count` random subsets of `size` cells. All subsets of this size have equal probability."""
+    """Recipe for queries on random subsets. Each of the `count` queries counts the records in `size` random
+    cells. The subset is a run of `size` cells in one random order of all cells.
+    """
 
     size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
     count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Windows:
-        """Return the subsets on a domain.
+        """Draw the queries for a domain. Every call returns the same queries.
 
         Parameters
         ----------
         domain : Domain
-            Domain with at least `size` cells.
+            Domain of the table, with at least `size` cells. It must not be wide.
 
         Returns
         -------
         Windows
-            Subsets as windows of one shuffled order. Every call returns the same ones.
+            Queries on random subsets of the cells.
 
         Raises
         ------
         ValueError
-            If the domain has fewer cells.
+            If the domain is wide or has fewer than `size` cells.
         """
         if isinstance(domain, Domain):
             domain.refuse_wide()
@@ -88,7 +91,7 @@ class RandomSubsets:
 
 
 def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Generator) -> Ranges:
-    """Draw `count` ranges of `size` keys."""
+    """Draw `count` ranges of `size` consecutive cells, at uniformly random places."""
     if isinstance(domain, Domain):  # and no hierarchy
         domain.refuse_wide()
     if size > domain.size:
@@ -104,8 +107,8 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """Recipe for `count` boxes at uniformly random places. `shape` has the number of codes of a box on each
-    attribute.
+    """Recipe for queries on random boxes. Each of the `count` queries counts the records in a box at a
+    uniformly random place. `shape` contains, for each attribute, the number of values in the box.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -120,22 +123,23 @@ class RandomBoxes:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Boxes:
-        """Return the boxes on a domain.
+        """Draw the boxes for a domain. Every call returns the same queries.
 
         Parameters
         ----------
         domain : Domain
-            Domain with one attribute per number of `shape`. Each attribute has at least that many codes.
+            Domain of the table. It has one attribute for each number in `shape`, with at least this number of
+            values.
 
         Returns
         -------
         Boxes
-            Boxes. Every call returns the same ones.
+            Queries that count the records in the boxes.
 
         Raises
         ------
         ValueError
-            If the boxes do not fit the domain.
+            If the domain has another number of attributes, or an attribute has too few values.
         """
         fits = len(self.shape) == len(domain.shape)
         if not fits or any(n > m for n, m in zip(self.shape, domain.shape, strict=True)):
@@ -151,7 +155,7 @@ class RandomBoxes:
 def _random_axes(
     domain: Domain, k: int, count: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "count k"]:
-    """Draw `count` sets of k attributes, each uniform."""
+    """Draw `count` random sets of k attributes. All sets of k attributes are equally likely."""
     if k > len(domain.shape):
         raise ValueError(f"queries on {k} attributes do not fit {domain.attributes}")
     return np.sort(rng.random((count, len(domain.shape))).argsort(axis=1)[:, :k], axis=1)
@@ -159,10 +163,10 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """Recipe for `count` ranges over `dims` attributes. The attributes are chosen at random, and each gets
-    a random interval.
+    """Recipe for random range queries on a few attributes. For each of the `count` queries, `dims` attributes
+    are chosen at random, and each of them gets a random interval of values.
 
-    All non-empty intervals have equal probability. The paper says only "random".
+    All non-empty intervals of an attribute are equally likely. The paper says only "random".
 
     >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
     5
@@ -173,22 +177,22 @@ class RandomMarginalRanges:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Products:
-        """Return the ranges on a domain.
+        """Draw the queries for a domain. Every call returns the same queries.
 
         Parameters
         ----------
         domain : Domain
-            Domain with at least `dims` attributes.
+            Domain of the table, with at least `dims` attributes.
 
         Returns
         -------
         Products
-            Ranges. Every call returns the same ones.
+            Queries that count the records whose values are in the intervals.
 
         Raises
         ------
         ValueError
-            If the domain has fewer attributes.
+            If the domain has fewer than `dims` attributes.
         """
         rng = np.random.default_rng(self.seed)
         axes = _random_axes(domain, self.dims, self.count, rng)
@@ -208,8 +212,9 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """Recipe for `count` random queries on k attributes each. The attributes are chosen at random, and the
-    query counts each of their cells with probability ½.
+    """Recipe for random queries on k attributes. For each of the `count` queries, k attributes are chosen at
+    random. The query counts the records with certain combinations of values of these attributes, and each
+    combination is included with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -217,22 +222,23 @@ class RandomTables:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the random queries for a domain.
+        """Draw the queries for a domain. Every call returns the same queries.
 
         Parameters
         ----------
         domain : Domain
-            Domain with at least k attributes.
+            Domain of the table, with at least `k` attributes.
 
         Returns
         -------
         TableQueries
-            Tables. Every call returns the same ones.
+            Queries, each given by a table with the entry 1 for a combination that it includes, and 0 for
+            others.
 
         Raises
         ------
         ValueError
-            If the domain has fewer attributes, or the tables are too large.
+            If the domain has fewer than `k` attributes, or if the tables are too large.
         """
         rng = np.random.default_rng(self.seed)
         axes = _random_axes(domain, self.k, self.count, rng)
@@ -255,8 +261,10 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """Recipe for queries that ask for all cells of all marginals on k attributes. The sets of attributes are in
-    the order of `itertools.combinations`.
+    """Recipe for queries that ask for all marginals on k attributes. There is one query for each cell of a
+    marginal, that is, for each combination of values of the k attributes.
+
+    The sets of attributes are in the order of `itertools.combinations`.
 
     >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
     26
@@ -265,22 +273,24 @@ class Marginals:
     k: int = parameter(low=0, integer=True, unit="attributes", doc="attributes per marginal")
 
     def on(self, domain: Domain) -> Products:
-        """Return the queries for a domain, one per cell of a marginal.
+        """Return one query for each cell of each marginal.
 
         Parameters
         ----------
         domain : Domain
-            Domain with at least k attributes.
+            Domain of the table, with at least `k` attributes.
 
         Returns
         -------
         Products
-            One query per cell, marginal by marginal, each in the order of its keys.
+            Queries, one marginal after the other. From one cell of a marginal to the next, the value of the
+            last attribute changes first.
 
         Raises
         ------
         ValueError
-            If the domain has too few attributes, or the marginals more than 2²² cells.
+            If the domain has fewer than `k` attributes, or if the marginals have more than 2²² cells
+            together.
         """
         if self.k > len(domain.shape):
             raise not_allowed(self, "k", f"the domain has {len(domain.shape)} attributes")
@@ -298,7 +308,8 @@ def _check_sets(sets: Any) -> str | None:
 
 @value
 class NamedMarginals:
-    """Recipe for queries that ask for all cells of the stated marginals, one marginal after the other.
+    """Recipe for queries that ask for the marginals that you list. There is one query for each cell of a
+    marginal, that is, for each combination of values of its attributes.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14
@@ -309,22 +320,23 @@ class NamedMarginals:
     )
 
     def on(self, domain: Domain) -> Products:
-        """Return the queries for a domain, one per cell of a marginal.
+        """Return one query for each cell of each marginal.
 
         Parameters
         ----------
         domain : Domain
-            Domain with all of these attributes.
+            Domain of the table, which must contain all of the attributes.
 
         Returns
         -------
         Products
-            One query per cell, marginal by marginal, with attributes in the stated order.
+            Queries, one marginal after the other. From one cell of a marginal to the next, the value of the
+            attribute that you list last changes first.
 
         Raises
         ------
         ValueError
-            If an attribute is not in the domain, or the marginals have more than 2²² cells.
+            If an attribute is not in the domain, or if the marginals have more than 2²² cells together.
         """
         return _all_cells(
             self, domain, [[domain.axis(a) for a in names] for names in self.sets]
@@ -332,7 +344,9 @@ class NamedMarginals:
 
 
 def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Products:
-    """Make a query for each cell of the marginals on some sets of axes."""
+    """Create one query for each cell of the marginals. `sets` contains, for each marginal, the positions of
+    its attributes.
+    """
     sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
     if sum(sizes) > MAX_TERMS:
         raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS} cells")

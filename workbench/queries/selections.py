@@ -1,4 +1,6 @@
-"""Queries that select a set of codes per attribute. The workbench converts queries by label to these."""
+"""Queries that count the records whose values are in a set, with one set per attribute. Queries that you
+write with labels are converted to this form.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes (integers that stand for the values of one attribute). A set consists of runs [lo, hi), and
-    the runs of set i begin at position offsets[i].
+    """Sets of codes, which are the numbers of the values of one attribute. A set consists of runs of
+    consecutive codes, from `lo` to `hi` − 1. Set i has the runs from position offsets[i] to offsets[i + 1] −
+    1.
 
-    Set 0 contains all codes.
+    Set 0 always contains all codes.
     """
 
     lo: Int[np.ndarray, " runs"]
@@ -34,11 +37,11 @@ class CodeSets(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, " sets"]:
-        """Number of codes of each set."""
+        """Number of codes in each set."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Return a mask of the codes in set i."""
+        """Return a mask with one entry per code of the attribute. It is true for the codes in set i."""
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
         for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
@@ -47,13 +50,17 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Make n + 1 sets of codes. The first has all n codes, and each of the others has one code."""
+        """Create n + 1 sets of codes for an attribute with n codes. Set 0 contains all codes, and each other
+        set contains one code.
+        """
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Make sets of codes from lists of runs [lo, hi). An additional first set has all n codes."""
+        """Create sets of codes for an attribute with n codes. Each set is given as a list of runs (lo, hi),
+        which contain the codes from lo to hi − 1. Set 0, with all codes, is added in front.
+        """
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
         return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
@@ -61,17 +68,18 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count records by their codes, which are integers that stand for values. A query has a set of
-    codes for each attribute, and counts a record if all of its codes are in these sets.
+    """Queries that count the records with certain values. A query has one set of values per attribute, and
+    counts a record if each of its values is in the set of the attribute. Values are given by their codes,
+    which number the values of an attribute.
 
     Parameters
     ----------
     attributes : tuple of str
-        All attributes of the domain.
+        Names of all attributes of the domain.
     sets : tuple of CodeSets
-        Distinct non-empty sets of codes for each attribute.
+        Different sets of codes for each attribute. No set is empty.
     which : int64[queries, attributes]
-        Number of the set for each query and attribute.
+        Number of the set that each query uses for each attribute. Set 0 contains all codes.
 
     Examples
     --------
@@ -87,8 +95,11 @@ class Selections:
 
     @classmethod
     def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
-        """Make one query per combination of codes of some attributes. The code of the last of them varies
-        fastest, and all other attributes may have any code.
+        """Create one query for each combination of values of the given attributes. All other attributes may
+        have any value.
+
+        The queries are ordered so that the value of the last attribute changes first. A ValueError says if
+        there are more than 2²² combinations.
         """
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
@@ -107,11 +118,13 @@ class Selections:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of codes per attribute."""
+        """Number of codes of each attribute."""
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
-        """Return the queries unchanged, after checking that the domain has the same attributes."""
+        """Return the queries unchanged. A ValueError says if the domain has other attributes or other numbers
+        of codes.
+        """
         if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
             raise ValueError(
                 f"queries over {self.attributes} do not fit a domain of {domain.attributes}"
@@ -125,8 +138,8 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return the number of cells that each query covers. It is the product of the sizes of its sets of
-        codes.
+        """Return, for each query, the number of cells in which it counts records. This is the product of the
+        sizes of its sets of codes.
         """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
@@ -135,8 +148,9 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return disjoint boxes with one run of codes per attribute, and the query to which each box
-        belongs. Boxes are in the order of the queries.
+        """Boxes that together make up the queries and do not overlap, and the number of the query to which
+        each box belongs. A box has one run of consecutive codes per attribute. The boxes are in the order of
+        the queries.
         """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
@@ -152,8 +166,9 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """Add up, for each query, the answers to the `boxes` that make it up. With `error`, also combine the
-        errors of the boxes, which are independent.
+        """Return the answer to each query, which is the sum of the answers to its `boxes`. With `error`,
+        `answers` is a pair of answers and standard deviations. The errors of the boxes are independent, so
+        their variances are added up.
         """
         query, _ = self.boxes
         if not error:
@@ -163,7 +178,9 @@ class Selections:
         return np.bincount(query, values, len(self)), np.sqrt(variance)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
-        """Return the queries as ranges of keys (the numbers of cells)."""
+        """Return ranges of cells that together make up the queries, and the number of the query to which each
+        range belongs.
+        """
         query, boxes = self.boxes
         box, ranges = boxes.intervals(domain)
         return query[box], ranges
@@ -171,8 +188,10 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sum of the values that each query selects. It is computed from running sums over those
-        attributes that at least one query restricts.
+        """Return the answer to each query: the sum of the `values` of the cells that it selects. The values
+        belong to the cells with the numbers `keys`, in ascending order.
+
+        Attributes that no query restricts are first added up.
         """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -193,8 +212,8 @@ class Selections:
         return np.bincount(query, sums, len(self))
 
     def _ranges_over(self, outer: list[int]) -> float:
-        """Return the number of ranges of the queries, with one range per combination of codes of the
-        `outer` attributes.
+        """Return the number of ranges of cells that make up the queries, if each combination of codes of the
+        `outer` attributes gives ranges of its own.
         """
         ranges = np.ones(len(self))
         for k, (sets, which) in enumerate(zip(self.sets, self.which.T, strict=True)):
@@ -209,7 +228,9 @@ class Selections:
         keys: Int[np.ndarray, " n"],
         values: Num[np.ndarray, " n"],
     ) -> Float[np.ndarray, " queries"]:
-        """Check, query by query, whether the codes of each key are in the sets."""
+        """Return the answer to each query. For each query, the method checks for every key whether its codes
+        are in the sets of the query.
+        """
         sums = np.zeros(len(self))
         columns = [margin.column(keys, name) for name in margin.attributes]
         for i, which in enumerate(self.which[:, used]):
@@ -222,8 +243,8 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """Same queries as factors for `Products`. A factor is 1 for the codes of a set, and 0 for other
-        codes.
+        """The same sets in the form that `Products` uses: for each attribute, a matrix with one row per set.
+        The row is 1 for the codes in the set, and 0 for others.
         """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):

@@ -1,10 +1,14 @@
-"""Sensitivity of linear queries: the largest change by one tuple, max_t Σ_i |f_i(t)|, computed without data.
+"""Sensitivity of linear queries, computed without data. It says how much one record can change all answers
+together.
 
-For each set of attributes, the values |f_i| of its queries add up to one table. The sensitivity is the
-maximum of the sum of these tables. It is computed exactly if attributes that occur together have few enough
-cells for one array. Otherwise the workbench joins tables while they fit into memory and adds the maxima of
-the joined tables. The result is an upper bound. Source: the definition of sensitivity, with variable
-elimination and mini-buckets (Dechter & Rish, JACM 2003).
+The value of query i for a record t is f_i(t). The l1 sensitivity is the largest value of Σ_i |f_i(t)| over
+all possible records t. For all queries on the same set of attributes, the absolute values are first added up
+to one table. The sensitivity is then the maximum of the sum of these tables.
+
+The maximum is exact if the attributes that occur together have few enough cells for one array in memory.
+Otherwise the workbench joins as many tables as fit into memory, and adds up the maxima of the joined tables.
+The result is then an upper bound. Source: the definition of sensitivity, and variable elimination with
+mini-buckets (Dechter & Rish, JACM 2003).
 """
 
 from __future__ import annotations
@@ -34,11 +38,13 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """Return the l1 sensitivity of a workload to one record that is added, or replaced. The result is exact, or
-    a proven upper bound.
+    """Return the l1 sensitivity of a workload: the largest sum of absolute changes of all answers if one
+    record is added or replaced. The result is exact or a proven upper bound.
 
-    If a tuple is replaced, the bound is the smaller of two numbers: twice the sensitivity to an added
-    tuple, and Σ (max f_i − min f_i). For a domain with few cells, the result is exact.
+    `relation` says whether a record is added or replaced. If it is replaced and the domain is small, the
+    result is exact. For larger domains, it is the smaller of two upper bounds. The first is twice the
+    sensitivity to an added record. The second adds up, over all queries, the difference between the largest
+    and the smallest value of the query for a record.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -54,21 +60,21 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
 
 def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity of a workload to one added record. For queries f_i it is the largest
-    sum of squares at one record t, max_t Σ_i f_i(t)².
+    """Return the squared l2 sensitivity of a workload: the largest sum of squared changes of all answers if
+    one record is added. The result is exact or a proven upper bound.
 
     Parameters
     ----------
     workload : workload or recipe
-        Queries.
+        Queries whose answers are released together.
     domain : Domain
-        Domain over which they are asked.
+        Domain of the table about which the queries ask.
 
     Returns
     -------
     Fraction
-        Exact if the queries have integer values and the tables fit into memory. Otherwise a proven upper
-        bound.
+        Squared l2 sensitivity. It is exact if the queries have integer values and the computation fits into
+        memory. Otherwise it is a proven upper bound.
     """
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)
@@ -76,9 +82,9 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 
 
 def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
-    """Return the largest weight that each query gives to a tuple.
+    """Return, for each query, the largest absolute value that it takes for a record.
 
-    If a query has several terms, this is the largest weight of one term.
+    If a query is a sum of several terms, this is the largest absolute value of one term.
     """
     if isinstance(queries, Together):
         return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
@@ -120,7 +126,9 @@ def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
 
 @dataclass
 class _Loads:
-    """Tables of Σ|f_i| on the cells of each set of axes, or of Σ f_i² if the power is 2."""
+    """Sums of the absolute values of queries, with one table for each set of attributes. If `power` is 2, the
+    values are squared.
+    """
 
     domain: Domain
     power: int = 1
@@ -132,7 +140,7 @@ class _Loads:
         self.tables[axes] = self.tables.get(axes, 0.0) + load
 
     def add_tables(self, queries: TableQueries) -> None:
-        """Add queries that are given as tables."""
+        """Add the absolute values of queries that are given as tables."""
         for names, tables, _ in queries.numbered_groups():
             axes = tuple(self.domain.axis(a) for a in names)
             self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
@@ -140,8 +148,8 @@ class _Loads:
             self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
 
     def add_products(self, queries: Products) -> None:
-        """Add terms, grouped by their axes. If terms of one query may cancel, or if they are squared, they
-        are added to each other first.
+        """Add the absolute values of queries that are sums of products. The terms of a query are added to its
+        value first if they may cancel or if values are squared. Otherwise each term is added on its own.
         """
         low, high = term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0
@@ -174,7 +182,7 @@ class _Loads:
 def term_ends(
     products: Products,
 ) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
-    """Return the smallest and the largest value of each term."""
+    """Return the smallest and the largest value that each term takes for a record."""
     low = high = products.times
     for k, f in enumerate(products.factors):
         least = f.min(axis=1)[products.which[:, k]]
@@ -187,14 +195,14 @@ def term_ends(
 
 @dataclass
 class _Bucket:
-    """Tables that are added up on the union of their axes."""
+    """Group of tables that are added up to one table, which has all attributes of the group."""
 
     axes: set[int]
     members: list[tuple[int, ...]]
 
 
 def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
-    """Return the maximum over tuples of a sum of tables, or a bound on it."""
+    """Return the maximum over all records of the sum of the tables, or an upper bound on it."""
 
     def cells(axes: Iterable[int]) -> int:
         return prod(domain.shape[k] for k in axes)
@@ -225,7 +233,9 @@ def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> f
 
 
 def _largest_replacement(queries: Linear, domain: Domain) -> float | None:
-    """Return the maximum over pairs of tuples of Σ|f_i(t) − f_i(t')|, or None if there are too many."""
+    """Return the largest sum of absolute changes of all answers if one record is replaced by another. Return
+    None if there are too many pairs of records to try.
+    """
     if domain.size**2 * len(queries) > _MAX_PAIRS:
         return None
     one = np.ones(1)

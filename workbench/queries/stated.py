@@ -1,8 +1,10 @@
-"""Conversion of linear queries to text and back, and workloads that are read from files.
+"""Conversion of linear queries to text and back, and reading of queries from files.
 
-A product query is a list of terms [coefficient, {attribute: factor}]. A factor is [lo, hi], which gives the
-codes lo <= x < hi the value 1, {"codes": […]}, or {"values": […]} with one value per code. A table query is
-{"table": [attributes], "values": […]} with values in the order of keys.
+A query that is a sum of products is written as a list of terms [coefficient, {attribute: factor}]. A factor
+has one value per code of the attribute. It is written in one of three forms: [lo, hi] has the value 1 for the
+codes from lo to hi − 1, {"codes": […]} has the value 1 for the listed codes, and {"values": […]} lists the
+value for every code. A query that is given by a table is written as {"table": [attributes], "values": […]}.
+In the list of values, the code of the last attribute changes first.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from workbench.spaces.statements import read_json
 
 
 def to_text(workload: Any) -> list[str]:
-    """Return a line of JSON for each linear query. Equal queries have equal text."""
+    """Return one line of JSON for each linear query. Equal queries give equal lines."""
     if isinstance(workload, Together):
         return [text for part in workload.parts for text in to_text(part)]
     if isinstance(workload, TableQueries):
@@ -59,7 +61,7 @@ def _table_texts(workload: TableQueries) -> list[str]:
 
 
 def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
-    """Return the queries that `to_text` wrote. Raise a ValueError for any other text."""
+    """Return the queries from lines that `to_text` wrote. A ValueError names a line that has another form."""
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
     runs = (
@@ -73,7 +75,7 @@ def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
 
 
 def _query(domain: Domain, text: str) -> Any:
-    """Return the argument of `TableQueries.of` or `Products.of` for one query."""
+    """Return one query in the form that `TableQueries.of` or `Products.of` takes."""
     try:
         match query := json.loads(text):
             case {"table": names, "values": values}:
@@ -114,7 +116,9 @@ def _factor_json(row: np.ndarray) -> Any:
 
 
 def _numbers(values: np.ndarray) -> list[Any]:
-    """Return floats. Exact integers become Python integers, so that equal numbers have equal text."""
+    """Return the numbers as a list. Numbers that are integers become Python integers, so equal numbers have
+    equal text.
+    """
     return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]
 
 
@@ -122,27 +126,30 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
-    """Read which marginals to release, from text.
+    """Read from a text or a file which marginals to release. A marginal is a table on a few of the
+    attributes.
 
     Parameters
     ----------
     text : str
-        An integer k for all marginals on k attributes, or the name of a file. The file has one marginal per
-        line, with attributes separated by commas, or a JSON list of lists of attributes.
+        An integer k, for all marginals on k attributes, or the name of a file. A text file contains one
+        marginal per line, with the names of attributes separated by commas. A JSON file contains a list of
+        lists of names.
     domain : Domain
-        Domain with these attributes.
+        Domain that contains the attributes.
 
     Returns
     -------
     Marginals or NamedMarginals
-        Recipe that fits the domain.
+        Description of the marginals, from which a mechanism creates the queries.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file does not have one of these forms, or an attribute is not in the domain.
+        If k is not between 1 and the number of attributes, if the file does not have one of these forms, or
+        if an attribute is not in the domain.
     """
     if text.isascii() and text.isdigit():
         marginals = Marginals(int(text[:20]))
@@ -173,16 +180,17 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
 
 
 def read_queries(text: str, domain: Domain) -> Selections:
-    """Read queries from a file. They name codes by their labels.
+    """Read queries from a file in which they are written with labels.
 
     Parameters
     ----------
     text : str
-        File with one query per line, for example `origin=Bern hour=7..9`. Lines that begin with # are
-        comments. A JSON file has a list of such texts, or of objects {attribute: labels}, where labels are a
-        label, a list of labels, or {"from": label, "to": label} with both ends included.
+        Name of the file. A text file contains one query per line, for example `origin=Bern hour=7..9`. Lines
+        that begin with # are comments. A JSON file contains a list of queries. Each is such a text, or an
+        object {attribute: labels}. The labels are one label, a list of labels, or {"from": label, "to":
+        label} for a range with both ends included.
     domain : Domain
-        Domain with these labels.
+        Domain that contains the attributes and labels.
 
     Returns
     -------
@@ -193,8 +201,8 @@ def read_queries(text: str, domain: Domain) -> Selections:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If a line does not have this form, or names an attribute or label that is not in the domain. The
-        message names the line.
+        If a query does not have this form, or names an attribute or label that is not in the domain. The
+        message gives the number of the line or query.
     """
     path = Path(text)
     _refuse_no_file(path)
@@ -221,16 +229,14 @@ def read_queries(text: str, domain: Domain) -> Selections:
 
 
 def _labels_from_json(query: Any) -> Any:
-    """Return a query in the form that `labelled_queries` takes."""
+    """Return a query from a JSON file in the form that `labelled_queries` takes."""
     if not isinstance(query, dict):
         return query
     return {name: _range_from_json(labels) for name, labels in query.items()}
 
 
 def _range_from_json(labels: Any) -> Any:
-    """Return labels in which each {"from": a, "to": b}, alone or in a list, is replaced by the pair (a,
-    b).
-    """
+    """Return the labels of a query with every {"from": a, "to": b} replaced by the pair (a, b)."""
     match labels:
         case {"from": low, "to": high, **other} if not other:
             return (low, high)

@@ -1,4 +1,4 @@
-"""Linear queries given as tables of values on a few attributes."""
+"""Linear queries that are given by tables of their values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from workbench.value import Float, Int, read_only, sealed
 
 
 class TableGroup(NamedTuple):
-    """Queries on the same attributes, with their tables and their positions in the workload."""
+    """Queries on the same attributes, with one table of values per query and the positions of the queries in
+    the workload.
+    """
 
     attributes: tuple[str, ...]
     tables: Float[np.ndarray, "queries ..."]
@@ -34,21 +36,23 @@ class TableGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
-    """Linear queries that are any functions of a few attributes. A table gives the value of the function
-    for each combination of codes (Chen et al., EDBT 2012, Theorem 2).
+    """Linear queries that each depend on a few attributes. A table gives the value of a query for each
+    combination of codes of these attributes (Chen et al., EDBT 2012, Theorem 2).
 
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
-        Tables of the queries on each set of attributes. Attributes are in the domain's order.
+        For each set of attributes, their names and the tables of all queries on them. The attributes are in
+        the order of the domain.
     order : int64[queries], optional
-        Position of each table's query in the workload, group by group. Default: the order of the tables.
+        Position of each table's query in the workload, one group after the other. By default, the queries are
+        in the order of the tables.
 
     Raises
     ------
     ValueError
-        If a table does not fit its attributes or contains infinite, NaN or extreme numbers, or if `order`
-        does not name each query once.
+        If a table does not fit its attributes, if a number is infinite, NaN, or so extreme that products
+        could overflow, or if `order` does not contain each position once.
     """
 
     groups: tuple[tuple[tuple[str, ...], Float[np.ndarray, "queries ..."]], ...]
@@ -65,24 +69,27 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """Make queries from pairs. Each pair has the attributes of a query, and the table of its values.
+        """Create queries from pairs of attributes and a table. The table gives the value of the query for
+        each combination of codes.
 
         Parameters
         ----------
         domain : Domain
-            Domain with these attributes.
+            Domain that contains the attributes.
         queries : sequence of (sequence of str, array)
-            Attributes and table of each query. The axes of a table follow the stated order of attributes.
+            Names of the attributes and the table of each query. The axes of a table are in the order of the
+            names.
 
         Returns
         -------
         TableQueries
-            Queries in the same order.
+            Queries, in the given order.
 
         Raises
         ------
         ValueError
-            If an attribute or the shape of a table does not fit the domain.
+            If an attribute is not in the domain, or if a table does not have one entry for each combination
+            of codes.
 
         Examples
         --------
@@ -108,8 +115,10 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the same queries on another domain, whose attributes must have the same numbers of codes.
-        The axes of tables follow the order of that domain.
+        """Return the same queries for another domain. It must contain the attributes of the queries, with the
+        same numbers of codes.
+
+        The axes of the tables are brought into the order of that domain.
         """
         groups = []
         for names, tables in self.groups:
@@ -131,7 +140,7 @@ class TableQueries(Linear):
         return digest_text(self, self.order, *names, *(tables for _, tables in self.groups))
 
     def __getitem__(self, rows: Any) -> TableQueries:
-        """Return a selection of the queries, in the order of `rows`."""
+        """Return the queries with the numbers `rows`, in this order."""
         rows = np.arange(len(self))[rows]
         table_of_query = np.empty(len(self), np.int64)
         table_of_query[self.order] = np.arange(len(self))  # all groups in turn
@@ -148,8 +157,8 @@ class TableQueries(Linear):
         return TableQueries(tuple(groups), np.concatenate(order))
 
     def numbered_groups(self) -> Iterator[TableGroup]:
-        """Yield the groups of queries on the same attributes, one after the other. Each has the positions of
-        its queries.
+        """Yield one group after the other. A group contains the queries on the same attributes and their
+        positions in the workload.
         """
         start = 0
         for names, tables in self.groups:
@@ -158,23 +167,25 @@ class TableQueries(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value that a query takes for one tuple, or an upper bound on it."""
+        """Largest absolute value in the tables, which is the largest change of an answer by one record."""
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value that a query takes for one record, or an upper bound on it."""
+        """Largest absolute value by which one record changes the answer to a query."""
         return self.max_term
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers on integer counts are integers."""
+        """Whether all answers are integers if all counts are integers. It is also False if an entry of a
+        table is larger than 2²⁷.
+        """
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query under a prior with independent attributes. It is computed table by
-        table.
+        """Return the expected value of each query for one random record. `prior` contains one vector of
+        probabilities per attribute, and the attributes are independent.
         """
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -182,7 +193,9 @@ class TableQueries(Linear):
         return means
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers. They are computed from the marginal on the attributes of each group."""
+        """Return the answers to the queries, computed from marginals of a table: for each group of queries,
+        the marginal on its attributes.
+        """
         sums = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)
@@ -196,8 +209,8 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers as integers, in multiples of the step `grid`. Each table is rounded separately for
-        each record.
+        """Return the answers to the queries as integers, in units of the step `grid`. The entries of the
+        tables are rounded to multiples of the step.
         """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():
@@ -212,7 +225,9 @@ class TableQueries(Linear):
 
 
 def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return one group with read-only arrays."""
+    """Return the attributes and tables of one group, with a read-only array. A ValueError says if the two do
+    not fit.
+    """
     names = tuple(names)
     tables = np.asarray(tables, float)
     if len(set(names)) != len(names) or tables.ndim != len(names) + 1:

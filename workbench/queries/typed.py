@@ -1,4 +1,4 @@
-"""Parser for typed queries, for example `sex=F & age in 30..39`."""
+"""Parser for queries that are written as text, for example `sex=F & age in 30..39`."""
 
 from __future__ import annotations
 
@@ -34,20 +34,23 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """Parse a query that was typed as text. Return it in the form that `labelled_queries` takes.
+    """Parse a query that was written as text. Return it as a dictionary, in the form that `labelled_queries`
+    takes.
 
     Parameters
     ----------
     text : str
-        Conditions, separated by spaces, commas, `&` or `and`: `attribute=label`, `attribute=first..last`
-        (both included), `attribute=one|other` (a set, also of ranges), or `attribute=*`. `*` alone
-        counts everything. `age in 30..39` means `age=30..39`. Names and labels with spaces or any of
-        `= .. | ,` need quotes, inside which a doubled quote is one quote.
+        Conditions, separated by spaces, commas, `&` or `and`. A condition has one of four forms:
+        `attribute=label`, `attribute=first..last` for a range that includes both ends, `attribute=one|other`
+        for a set of labels or ranges, and `attribute=*` for any value. The text `*` alone counts all records.
+        You may write `in` in place of `=`, so `age in 30..39` means `age=30..39`. Put a name or label in
+        quotes if it contains a space or any of `= .. | ,`. Inside quotes, write a quote as two quotes.
 
     Returns
     -------
     dict
-        Labels, pairs and lists for each attribute.
+        Condition on each attribute: one label, a pair (first, last) for a range, or a list of labels and
+        pairs.
 
     Raises
     ------
@@ -63,7 +66,9 @@ def typed_query(text: str) -> dict[str, Any]:
 
 
 def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
-    """Return the query that several conditions describe. The conditions are part of a text."""
+    """Return the query for a list of conditions, which were split off from `text`. The text is used in error
+    messages.
+    """
     query: dict[str, Any] = {}
     for condition in conditions:
         if condition == [("bare", ALL)] and len(conditions) == 1:
@@ -82,7 +87,9 @@ def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, An
 
 
 def conditions_of(text: str) -> list[list[tuple[str, str]]]:
-    """Split a text into conditions. Return the tokens of each condition and what kind they are."""
+    """Split a text into conditions. Return each condition as a list of tokens, which are pairs of a kind and
+    a text. The kinds are "bare", "quoted" and "sign".
+    """
     conditions: list[list[tuple[str, str]]] = [[]]
     place = 0
     while place < len(text):
@@ -108,7 +115,9 @@ def conditions_of(text: str) -> list[list[tuple[str, str]]]:
 
 
 def _joined(conditions: Iterable[list[tuple[str, str]]]) -> list[list[tuple[str, str]]]:
-    """Join conditions in which `in` is between a name and labels, as if they were written with `=`."""
+    """Join the three parts of a condition with `in`, for example `age`, `in` and `30..39`, to the condition
+    `age=30..39`.
+    """
     joined: list[list[tuple[str, str]]] = []
     for condition in conditions:
         if joined and joined[-1][-1:] == [_IN]:
@@ -121,7 +130,9 @@ def _joined(conditions: Iterable[list[tuple[str, str]]]) -> list[list[tuple[str,
 
 
 def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
-    """Return a label, a pair, or a list of them, or [ALL] for any value."""
+    """Return the labels of a condition: one label, a pair for a range, a list of labels and pairs, or [ALL]
+    for any value.
+    """
     if tokens == [("bare", ALL)]:
         return [ALL]
     parts: list[list[tuple[str, str]]] = [[]]
@@ -155,29 +166,30 @@ _MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
-    """Convert queries that name labels (for example "Bern") to queries that choose codes (the numbers of the
-    labels).
+    """Convert queries that are written with labels, for example {"town": "Bern"}, to a workload for the
+    domain.
 
     Parameters
     ----------
     domain : Domain
-        Domain with these labels.
+        Domain that contains the attributes and labels.
     queries : mapping, str, or a list of them
-        {attribute: labels} counts the records that satisfy the condition on every named attribute. Labels
-        are one label, a pair (first, last) that includes both ends in the order of the domain, or a list or
-        set of labels and pairs. Attributes that are not named may have any value. `typed_query` parses a
-        query given as text.
+        Queries. A query {attribute: labels} counts the records that satisfy the condition on every attribute
+        in it. The labels of an attribute are one label, a pair (first, last), or a list or set of labels and
+        pairs. A pair stands for all labels from the first to the last in the order of the domain, including
+        both. Attributes that are not in the query may have any value. A query may also be a text, in the form
+        that `typed_query` parses.
 
     Returns
     -------
     Selections
-        Queries in the same order.
+        Queries, in the given order.
 
     Raises
     ------
     ValueError
-        If the domain does not have an attribute or label (the message names the nearest), or a query
-        selects nothing.
+        If the domain does not have an attribute or label, or if a condition contains no label. The message
+        names the most similar attribute or label.
 
     Examples
     --------
@@ -213,8 +225,8 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Convert queries that name labels to a workload over the domain. Return workloads and recipes
-    unchanged.
+    """Return `queries` as a workload. Queries that are written with labels are converted for the domain.
+    Workloads and recipes are returned unchanged.
     """
     if hasattr(queries, "on"):
         recipe: Recipe = queries
@@ -227,8 +239,8 @@ def as_workload(domain: Domain | None, queries: Any) -> Recipe:
 
 
 class _Named(NamedTuple):
-    """Labels that a query names for one attribute: the first and the last label of each range,
-    alternating.
+    """Condition of one query on one attribute. `ends` contains the first and the last label of each range in
+    turn, and `query` is the number of the query.
     """
 
     query: int
@@ -236,25 +248,26 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Make one query for each combination of labels of some attributes, in an order in which the last
-    attribute varies fastest.
+    """Create one query for each combination of labels of the given attributes. From one query to the next,
+    the label of the last attribute changes first.
 
     Parameters
     ----------
     domain : Domain
-        Domain with these attributes.
+        Domain that contains the attributes.
     attributes : sequence of str
-        Different attributes.
+        Names of one or more attributes, all different.
 
     Returns
     -------
     Selections
-        At most 2²² queries.
+        One query per combination of labels, at most 2²² queries.
 
     Raises
     ------
     ValueError
-        If no attribute is named, one is named twice or is missing, or there are too many cells.
+        If there is no name, if a name occurs twice or is not in the domain, or if there are too many
+        combinations.
     """
     names = tuple(attributes)
     if not names or len(set(names)) < len(names):
@@ -267,10 +280,11 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """Parsed line of text that asks one query for each combination of labels of some attributes.
+    """Question that was parsed from a text. It consists of one query for each combination of labels of some
+    attributes.
 
-    `by` contains the names of these attributes, and `labels` has their labels for each query. If every
-    attribute in the text has a condition, there is one query without labels.
+    The field `by` contains the names of these attributes, and `labels` contains their labels for each query.
+    If every attribute in the text has a condition, there is only one query, and its tuple of labels is empty.
     """
 
     queries: Selections
@@ -279,29 +293,31 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a typed question. It has conditions, and names attributes. It asks one query for each
-    combination of the labels of these attributes.
+    """Parse a question, for example `sex & age in 30..39`. It contains conditions, and names of attributes
+    without a condition. The result has one query for each combination of labels of the attributes without a
+    condition.
 
     Parameters
     ----------
     domain : Domain
-        Domain with these labels.
+        Domain that contains the attributes and labels.
     text : str
-        Conditions in the form of `typed_query`, and names of attributes without a condition, separated by
-        `×`, `by`, `&` or commas.
+        Conditions in the form that `typed_query` parses, and names of attributes without a condition. They
+        are separated by spaces, commas, `×`, `by`, `and` or `&`.
     most : int
-        Largest number of queries.
+        Largest allowed number of queries. Default 1,000.
 
     Returns
     -------
     TypedQuestion
-        Queries, with the last attribute varying fastest.
+        Queries, and the labels of each. From one query to the next, the label of the last attribute changes
+        first.
 
     Raises
     ------
     ValueError
-        If the text does not have this form, names an attribute or label that is not in the domain, or makes
-        more than `most` queries.
+        If the text does not have this form, if it names an attribute or label that is not in the domain, or
+        if there would be more than `most` queries.
 
     Examples
     --------
@@ -332,7 +348,9 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
 
 
 def _axis(domain: Domain, name: Any) -> int:
-    """Return the index of an attribute. If it does not exist, the error names the nearest attribute."""
+    """Return the position of an attribute in the domain. If the domain does not have it, a ValueError names
+    the most similar attribute.
+    """
     if name not in domain.attributes:
         raise ValueError(
             f"attribute {str(name)[:60]!r} is not in the domain: {nearest(str(name), domain.attributes)}"
@@ -341,7 +359,9 @@ def _axis(domain: Domain, name: Any) -> int:
 
 
 def _ends(name: str, labels: Any) -> list[Any]:
-    """Return the first and the last label of each range, alternating. A single label is both."""
+    """Return a list with the first and the last label of each range in turn. A single label is a range with
+    equal ends.
+    """
     is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
     ends: list[Any] = []
     for part in labels if is_set else [labels]:
@@ -362,7 +382,9 @@ def _ends(name: str, labels: Any) -> list[Any]:
 def _runs(
     domain: Domain, axis: int, conditions: list[_Named]
 ) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield the codes of each condition as runs [lo, hi) that neither touch nor overlap."""
+    """Yield, for each condition, its codes as runs (lo, hi), which contain the codes from lo to hi − 1. Runs
+    that overlap or follow each other directly are joined.
+    """
     name = domain.attributes[axis]
     codes = _codes(domain, name, [label for _, ends in conditions for label in ends])
     start = 0
@@ -386,7 +408,9 @@ def _runs(
 
 
 def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
-    """Return the code of each label. If a label does not exist, the error names the nearest label."""
+    """Return the code of each label. If the attribute does not have a label, a ValueError names the most
+    similar label.
+    """
     values = domain.decode(name, np.arange(1))
     kind = type(values[0]) if values.dtype == object else int
     codes = domain.encode(name, [_text(label, kind) for label in labels])
@@ -399,7 +423,9 @@ def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
 
 
 def _text(label: Any, kind: type) -> str:
-    """Return a label in the form that the domain uses for labels of a kind."""
+    """Return a label as text in the spelling of the domain, whose labels are of type `kind`. For example, the
+    label 7.0 becomes "7" if the labels are integers.
+    """
     text = str(label)
     try:
         if kind is bool:
@@ -414,7 +440,9 @@ def _text(label: Any, kind: type) -> str:
 
 
 def _nearest_labels(domain: Domain, name: str, label: str) -> str:
-    """Return the text of an error that names the labels nearest to one that does not exist."""
+    """Return the end of an error message about a label that does not exist. It names the most similar labels,
+    or the range of labels.
+    """
     own = domain.labels and domain.labels[domain.axis(name)]
     if own is None:
         own = range(domain.shape[domain.axis(name)])
