@@ -1,14 +1,17 @@
-"""Private data: tables, records and interactions with a stated bound, and the reader of rows.
+"""Private data in three forms (tables of counts, records, and interactions of users), and a reader for files
+and data frames.
 
-`bounded_contributions` truncates each user to a stated bound. Which records stay depends only on a secret
-key and on that user's records. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
-user random bits for these choices.
+Each data set states how much one unit can change it. The unit is what a guarantee protects, for example a
+person with all their records. If the rows name a user, the workbench truncates each user to the stated bound:
+records beyond the bound are left out at random. Which records are kept depends only on a secret key and on
+the records of this user. The function `bounded_contributions` does this. `UserNumbers` turns the names of
+users into numbers, and `users.seeds` computes random bits for each user.
 
-A unit is a user with all their records. Mechanisms publish counts of items and of edges (item ×
-context). A user with many records can change these counts by a large amount, so most mechanisms first
-keep a few records of each user. This package samples them, separately and independently for each user.
-If a mechanism is ε-DP on the kept records, the sampling and the mechanism together are ε-DP (Fan & Jin,
-WWW 2015, Lemma 6).
+An interaction is a record that says that a user had something to do with an item, for example a film, in a
+context, for example a weekday. A user with many such records can change counts by a large amount. So most
+mechanisms first keep a few records of each user. The workbench chooses these records independently for each
+user. If a mechanism is ε-differentially private on the kept records, then the choice and the mechanism
+together are ε-differentially private (Fan & Jin, WWW 2015, Lemma 6).
 """
 
 from workbench.data.bound import (

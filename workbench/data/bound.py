@@ -1,4 +1,6 @@
-"""Bounds on what one unit contributes, and markers that take the place of a bound."""
+"""Bounds on how much one unit, for example a person, can change the data, and markers for data without a
+bound.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +22,27 @@ _LONGEST_UNIT = 300  # characters
 
 @dataclass(frozen=True)
 class Bound:
-    """Most that one unit (for example a person) can change a table of counts. A unit changes at most `l0`
-    cells, each by at most `linf`, and all together by at most `l1`.
+    """Limit on how much one unit, for example a person, can change a table of counts. A unit changes at most
+    `l0` cells, each by at most `linf`, and all cells together by at most `l1`.
 
     Parameters
     ----------
     l0 : int
-        Largest number of cells, at least 1.
+        Largest number of cells that one unit changes, at least 1. Default 1.
     linf : float
-        Largest change of one cell, at least 1, because a unit that changes an integer count changes it by 1.
+        Largest change of one cell by one unit, at least 1. Default 1.
     l1 : float, optional
-        Largest change of all cells together, from `linf` to l0·linf. Default l0·linf.
+        Largest sum of the changes of all cells by one unit, from `linf` to l0·linf. Default l0·linf.
     unit : str
-        Name of the protected unit, for example "a trip" or "a user (column user_id)".
+        Name of the unit that is protected, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether the workbench enforced the bound or somebody only stated it. Bounds that differ only in
-        unit and status are equal and have the same text, because these do not change the sensitivity.
+        Whether the workbench enforced the bound, or whether somebody only stated that the bound holds. Two
+        bounds that differ only in `unit` and `status` are equal and have the same `repr`.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or words do not fit on a line.
+        If a number is outside its range, or if `unit` is longer than 300 characters or has line breaks.
 
     Examples
     --------
@@ -79,13 +81,16 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound for a named unit, for example "a household". Unless the bound is (1, 1), the
-        workbench then takes it on trust and does not truncate units.
+        """Return the same bound for a named unit, for example "a household". It is marked as believed,
+        because the workbench does not truncate these units.
+
+        A bound with l0 = 1 and linf = 1 is not marked as believed but "as stated", because it holds if each
+        row is a unit.
 
         Parameters
         ----------
         unit : str
-            Name of the protected unit, for example "a trip".
+            Name of the unit that is protected, for example "a trip".
 
         Returns
         -------
@@ -100,18 +105,20 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed. The owner of the data then states that it holds, and no
-        unit was truncated to it.
+        """Return the same bound, marked as believed. This means that the owner of the data states the bound,
+        but the workbench did not truncate units to it.
         """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
-        """Return the same bound, marked as enforced. Each unit was truncated, so that it keeps to the bound."""
+        """Return the same bound, marked as enforced. This means that the workbench truncated each unit, so
+        the bound holds.
+        """
         return replace(self, unit=unit, status=ENFORCED)
 
     @property
     def limit_in_words(self) -> str:
-        """Describe the most that one unit adds, for example "1 to each of 10 cells"."""
+        """Text that says how much one unit adds at most, for example "1 to each of 10 cells"."""
         cells = "one cell" if self.l0 == 1 else f"each of {number(self.l0)} cells"
         limit, in_all = f"{number(self.linf)} to {cells}", f"{number(self.l1)} in all"
         if self.l1 == self.l0 * self.linf:
@@ -120,8 +127,8 @@ class Bound:
 
     @property
     def in_words(self) -> str:
-        """Return a sentence that states the most that one unit adds. It also says whether units were truncated
-        or the owner states the bound.
+        """Sentence that says how much one unit adds at most. It also says whether the workbench truncated
+        units to this bound, or whether the owner only states it.
         """
         limit = self.limit_in_words
         if self.status == ENFORCED:
@@ -140,21 +147,23 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for the reader of a release in which units were truncated. It explains that counts and error
-        bars describe the truncated data. It is "" if no unit was truncated.
+        """Sentence for the reader of a release if units were truncated: counts and error bars then describe
+        the truncated data. If the bound was not enforced, the text is empty.
         """
         return self.in_words if self.status == ENFORCED else ""
 
     @property
     def l2(self) -> float:
-        """Sensitivity of the counts in the l2 norm, the largest distance by which one unit can move them."""
+        """Sensitivity of the counts in the l2 norm, which is the largest Euclidean distance by which one unit
+        can change the counts.
+        """
         return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
 
     @property
     def l2_squared(self) -> Fraction:
-        """Square of the sensitivity of the counts in the l2 norm, as an exact number.
+        """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        In the worst case, as many cells as l1 allows change by linf, and one more cell changes by the
+        In the worst case, a unit changes as many cells by linf as l1 allows, and one more cell by the
         remainder.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
@@ -165,8 +174,8 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound of a table in which each cell is the sum of a group of old cells. The groups are
-        disjoint, and each has at most `cells` old cells.
+        """Return the bound after cells are added up in groups. Each group becomes one cell and contains at
+        most `cells` old cells. No cell is in two groups.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)
@@ -175,7 +184,7 @@ class Bound:
 
 
 class Public:
-    """Marker that takes the place of a bound, for a table that is public."""
+    """Type of the marker `PUBLIC`, which you give in place of a bound if the data are public."""
 
     def __repr__(self) -> str:
         return "PUBLIC"
@@ -188,8 +197,8 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """Marker that takes the place of a bound, for interactions. One user is a unit and may have any number
-    of records.
+    """Type of the marker `UNBOUNDED`, which you give in place of a bound if a user may have any number of
+    records. It is only for interactions.
     """
 
     def __repr__(self) -> str:

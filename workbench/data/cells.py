@@ -1,4 +1,6 @@
-"""Counting of rows by sorting: keys in any order become distinct keys with their counts."""
+"""Counting of rows by cell: rows with keys in any order become a sorted list of different keys with their
+counts.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ _WAITING = 2**25  # rows
 def cells_of_keys(
     keys: Int[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the distinct keys in ascending order, and the number of rows of each. The function sorts
-    `keys` in place.
+    """Return the different keys in ascending order, and the number of rows with each key. The function sorts
+    the argument in place.
     """
     keys.sort()
     counts = np.ones(len(keys), np.int64)
@@ -27,11 +29,11 @@ def cells_of_keys(
 def cells_of_counts(
     keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the distinct keys of rows with a positive count in ascending order, and the sum of the counts
-    of each key.
+    """Return the different keys of rows in ascending order, and the sum of the counts for each key. Rows with
+    the count 0 are left out.
 
-    If a key and its count fit in one number, the function sorts such numbers, which is much faster than
-    sorting indices. It overwrites `keys`.
+    If a key and its count together fit into 63 bits, they are packed into one number and sorted together.
+    This is much faster than sorting indices. The function overwrites `keys`.
     """
     if counts.sum(dtype=float) > LARGEST_TOTAL:
         raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -55,16 +57,16 @@ def cells_of_counts(
 
 
 class CellCounts:
-    """Cells and counts of rows that come in batches. Memory holds the cells, and at most as many rows as
-    cells.
+    """Counter for rows that come in batches. It stores the cells with their counts, and at most about as many
+    uncounted rows as cells.
 
-    The class collects rows until there are as many rows as cells, and then counts them. So each row is
-    sorted only a few times.
+    New rows wait until they are as many as the cells, and are then counted together. So each row is sorted
+    only a few times.
 
     Parameters
     ----------
     waiting : int
-        Smallest number of rows that are sorted at once.
+        Smallest number of waiting rows that are counted together. Default 2²⁵.
     """
 
     def __init__(self, waiting: int = _WAITING):
@@ -79,7 +81,9 @@ class CellCounts:
     def add(
         self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
     ) -> None:
-        """Add rows. All batches must have counts, or none. Without counts, each row counts one."""
+        """Add a batch of rows, given by their keys and, optionally, their counts. Without counts, each row
+        counts one. Give counts either with all batches or with none.
+        """
         self._total += len(keys) if counts is None else counts.sum(dtype=float)
         if self._total > LARGEST_TOTAL:
             raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -91,7 +95,7 @@ class CellCounts:
             self._sort()
 
     def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-        """Return the keys of the non-empty cells in ascending order, and their counts."""
+        """Return the keys of the cells that are not empty, in ascending order, and their counts."""
         self._sort()
         return self._keys, self._counts
 
@@ -113,16 +117,14 @@ class CellCounts:
 
 
 def joined(pieces: list[np.ndarray]) -> np.ndarray:
-    """Return all pieces in one array, and empty their list to free memory."""
+    """Join arrays into one. The list of arrays is emptied, so that their memory is freed."""
     whole = np.concatenate(pieces, axis=-1)
     pieces.clear()
     return whole
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Return counts as int64. If a count is not an integer >= 0, raise a ValueError that names the first
-    such count.
-    """
+    """Return counts as 64-bit integers. A ValueError names the first count that is not an integer >= 0."""
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":
         try:
@@ -139,6 +141,6 @@ def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
 
 
 def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
-    """Return a mask of the numbers that are not integers from 0 to 2⁵³."""
+    """Return a mask that is true for numbers that are not integers from 0 to 2⁵³."""
     bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
     return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad

@@ -1,5 +1,5 @@
-"""Checks before a release: a draft of a table's domain, and a list of the rows that a release would
-refuse.
+"""Preparation of a release: a draft of the domain file, and a check of a table for values that are not
+allowed.
 """
 
 from __future__ import annotations
@@ -30,29 +30,28 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
-    """Draft a domain file, which lists the attributes of a table and their possible values. The draft has an
-    attribute for each column, and blanks that you replace by the values.
+    """Draft a domain file, which lists the attributes of a table and their possible values. The draft has one
+    attribute per column. In place of the possible values, it contains the text FILL IN.
 
-    The list of values that occur is private. The function therefore reads no value of the table, and no
-    statistics or dictionaries of Parquet files. For a CSV file, it reads the names of columns in the first
-    line.
+    The values that occur in a table are private. So the function reads only names and types of columns: for a
+    CSV file the first line, and for a Parquet file the schema.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        The table.
+        Table as a data frame, or file or files that contain it.
     table : str, optional
-        Name of a table in a DuckDB or SQLite file.
+        Name of the table, if the file is a DuckDB or SQLite database.
 
     Returns
     -------
     dict
-        Argument for `Domain.from_dict`. First fill in each `BLANK`, or the error names the blanks.
+        Attributes in the form that `Domain.from_dict` takes. Replace each FILL IN before you use it.
 
     Raises
     ------
     ValueError
-        If a file cannot be read, or two columns have one name.
+        If a file cannot be read, or if two columns have the same name.
     """
     source = open_sources(data, table)[0]
     source.refuse_columns(source.names)
@@ -69,7 +68,7 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
 
 
 def _stated(kind: pl.DataType | None) -> Any:
-    """Return the draft of a column of this type, with a blank for each value."""
+    """Return the draft for a column of the given type, with FILL IN in place of each value."""
     if kind is None or kind.is_nested() or kind == pl.Null:
         return BLANK
     if kind == pl.Boolean:
@@ -96,8 +95,8 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """Return the values that occur in all columns of a table except the named ones, as text. These values are
-    private.
+    """Return a domain with the values that occur in a table, as text. It leaves out the columns `but`. The
+    domain is private, because it is computed from the data.
     """
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
@@ -118,18 +117,18 @@ _EXAMPLES = 5  # different values of a column that are shown
 
 @dataclass
 class RefusedColumn:
-    """Values of one column that a release would refuse.
+    """Values of one column that are not allowed in a release.
 
     Parameters
     ----------
     column : str
         Name of the column.
     need : str
-        Values that are allowed.
+        Text that says which values are allowed.
     rows : int
-        Number of rows that are refused because of this column.
+        Number of rows with a value in this column that is not allowed.
     examples : dict of str
-        The first different values, as text, with the place where each occurs first.
+        Up to five different values that are not allowed, as text, each with the place where it occurs first.
     """
 
     column: str
@@ -140,16 +139,18 @@ class RefusedColumn:
 
 @dataclass
 class TableCheck:
-    """Values of a table that a release would refuse. They describe private data, so do not publish them.
+    """Result of a check of a table: values that are not allowed in a release. It describes private data, so
+    do not publish it.
 
     Parameters
     ----------
     rows : int
-        Number of rows of the table.
+        Number of rows in the table.
     left_out : int
-        Number of rows that a rule of the domain drops.
+        Number of rows that a rule of the domain leaves out.
     refused : list of RefusedColumn
-        Columns of the domain in which rows are refused, then those of counts and users.
+        Columns that contain values that are not allowed. The columns of the domain come first, then those of
+        counts and users.
     """
 
     rows: int = 0
@@ -167,24 +168,25 @@ def check_table(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> TableCheck:
-    """Find all values of a table that a release would refuse, for example because they are not in the domain.
-    The function reads the rows in batches and does not keep them.
+    """Find all values in a table that are not allowed in a release, for example because they are not in the
+    domain. The function reads the rows in batches and does not keep them.
 
-    Do not add labels to a domain because of this check, because the domain would then depend on private
-    data. State instead what happens to other values.
+    Do not add labels to the domain because of this check, because the domain would then depend on private
+    data. Instead, state in the domain what happens to values without a label.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table in any form that `SparseTable.read` or `from_frame` takes.
+        Table as a data frame, or file or files that contain it, in any form that `SparseTable.read` takes.
     domain : Domain
-        All possible cells.
+        Domain that lists the possible values.
     count, user : str, optional
-        Columns of counts and of users.
+        Names of the columns of counts and of users.
     user_type : "text", optional
-        Read users as text, as in `SparseTable.from_frame`.
+        With "text", users are read as text, so that 7 and 007 are two people.
     table, progress
-        As in `SparseTable.read`.
+        Name of a table in a database file, and function that is called with the progress, as in
+        `SparseTable.read`.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def check_table(
     Raises
     ------
     ValueError
-        If a file cannot be read, or a column is missing or of a type that no rule reads.
+        If a file cannot be read, if a column is missing, or if a rule cannot read the type of a column.
     """
     check = TableCheck()
     users = None if user is None else UserNumbers(user, user_type, domain.missing_user)

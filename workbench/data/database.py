@@ -1,8 +1,8 @@
-"""Reader for a named table of a DuckDB or SQLite file.
+"""Reader for a table in a DuckDB or SQLite database.
 
-Views and queries are not read, because they could make the rows of one user depend on those of others.
-Tables with computed columns are not read either, because a few bytes of a definition can compute
-gigabytes.
+Only stored tables are read. In a view or query, the rows of one user could depend on the rows of others, and
+then the guarantee would not hold. Tables with computed columns are also refused, because such a column can
+produce gigabytes from a few bytes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ _EXACT = 2**53  # a float of this size may be a rounded integer
 
 
 def _quoted(name: str) -> str:
-    """Return a name in quotes for SQL."""
+    """Return the name of a table or column in quotes, for use in an SQL query."""
     return '"' + name.replace('"', '""') + '"'
 
 
 class DatabaseTable(FileSource):
-    """Rows of a table in a database. They are numbered from 1, in the order of the database.
+    """Base class of sources that read a table of a database. Rows are numbered from 1, in the order of the
+    database.
 
     Parameters
     ----------
     path : Path
-        The database.
+        Path of the database file.
     table : str, optional
-        Exact name of one of its tables.
+        Exact name of a table in the database. If it is missing, a ValueError lists the tables.
     """
 
     tables: str  # a query for the names of tables that are stored, and are no view
@@ -64,7 +65,7 @@ class DatabaseTable(FileSource):
         return f"{self.path}, table {self.table}" if self.table else str(self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield batches of rows in the order of the database."""
+        """Yield the given columns in batches of rows, in the order of the database."""
         names = ", ".join(map(_quoted, columns))
         select = f"SELECT {names} FROM {_quoted(self.table or '')}"
         try:
@@ -75,7 +76,7 @@ class DatabaseTable(FileSource):
 
 
 class DuckDbTable(DatabaseTable):
-    """Table in a DuckDB file."""
+    """Source that reads a table of a DuckDB database."""
 
     tables = (
         "SELECT table_name FROM duckdb_tables() "
@@ -84,7 +85,7 @@ class DuckDbTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types of the table's columns."""
+        """Return the type of each column of the table."""
         with closing(self._connect()) as connection:
             none = connection.sql(f"SELECT * FROM {_quoted(self.table or '')} LIMIT 0")
             return Frame(none.to_arrow_table()).types()
@@ -111,9 +112,10 @@ class DuckDbTable(DatabaseTable):
 
 
 class SqliteTable(DatabaseTable):
-    """Table in a SQLite file. Values are read as text, except in columns of integers.
+    """Source that reads a table of an SQLite database. All values are converted to text.
 
-    SQLite stores a type with each value, so each value is converted to text separately.
+    SQLite stores a type with each value and not with the column, so each value is converted on its own. A
+    float that is an integer becomes the text of this integer.
     """
 
     tables = (
@@ -123,7 +125,7 @@ class SqliteTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types that the table declares for columns. Values may have other types."""
+        """Return the type that the table declares for each column. The values may have other types."""
         with closing(self._connect()) as connection:
             query = "SELECT name, upper(type) FROM pragma_table_info(?)"
             declared = dict(connection.execute(query, [self.table]))

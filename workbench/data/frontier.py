@@ -1,4 +1,4 @@
-"""Frontier: the nodes of one level that may still be refined."""
+"""Nodes of one level of a tree that a mechanism may still divide, and the step to the next level."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LevelKeys = tuple[int, Keys]  # nodes of one level
 
 
 class Step(NamedTuple):
-    """Result of one step down a tree. It has the next level, and the nodes that are not refined further,
-    level by level.
+    """Result of one step down a tree: the nodes of the next level that may still be divided, and the nodes
+    that are not divided further.
     """
 
     frontier: Frontier
@@ -26,11 +26,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Occupied and empty nodes of one level that may still be refined.
+    """Nodes of one level of a tree that a mechanism may still divide, with and without records.
 
-    Node i of `nodes` contains the records from `start[i]` to `stop[i]` − 1 of `records`. Records that were
-    discarded on levels above do not count. `empty` contains the nodes without records. If records are
-    scaled down instead of discarded, `share_left` says how much of each record of a node is left.
+    The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
+    `stop[i]` − 1. Records that were discarded on levels above are not included. The nodes without records are
+    in `empty`. If records were scaled down and not discarded, `share_left` says what share of each record is
+    left in a node.
     """
 
     records: Records
@@ -44,7 +45,7 @@ class Frontier:
 
     @classmethod
     def root(cls, records: Records) -> Frontier:
-        """Return a frontier with one node, which contains all records."""
+        """Return a frontier whose only node is the root, which contains all records."""
         digits = records.hierarchy.digits
         start = np.zeros(1, np.int64)
         empty = np.empty((digits.word_count, 0), np.uint64)
@@ -53,16 +54,18 @@ class Frontier:
 
     @property
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Return the number of records in `nodes`."""
+        """Number of records in each of the `nodes`."""
         return np.maximum(self.stop - self.start, 0)
 
     @property
     def empty_nodes(self) -> int:
-        """Number of empty nodes."""
+        """Number of nodes without records."""
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return the selected occupied nodes, without empty nodes."""
+        """Return a frontier with only those nodes with records for which the mask `rows` is true, and without
+        the nodes that are empty.
+        """
         return replace(
             self,
             nodes=self.nodes[:, rows],
@@ -73,13 +76,13 @@ class Frontier:
         )
 
     def children(self) -> Children:
-        """Return the occupied children."""
+        """Return the children of all nodes, if they contain records."""
         return self.records.occupied_children(
             self.level, self.nodes, self.start, self.stop, self.ends
         )
 
     def all_nodes(self) -> list[LevelKeys]:
-        """Return all nodes, occupied or empty."""
+        """Return all nodes, as one list of those with records and one of those without."""
         return [(self.level, self.nodes), (self.level, self.empty)]
 
     def next_level(
@@ -88,12 +91,12 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """Return the next level, and the nodes that are not refined further.
+        """Divide some nodes. Return the nodes of the next level that may still be divided, and all nodes that
+        are not divided further.
 
-        The next level contains the children of the nodes that `passed`, and of the empty nodes in
-        `spawning`. All other nodes are not refined further, and neither are nodes that cannot be split.
-        `discount` removes records from the nodes that passed, and returns these nodes with their occupied
-        children.
+        The divided nodes are those with records for which the mask `passed` is true, and the empty nodes with
+        the numbers in `spawning`. If `discount` is given, it is called with the divided nodes that have
+        records. It discards some of their records, and returns these nodes and their children with records.
         """
         split = self.where(passed)
         if discount is None:
@@ -111,8 +114,11 @@ class Frontier:
         return Step(step.frontier, stopped + step.ended)
 
     def _refined(self, occupied: Children, spawning: Keys) -> Step:
-        """Return the children of the `occupied` nodes, with and without records, and the children of
-        the `spawning` empty nodes.
+        """Return the next level. It contains all children of these nodes, with and without records, and the
+        children of the empty nodes `spawning`.
+
+        `occupied` contains the children with records. Children that cannot be divided are returned
+        separately.
         """
         tree = self.records.hierarchy
         level = self.level

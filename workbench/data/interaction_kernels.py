@@ -1,7 +1,7 @@
-"""Compiled loops that sort, count and sample records by user.
+"""Compiled loops that sort the records of users, count them, and sample some records of each user.
 
-Functions that sample take states of `user_kernels.next_word`: either one per user, or one from which
-all users draw in turn.
+Functions that sample need a random number generator, whose state is read by `user_kernels.next_word`. The
+argument `states` contains one state per user, or a single state from which all users draw in turn.
 """
 
 import numpy as np
@@ -12,8 +12,10 @@ from workbench.data.user_kernels import below, longest, mark_some
 
 @njit(cache=True, nogil=True)
 def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
-    """Sort records by user with a stable counting sort. `starts` is working memory: an array of zeros, with
-    one place for each possible user and one more.
+    """Sort records by user, and write the sorted columns and new numbers of the users to the last three
+    arrays. Records of one user keep their order.
+
+    `starts` is working memory: an array of zeros with one more entry than there are possible users.
     """
     for i in range(users.size):
         starts[np.int64(users[i]) - low + 1] += 1
@@ -34,14 +36,16 @@ def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_
 
 @njit(cache=True, nogil=True)
 def count_edges(items, contexts, out):
-    """Count the records of each item in each context."""
+    """Count the records for each pair of an item and a context, and add the counts to the matrix `out`."""
     for i in range(items.size):
         out[items[i], contexts[i]] += 1
 
 
 @njit(cache=True, nogil=True)
 def first_repeated(starts, items, m):
-    """Return the first row that repeats an item of the same user. Return −1 if there is none."""
+    """Return the first row whose item occurs in an earlier row of the same user, or −1 if there is no such
+    row.
+    """
     owner = np.full(m, -1, np.int64)
     for u in range(starts.size - 1):
         for i in range(starts[u], starts[u + 1]):
@@ -53,7 +57,7 @@ def first_repeated(starts, items, m):
 
 @njit(cache=True, nogil=True)
 def sample(starts, limit, states, kept):
-    """Mark `limit` random records of each user, or all records if there are fewer."""
+    """Mark `limit` random records of each user in the mask `kept`. A user with fewer records keeps them all."""
     for u in range(starts.size - 1):
         own = kept[starts[u] : starts[u + 1]]
         if own.size <= limit:
@@ -64,8 +68,11 @@ def sample(starts, limit, states, kept):
 
 @njit(cache=True, nogil=True)
 def one_per_item(starts, items, m, states, rows):
-    """Choose one random record of each user and item, and write its row to the place of the item's first
-    record. The t-th record of an item replaces the chosen one with probability 1/t. Returns how many there are.
+    """Choose one random record for each pair of a user and an item. Write the row numbers of the chosen
+    records to `rows`, and return how many there are.
+
+    While the records are read, the t-th record of a pair replaces the chosen one with probability 1/t, so all
+    are equally likely.
     """
     owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
     k = 0
@@ -86,11 +93,11 @@ def one_per_item(starts, items, m, states, rows):
 
 @njit(cache=True, nogil=True)
 def top_scored(starts, limit, random, ranks, items, states, kept):
-    """Mark `random` random records of each user, and the `limit` records with the highest ranks among the
-    others. Ties are broken at random.
+    """Mark records of each user in the mask `kept`: first `random` random records, and then the `limit`
+    records with the highest ranks among the others. If ranks are equal, the choice is random.
 
-    All records with a rank above that of the last one, `cut`, are marked. Selection sampling marks as many
-    of those with this rank as are still wanted.
+    The variable `cut` is the lowest rank among the `limit` highest. All records with a higher rank are
+    marked. Of the records with exactly this rank, as many as are still wanted are chosen at random.
     """
     others = np.empty(longest(starts), ranks.dtype)
     for u in range(starts.size - 1):

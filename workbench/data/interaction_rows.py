@@ -1,5 +1,5 @@
-"""Conversion of rows from any source to interactions: codes of users, items and contexts, sorted by
-user.
+"""Conversion of rows from files or data frames to interactions, which consist of numbers for users, items and
+contexts, sorted by user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.value import Int, UInt64, sealed
 
 
 class Columns(NamedTuple):
-    """Columns of records: the user, the item and the context of each record."""
+    """Columns of interactions: for each record, the numbers of the user, the item and the context."""
 
     users: Int[np.ndarray, " records"]
     items: Int[np.ndarray, " records"]
@@ -29,7 +29,7 @@ class Columns(NamedTuple):
 
 
 def narrowest_type(size: int) -> np.dtype:
-    """Return the smallest unsigned type that can hold the numbers 0 to size − 1."""
+    """Return the smallest unsigned integer type that can store the numbers from 0 to `size` − 1."""
     return np.min_scalar_type(size - 1)
 
 
@@ -37,10 +37,10 @@ UserRecords = tuple[Columns, UInt64[np.ndarray, "users 2"]]  # and what identifi
 
 
 def sorted_by_user(columns: Columns, ids: np.ndarray | None = None) -> UserRecords:
-    """Sort records by user, and number users from 0. Records of one user keep their order.
+    """Sort records by user, and give the users new numbers from 0. Records of one user keep their order. Also
+    return the identifier of each user.
 
-    `ids` contains the identifier of each user number. Without it, the number itself identifies the
-    user.
+    `ids` contains the identifier for each old number. If it is None, the old number itself is the identifier.
     """
     users, items, contexts = columns
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
@@ -79,8 +79,9 @@ _MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
 
 
 def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Domain:
-    """Return a domain with two attributes, items and contexts. An item is a combination of labels of some
-    attributes, and so is a context. Without attributes for contexts, all records have the same context.
+    """Return a domain with two attributes: items and contexts. An item is a combination of labels of the
+    attributes `items`, and a context is a combination of labels of the attributes `contexts`. If `contexts`
+    is empty, all records have the same context.
     """
     if not items or len({*items, *contexts}) < len(items) + len(contexts):
         raise ValueError(
@@ -103,7 +104,9 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
 
 
 def _combinations(domain: Domain) -> Any:
-    """Return the labels of all cells, in the order of keys."""
+    """Return one label per cell of the domain, in the order of the cells. A label joins the labels of all
+    attributes.
+    """
     if len(domain.shape) == 1:
         return domain.labels and domain.labels[0]
     lists = (rule.all_labels for rule in domain.rules.values())
@@ -113,9 +116,10 @@ def _combinations(domain: Domain) -> Any:
 def records_of_rows(
     data: Any, people: UserNumbers, domain: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
-    """Read records from any source. Items and contexts are codes of the crossed `attributes`.
+    """Read records from files or a data frame. The numbers of items and contexts count the combinations of
+    labels of the `attributes`.
 
-    The function stores each batch in columns of small types, so it needs little more memory than its
+    Each batch is stored in columns of small integer types, so the function needs little more memory than its
     result.
     """
     none = np.zeros(0, np.int32)

@@ -1,9 +1,12 @@
-"""Interactions: records of users. Each record is about an item in a context.
+"""Interactions of users: each record says that a user had something to do with an item in a context.
 
-Sampling keeps some records of each user, at random or by score. They depend on a key and on that user's
-records alone. The proof needs samples that are independent across users, and they are as independent as AES
-is random. Noise hides the users, and not the sampling. With a seeded generator, users draw in turn from one
-state instead. This is for experiments whose recorded rows must not change.
+Some methods keep only some records of each user, at random or by score. Which records are kept depends only
+on a secret key and on the records of this user. The choices for different users are independent if the cipher
+AES behaves like a random permutation. The protection of users comes from noise that a mechanism adds later,
+and not from these choices.
+
+If you give a seeded generator in place of a key, all users draw in turn from one random sequence. This is for
+experiments whose recorded results must not change.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ _RECORDS_FOR_THREADS = 2**20  # fewer are sampled by one
 
 
 class Draws(NamedTuple):
-    """Source of random choices: one stream of a seeded generator, or a key and the identifier of each
-    user.
+    """Source of the random choices for users: one random sequence for all users, or a key and the identifier
+    of each user.
     """
 
     stream: UInt64[np.ndarray, "1 4"] | None
@@ -48,7 +51,9 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, rng: np.random.Generator | bytes | None, ids: np.ndarray) -> Draws:
-        """Return draws from a generator or a key. Default: a new key from the operating system."""
+        """Return the source of random choices for a seeded generator or for a key. If `rng` is None, it is a
+        new key from the operating system.
+        """
         key = rng if isinstance(rng, bytes) else cut_key(rng)
         if not isinstance(rng, np.random.Generator):
             return cls(None, key, ids)
@@ -56,18 +61,20 @@ class Draws(NamedTuple):
         return cls(seed.generate_state(4, np.uint64)[None], key, ids)
 
     def states(self, users: slice) -> UInt64[np.ndarray, "states 4"]:
-        """Return a state for each user, or one state from which all users draw in turn."""
+        """Return the states of random number generators, one per user. If there is one sequence for all
+        users, return its single state.
+        """
         return seeds(self.key, self.ids[users]) if self.stream is None else self.stream
 
 
 def some_of_each(
     starts: np.ndarray, draws: Draws, kernel: Callable[..., None], *arguments: Any
 ) -> Bool[np.ndarray, " records"]:
-    """Return a mask of the records of each user that a kernel keeps, on several threads unless users draw
-    in turn.
+    """Return a mask of the records that the compiled loop `kernel` keeps for each user. If users have states
+    of their own, several threads work at the same time.
 
-    The kept records of a user depend only on the key and on that user, so the number of threads has no
-    effect.
+    The number of threads does not change the result, because the kept records of a user depend only on the
+    key and on this user.
     """
     kept = np.zeros(starts[-1], bool)
     on_one = draws.stream is not None or len(kept) < _RECORDS_FOR_THREADS
@@ -85,8 +92,8 @@ def some_of_each(
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
-    """Return the first row whose item the same user has in an earlier row, or −1 if there is none.
-    There are `size` items.
+    """Return the first row whose item occurs in an earlier row of the same user, or −1 if there is no such
+    row. Items are numbered from 0 to `size` − 1.
     """
     if size > 4 * len(items):
         items = np.unique(items, return_inverse=True)[1]
@@ -98,7 +105,7 @@ def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size:
 
 
 def refuse_wrong_columns(columns: Columns) -> None:
-    """Raise a ValueError unless all columns contain integers and have the same length."""
+    """Raise a ValueError if a column does not contain integers, or if the columns have different lengths."""
     for name, column in zip(Columns._fields, columns, strict=True):
         if column.dtype.kind not in "iu" or column.shape != (len(columns.users),):
             raise ValueError(
@@ -108,7 +115,9 @@ def refuse_wrong_columns(columns: Columns) -> None:
 
 
 def refuse_other_attributes(domain: Domain) -> None:
-    """Raise a ValueError unless the domain has exactly two attributes, for items and contexts."""
+    """Raise a ValueError if the domain does not have exactly two attributes, which are for items and
+    contexts.
+    """
     if len(domain.shape) != 2:
         raise ValueError(
             f"Interactions.domain has attributes {domain.attributes}: need two, item and context"
@@ -116,7 +125,7 @@ def refuse_other_attributes(domain: Domain) -> None:
 
 
 def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
-    """Raise a ValueError that names the first row whose code is outside 0 … size − 1."""
+    """Raise a ValueError if a code is not between 0 and `size` − 1. The message names the first such row."""
     if len(codes) and not 0 <= codes.min() <= codes.max() < size:
         row = int(np.argmax((codes < 0) | (codes >= size)))
         raise ValueError(
@@ -125,7 +134,7 @@ def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
 
 
 def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> int:
-    """Return x as an integer. Raise a ValueError if it is not an integer from `low` to `high`."""
+    """Return x as a Python integer. A ValueError says if x is not an integer from `low` to `high`."""
     is_whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not is_whole or x < low or (high is not None and x > high):
         limit = "" if high is None else f" and <= {high}"
@@ -138,38 +147,41 @@ def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> in
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Table of records, sorted by user. A record says that a user had something to do with an item (for example
-    a film) in a context (for example a day of the week). The unit is a user with all their records.
+    """Table of interactions of users. Each record says that a user had something to do with an item, for
+    example a film, in a context, for example a weekday. A guarantee protects a user with all their records.
 
-    Methods that sample records truncate each user to a stated bound. They never rely on a bound that nobody
-    has enforced.
+    An *edge* is a pair of an item and a context. Most mechanisms publish how many records each edge or each
+    item has. The methods `bounded`, `one_per_item` and `top_scored` keep only some records of each user, so
+    that one user changes these counts only a little.
 
     Parameters
     ----------
     domain : Domain
-        Two attributes, items and contexts, which are public.
+        Domain with two attributes: the possible items and the possible contexts. It must be public.
     users : int[records]
-        Codes >= 0 in ascending order. The set of codes that occur is private.
+        Number of the user of each record, at least 0, in ascending order. Which numbers occur is private.
     items, contexts : int[records]
-        Codes of the domain's first and second attribute.
+        Item and context of each record, as codes of the first and the second attribute of the domain.
     bound : Bound, UNBOUNDED or PUBLIC
-        Largest change of the edge counts (numbers of records per item and context) by one user. Use
-        Bound(M, 1) if a user has at most M records and no item twice, Bound(M, M, M) if items may
-        repeat, `UNBOUNDED` if no limit is known, and `PUBLIC` for public data. There is no default.
+        Limit on how much one user can change the edge counts. If a user has at most M records and no item
+        twice, use Bound(M, 1). If items may occur several times, use Bound(M, M, M). If you know no limit,
+        use `UNBOUNDED`. If the data are public, use `PUBLIC`. There is no default.
     truth_public : bool
-        Whether exact counts may be shown next to a release.
+        Whether the exact counts are public, so that they may be shown next to a release. Default False.
     distinct : bool
-        Whether no user has an item twice. The class checks this.
+        Whether no user has an item twice. If True, this is checked. Default False.
     user_ids : uint64[users, 2], optional
-        Identifier of the user of each code (`UserNumbers.ids`). By default the code itself.
+        Identifier for each number of a user, from `UserNumbers.ids`. By default, the number itself is the
+        identifier.
     attributes : Domain, optional
-        Attributes whose combinations are the items and contexts, in the order of the edges' keys.
+        Domain of the original attributes, if items and contexts are combinations of several attributes.
 
     Raises
     ------
     ValueError
-        If columns have another length or type, codes are outside the domain, users are out of order, the
-        bound is missing, or a user has an item twice although `distinct` is set.
+        If the columns do not contain integers or have different lengths, if a code is outside the domain, if
+        users are not in ascending order, if the bound is missing, or if `distinct` is True but a user has an
+        item twice.
     """
 
     domain: Domain
@@ -218,31 +230,32 @@ class Interactions:
         *,
         truth_public: bool = False,
     ) -> Interactions:
-        """Make interactions from columns of codes, which are integers that stand for users, items and contexts.
-        Rows may be in any order.
+        """Create interactions from three columns of integers, which stand for users, items and contexts. Rows
+        may be in any order.
 
         Parameters
         ----------
         domain : Domain
-            Two attributes, items and contexts.
+            Domain with two attributes: the possible items and the possible contexts.
         users : int[records]
-            Any integers. Records of one user keep their order.
+            User of each record, as any integers. Records of one user keep their order.
         items, contexts : int[records]
-            Codes of the domain.
+            Item and context of each record, as codes of the domain.
         bound : Bound, UNBOUNDED or PUBLIC
-            How far one user moves the edge counts.
+            Limit on how much one user can change the numbers of records per item and context.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
 
         Returns
         -------
         Interactions
-            Sorted by user, in narrow types.
+            Interactions, sorted by user and stored in small integer types.
 
         Raises
         ------
         ValueError
-            If a column does not hold integers, or a code is outside the domain. The message names its row.
+            If a column does not contain integers, or if a code is outside the domain. The message names its
+            row.
 
         Examples
         --------
@@ -276,33 +289,36 @@ class Interactions:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
-        """Read interactions from files or from a data frame. Both may have any form that `SparseTable.read`
-        takes.
+        """Read interactions from files or from a data frame, in any form that `SparseTable.read` takes.
 
-        An item, or a context, may be a combination of several columns, for example of an origin and a
-        destination.
+        An item may be a combination of several columns, for example of an origin and a destination. A context
+        may also be such a combination.
 
         Parameters
         ----------
         path : path, several, or a frame
-            One row per record, with the columns that the domain is prepared from.
+            Data with one row per record. It must have the columns from which the attributes of the domain are
+            computed.
         user : str
-            Column of users, which are values of any kind.
+            Name of the column of users. The users may be integers, text, dates or times.
         domain : Domain
-            Domain with one attribute for items and one for contexts. It must be public and must not
-            come from the data. If `item` and `context` are tuples, or the domain has a preparation,
-            they name attributes of the domain, and no other columns are read.
+            Domain with one attribute for items and one for contexts, or with the attributes that `item` and
+            `context` combine. It must be public and must not be computed from the data.
         bound : Bound, UNBOUNDED or PUBLIC
-            How far one user moves the edge counts.
+            Limit on how much one user can change the numbers of records per item and context.
         item, context : str or tuple of str, optional
-            Names of columns. () as context means one context for all records. Default: the first and
-            the second attribute of the domain.
+            Columns of items and of contexts. If you give a tuple of names, the combinations of these
+            attributes are the items or contexts. In this case, and if the domain has rules that prepare
+            columns, the names are attributes of the domain. The empty tuple () as context means that all
+            records have the same context. By default, items are the first attribute of the domain and
+            contexts the second.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         user_type : "text", optional
-            Read users as text, as in `SparseTable.read`.
+            With "text", users are read as text, so that 7 and 007 are two people.
         table, progress
-            As in `SparseTable.read`.
+            Name of a table in a database file, and function that is called with the progress, as in
+            `SparseTable.read`.
 
         Returns
         -------
@@ -311,8 +327,8 @@ class Interactions:
         Raises
         ------
         ValueError
-            If a file cannot be read, a column is missing, or a value is missing or outside the domain. The
-            message names its column and row.
+            If a file cannot be read, if a column is missing, or if a value is missing or outside the domain.
+            The message names the column and the row.
         """
         if item is None and context is None:
             refuse_other_attributes(domain)
@@ -356,7 +372,7 @@ class Interactions:
         return Columns(self.users, self.items, self.contexts)
 
     def _some(self, rng: Any, records: int, kernel: Any, *arguments: Any) -> Columns:
-        """Return at most `records` records of each user, chosen by a kernel."""
+        """Return at most `records` records of each user, chosen by the compiled loop `kernel`."""
         if self.records_per_user().max(initial=0) <= records:
             return self._columns
         draws = Draws.of(rng, self.ids_per_user())
@@ -365,15 +381,15 @@ class Interactions:
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
-        """Return the row where each user's records start, and the number of rows."""
+        """Row at which the records of each user begin. At the end of the array is the number of all rows."""
         if not len(self):
             return np.zeros(1, np.int64)
         first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user who has at least one. Users are in ascending order of their
-        codes.
+        """Return the number of records of each user who has at least one record, in the order of the users'
+        numbers.
         """
         return np.diff(self._starts)
 
@@ -382,28 +398,28 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Keep at most `l` random records of each user. Return them as new interactions.
+        """Return new interactions that keep at most `l` random records of each user.
 
-        All sets of l records of a user are equally likely, and users are sampled independently.
+        All sets of `l` records of a user are equally likely. The choices for different users are independent.
 
         Parameters
         ----------
         l : int
-            Largest number of records of a user, at least 1. If the stated bound is smaller, it is used
-            instead.
+            Largest number of records that a user keeps, at least 1. If the stated bound allows fewer, this
+            smaller number is used.
         rng : numpy Generator or 32 bytes, optional
-            Seeded generator or key, to repeat the choice. Default: a new key from the operating system.
-            With a key, the choice for a user does not depend on other users.
+            Seeded generator or secret key. The same key gives the same choice again, and the choice for a
+            user then does not depend on other users. Default: a new key from the operating system.
 
         Returns
         -------
         Interactions
-            Kept records, with the bound that they satisfy.
+            Interactions with the kept records, and with the bound that now holds.
 
         Raises
         ------
         ValueError
-            If `l` is not an integer >= 1, or `rng` is not a generator.
+            If `l` is not an integer >= 1, or if `rng` is neither a generator nor a key.
         """
         limit = self._limit(whole_number("l", l))
         records = min(limit, len(self))
@@ -411,22 +427,21 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifier of each user who has at least one record. Users are in ascending order of their
-        codes.
-        """
+        """Return the identifier of each user with at least one record, in the order of the users' numbers."""
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return how many users have more records than the given bound allows. This number is private.
+        """Return how many users have more records than the given bound allows. The result is private.
 
-        Whether a user counts depends on that user's records alone. So adding or removing one user changes
-        the number by at most one.
+        Adding or removing one user changes this number by at most one, because the check of a user uses only
+        the records of this user.
 
         Parameters
         ----------
         bound : Bound
-            Bound on edge counts. A user may have at most l1 records and, if linf is 1, no item twice.
+            Limit on how much one user may change the numbers of records per item and context. A user may have
+            at most l1 records. If linf is 1, a user may also have no item twice.
 
         Returns
         -------
@@ -442,17 +457,18 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """Keep one random record for each pair of a user and an item. Return them as new interactions.
+        """Return new interactions that keep one random record for each pair of a user and an item.
 
         Parameters
         ----------
         rng : numpy Generator, optional
-            As in `bounded`.
+            Seeded generator, to repeat the choice. Default: a new key from the operating system.
 
         Returns
         -------
         Interactions
-            Interactions in which no user has an item twice, truncated to the stated bound.
+            Interactions in which no user has an item twice. If a bound was stated, no user has more records
+            than it allows.
         """
         items = self.domain.shape[0]
         sample = self._columns
@@ -475,30 +491,30 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Keep `l` records of each user, namely those whose items have the highest scores. Among items with
-        equal scores, choose at random.
+        """Return new interactions that keep the `l` records of each user whose items have the highest scores.
+        Among items with equal scores, the choice is random.
 
         Parameters
         ----------
         l : int
-            Largest number of records of a user, at least 1.
+            Largest number of records that a user keeps, at least 1.
         scores : numbers[items]
-            Public score of each item.
+            Score of each item. The scores must be public.
         rng : numpy Generator, optional
-            As in `bounded`.
+            Seeded generator, to repeat the choice. Default: a new key from the operating system.
         random : int
-            Number of the l records that are first drawn from all records of the user, from 0 to l. The
-            others are those with the highest scores among the rest.
+            Number of the `l` records that are chosen at random, from 0 to `l`. They are drawn first, and the
+            others are those with the highest scores among the rest. Default 0.
 
         Returns
         -------
         Interactions
-            Kept records, with the bound that they satisfy.
+            Interactions with the kept records, and with the bound that now holds.
 
         Raises
         ------
         ValueError
-            If `l` or `random` is out of range, or `scores` is not one number per item.
+            If `l` or `random` is outside its range, or if `scores` does not contain one number per item.
         """
         l = whole_number("l", l)  # noqa: E741
         scores = np.asarray(scores)
@@ -520,15 +536,17 @@ class Interactions:
 
     @property
     def _most_records(self) -> int | None:
-        """Return the stated largest number of records of one user, or None."""
+        """Largest number of records of one user according to the bound, or None if no bound was stated."""
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
     def _limit(self, l: int) -> int:  # noqa: E741
-        """Return the smaller of `l` and the limit that the bound states."""
+        """Return `l`, or the largest number of records that the bound allows if this is smaller."""
         return l if self._most_records is None else min(l, self._most_records)
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
-        """Return interactions with the sampled records, at most `most` per user."""
+        """Return new interactions with the sampled records. The new bound says that a user has at most `most`
+        records.
+        """
         enforced = _records_bound(most, distinct).enforced("a user")
         bound = PUBLIC if self.bound is PUBLIC else enforced
         users, items, contexts = map(sealed, sample)
@@ -543,7 +561,9 @@ class Interactions:
         return sealed(counts)
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return the number of records of each edge, which is a pair of an item and a context."""
+        """Return the number of records of each edge, which is a pair of an item and a context. The array has
+        one row per item and one column per context.
+        """
         return self._edge_counts
 
     def table(
@@ -553,25 +573,27 @@ class Interactions:
         *,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Return a table with the count of each edge, which is a pair of an item and a context. Before the
-        records are counted, each user is truncated to the given bound.
+        """Return a table with the number of records of each edge, which is a pair of an item and a context.
+        Before the records are counted, each user is truncated to the given bound.
 
         Parameters
         ----------
         bound : Bound or PUBLIC
-            Largest change of the table by one user, or PUBLIC if these interactions are public.
+            Limit on how much one user changes the table, to which users are truncated. Give PUBLIC if the
+            interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
-            As in `SparseTable.from_keys`.
+            Seeded generator or secret key for the random choice of records, as in `SparseTable.from_keys`.
 
         Returns
         -------
         SparseTable
-            Table over items × contexts, or over the attributes whose combinations they are.
+            Table with the attributes items and contexts. If these are combinations of several attributes, the
+            table has the original attributes.
 
         Raises
         ------
         ValueError
-            If public interactions get a bound, or private ones PUBLIC.
+            If the interactions are public but you give a bound, or if they are private but you give PUBLIC.
         """
         if (bound is PUBLIC) != (self.bound is PUBLIC):
             raise ValueError(f"{bound!r} is not allowed: these interactions are {self.bound!r}")
@@ -590,18 +612,20 @@ class Interactions:
         )
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """Return the number of records per item."""
+        """Return the number of records of each item, added up over all contexts."""
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, in numbers of records. They are private.
+        """Return the exact answers to queries, which are private. They are numbers of records.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain, or over its items alone.
+            Queries on the domain, or on a domain with only its first attribute (the items) if `of` is
+            "items".
         of : "edges" or "items"
-            What the queries count. Edges are cells of the domain.
+            Which counts the queries add up: those of edges (pairs of an item and a context) or those of
+            items. Default "edges".
 
         Returns
         -------
@@ -610,7 +634,7 @@ class Interactions:
         Raises
         ------
         ValueError
-            If `of` is neither.
+            If `of` is neither "edges" nor "items".
         """
         if of not in ("edges", "items"):
             raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")
@@ -625,7 +649,7 @@ class Interactions:
 
 
 def _records_bound(most: int, distinct: bool) -> Bound:
-    """Return the bound for a user with at most `most` records, which are in different cells if
-    `distinct` is set.
+    """Return the bound on the edge counts if a user has at most `most` records. If `distinct` is True, no
+    user has an item twice.
     """
     return Bound(most, 1) if distinct else Bound(most, most, most)

@@ -1,4 +1,6 @@
-"""Reader of rows. It opens any source, and yields batches of keys, counts and users."""
+"""Reader of rows. It opens files or data frames, and yields the cell, the count and the user of each row in
+batches.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,16 @@ if TYPE_CHECKING:
 
 
 def open_sources(data: Any, table: str | None = None) -> list[Source]:
-    """Return the sources of a table's rows, which all have the same columns.
+    """Open the files or the data frame that contain a table. Return one source of rows per file. All must
+    have the same columns.
 
     Parameters
     ----------
     data : frame, path, list of paths, or Source
-        Frame of pandas, polars or Arrow, file, folder of files, or glob pattern.
+        Data frame of pandas, polars or Arrow, or the path of a file, of a folder of files, or a pattern such
+        as "trips/2026-*.parquet".
     table : str, optional
-        Name of a table in a DuckDB or SQLite file.
+        Name of the table, if the file is a DuckDB or SQLite database.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     Raises
     ------
     ValueError
-        If a source is not a table, or sources have different columns.
+        If a file is not a table, or if files have different columns.
     FileNotFoundError
         If a file does not exist.
     """
@@ -78,7 +82,9 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files that the given paths, folders and glob patterns stand for. Each file is listed once."""
+    """Return the files for a list of paths, folders and patterns. A ValueError says if a file would be listed
+    twice.
+    """
     paths: list[Path] = []
     for name in names:
         path = Path(name)
@@ -113,7 +119,7 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
 
 
 def _open(path: Path, table: str | None) -> Source:
-    """Open a file. Its first bytes determine its format."""
+    """Open a file as a source of rows. The format is recognised by the first bytes of the file."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)
@@ -138,7 +144,7 @@ def _open(path: Path, table: str | None) -> Source:
 
 
 def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
-    """Raise a ValueError unless each source has each of these columns once."""
+    """Raise a ValueError if one of the columns is missing from a source, or occurs in it more than once."""
     for source in sources:
         source.refuse_columns(columns)
 
@@ -147,8 +153,8 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Rows as keys of cells, with counts and users. `counts` is None if each row counts one. `users` is
-    None if users were not requested.
+    """Batch of rows: the key of each row (the number of its cell), its count and its user. `counts` is None
+    if each row counts one. `users` is None if no column of users was named.
     """
 
     keys: Any  # int64[rows], or as `prepare` makes them
@@ -163,18 +169,18 @@ def row_batches(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Batch]:
-    """Yield the rows of a table in batches.
+    """Yield the rows of a table in batches, with the columns that you name.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        As `open_sources` takes it.
+        Table in a form that `open_sources` takes.
     columns : sequence of str, optional
-        Columns to read. By default all.
+        Names of the columns to read. By default all columns.
     table : str, optional
-        Name of a table in a DuckDB or SQLite file.
+        Name of the table, if the file is a DuckDB or SQLite database.
     progress : callable, optional
-        Called with the number of bytes of files read so far and in total.
+        Function that is called from time to time with the number of bytes read so far and in total.
 
     Yields
     ------
@@ -183,7 +189,7 @@ def row_batches(
     Raises
     ------
     ValueError
-        If a source cannot be read, or a column is missing or occurs twice.
+        If a file cannot be read, or if a column is missing or occurs twice.
     """
     sources = open_sources(data, table)
     columns = [*dict.fromkeys(sources[0].names if columns is None else columns)]
@@ -204,7 +210,7 @@ def row_batches(
 
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same batches. A second thread reads the next batch while the present one is in use."""
+    """Yield the same batches. While the caller uses a batch, a second thread already reads the next one."""
     thread = ThreadPoolExecutor(1)
     try:
         coming = thread.submit(next, batches, None)
@@ -225,20 +231,23 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Read the rows of a table in batches. For each row, yield the key (the number of its cell in a domain).
+    """Read the rows of a table in batches. For each row, yield its key, which is the number of its cell in a
+    domain.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        As `open_sources` takes it, with the columns `domain.columns`.
+        Table in a form that `open_sources` takes. It must have the columns that are listed in
+        `domain.columns`.
     domain : Domain
-        All possible cells.
+        Domain that lists all possible cells.
     count : str, optional
-        Column of counts. By default each row counts one.
+        Name of the column of counts. By default each row counts one.
     users : UserNumbers, optional
-        Object that numbers the users and names their column.
+        Object that contains the name of the column of users and gives each user a number.
     table, progress
-        As in `row_batches`.
+        Name of a table in a database file, and function that is called with the progress, as in
+        `row_batches`.
 
     Yields
     ------
@@ -247,7 +256,8 @@ def counted_rows(
     Raises
     ------
     ValueError
-        If a value is missing, outside the domain, or not a count. The message names its place.
+        If a value is missing or outside the domain, or if a count is not an integer >= 0. The message names
+        the file, row and column.
     """
     how: Any = {"count": count, "users": users, "table": table, "progress": progress}
     for rows, _, _ in prepared_rows(data, domain.columns, domain.row_keys, **how):
@@ -265,10 +275,12 @@ def prepared_rows(
     progress: Progress | None = None,
     refuse: bool = True,
 ) -> Generator[tuple[CountedRows, Batch, Refused]]:
-    """Yield the rows that are kept, in batches. `prepare` makes keys from some of their columns.
+    """Yield the rows of a table in batches. The function `prepare` computes the keys of the rows from some
+    columns, and says which rows it leaves out.
 
-    With each come the rows of the batch that have a user, and which of these are refused, if `refuse` is
-    false. Else a refused row is a ValueError that names its place.
+    If a value is not allowed, a ValueError names its place. If `refuse` is False, no error is raised. The
+    values that are not allowed are then returned with each batch, and so are the rows of the batch that have
+    a user.
     """
     others = count, None if users is None else users.column
     names = [*columns, *(name for name in others if name is not None)]
@@ -295,7 +307,7 @@ def prepared_rows(
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
-    """Join the rows of all batches. If there are none, return `none`, an empty batch."""
+    """Join the rows of all batches into one. If there is no batch, the keys are the empty array `none`."""
     keys = [none]
     counts: list[np.ndarray] = []
     users: list[np.ndarray] = [np.zeros(0, np.int64)]
@@ -307,5 +319,5 @@ def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
 
 
 def missing_in(values: pl.Series) -> pl.Series:
-    """Return a mask of the missing values."""
+    """Return a mask that is true for missing values (null or NaN)."""
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()

@@ -1,4 +1,6 @@
-"""Private records in a hierarchy. They are sorted by key, so the records of a node are consecutive."""
+"""Private records whose values are organised in a tree. The records are sorted, so those of a node follow one
+another.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """Find the occupied children of nodes. Write the parent, the digit, the first record and the last
-    record of each to `out`, and return their number.
+    """Find the children of nodes that contain records, and return how many there are. For each child, four
+    rows of `out` get the index of its parent, its digit, its first record, and the record after its last one.
     """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
@@ -65,8 +67,9 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Children of nodes, if they contain records. Each has the index of its parent, its digit, and its
-    records.
+    """Children that contain records, one per position. `parents` is the index of the parent, and `digits`
+    says which of its children it is. The child contains the records with the numbers from `start` to `stop` −
+    1.
     """
 
     parents: Int[np.ndarray, " k"]
@@ -77,31 +80,34 @@ class Children(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
-    """Records of private data, grouped by value. Each value has a key, which is its number in a hierarchy (a
-    tree that divides the space of values). The keys are in ascending order, each with its count.
+    """Private records, for example points, strings or codes. Their values are organised in a hierarchy, which
+    is a tree that divides the space of values. Each value has a number, which is called its key. The records
+    are stored as a sorted list of keys with counts.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-        Public space of the records: points, strings, a taxonomy, or a table's attributes.
+        Tree that contains all possible values: a `Quadtree` of points, `Prefixes` of strings, a `Taxonomy` of
+        codes, or the `Attributes` of a table. It must be public.
     keys : uint64[words, n]
-        Keys in ascending order, one or two words each.
+        Keys of the records in ascending order. A key consists of one or two 64-bit words.
     counts : int[n] or None
-        Number of records that each key stands for, at least 1. None if each key stands for one.
+        Number of records with each key, at least 1. None means one record per key.
     bound : Bound or PUBLIC
-        Largest change of the records by one unit, of which l1 is used. There is no default.
+        Limit on how many records one unit (for example a person) can add. Only its field l1 is used. There is
+        no default.
     truth_public : bool
-        Whether exact counts may be shown next to a release.
+        Whether the exact counts are public, so that they may be shown next to a release. Default False.
     left_out : dict[str, int]
-        Number of values outside the space, by reason. It is private, like the records.
+        Number of values that were left out because they are not in the tree, by reason. It is private.
     users_cut : int, optional
-        Number of users who were truncated to an enforced bound. It is private, like the records.
+        Number of users who lost records because they had more than the bound allows. It is private.
 
     Raises
     ------
     ValueError
-        If keys are not in order or belong to another hierarchy, counts do not fit, or the bound is
-        missing.
+        If the keys are not in ascending order or are not keys of the tree, if there is not one count per key,
+        or if the bound is missing.
     """
 
     hierarchy: Hierarchy
@@ -155,37 +161,39 @@ class Records(OverHierarchy):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Records:
-        """Make records from values in any order.
+        """Create records from values in any order, for example from points or strings.
 
         Parameters
         ----------
         hierarchy : Hierarchy
-            Space that encodes the values.
+            Tree that contains all possible values.
         values : array or sequence
-            Points, strings or codes. Values outside the space are left out.
+            Points (one row per point), strings or codes. Values that are not in the tree are left out.
         bound : Bound or PUBLIC
-            How far one unit moves the records.
+            Limit on how many records one unit (for example a person) can add, or PUBLIC for public data.
         counts : int[n], optional
-            Number of records that each value stands for.
+            Number of records with each value. By default one.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         users : sequence, optional
-            User of each value. Each user is truncated to the bound at random, as in
-            `SparseTable.from_keys`.
+            User of each value. If a user has more records than the bound allows, records are left out at
+            random.
         user_type : "text", optional
-            As in `SparseTable.from_keys`.
+            With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            Source of the random choice, to repeat it.
+            Seeded generator or secret key for the random choice of records. The same key gives the same
+            choice again. By default a new key from the operating system.
 
         Returns
         -------
         Records
-            Records. `left_out` contains the number of values that were left out, by reason.
+            Records that are in the tree. The field `left_out` says how many values were left out, and why.
 
         Raises
         ------
         ValueError
-            If counts do not fit the values, or the values are of another kind.
+            If there is not one count and one user per value, or if the tree cannot contain values of this
+            type.
 
         Examples
         --------
@@ -227,22 +235,23 @@ class Records(OverHierarchy):
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,
     ) -> Records:
-        """Make records from keys and counts, in any order. Counts of equal keys are added up.
+        """Create records from keys of a tree, in any order, with their counts. Counts of equal keys are added
+        up.
 
         Parameters
         ----------
         hierarchy : Hierarchy
-            The space.
+            Tree that contains all possible values.
         keys : uint64[words, n] or uint64[n]
-            Keys of the hierarchy.
+            Keys of the tree, which number its values.
         counts : int[n]
-            Number of records that each key stands for. 0 leaves a key out.
+            Number of records with each key. A key with the count 0 is left out.
         bound : Bound or PUBLIC
-            How far one unit moves the records.
+            Limit on how many records one unit (for example a person) can add, or PUBLIC for public data.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         left_out : dict[str, int], optional
-            Number of values that were left out, by reason.
+            Number of values that were left out before, by reason.
 
         Returns
         -------
@@ -251,7 +260,7 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            If these are not keys, or counts do not fit them.
+            If the numbers are not keys of the tree, or if there is not one count per key.
         """
         keys = np.asarray(keys)
         counts = whole_counts(counts)
@@ -275,8 +284,8 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Make records from a table. The hierarchy of the records fixes one attribute of the table per
-        level.
+        """Create records from a table of counts. Their tree divides the cells of the table by one attribute
+        after the other.
         """
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
@@ -299,29 +308,32 @@ class Records(OverHierarchy):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Records:
-        """Read records from files or from a data frame. Both may have any form that `SparseTable.read` takes.
+        """Read records from files or from a data frame, in any form that `SparseTable.read` takes.
 
         Parameters
         ----------
         path : path, several, or a frame
-            One row per record, or per `count` records, with a column for each attribute of the space.
+            Data with one row per record, or with a column of counts. It must have the columns that are listed
+            in `hierarchy.attributes`.
         hierarchy : Hierarchy
-            A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. Values outside the space
-            are left out.
+            Tree that contains all possible values: a `Quadtree` for columns of numbers, `Prefixes` for
+            strings, or a `Taxonomy` for codes. Values that are not in the tree are left out.
         bound : Bound or PUBLIC
-            How far one unit moves the records.
+            Limit on how many records one unit (for example a person) can add, or PUBLIC for public data.
         count : str, optional
-            Column of counts.
+            Name of the column of counts. By default each row is one record.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         user : str, optional
-            Column that names the user of each row. Each user is truncated to the bound at random.
+            Name of the column that contains the user of each row. If a user has more records than the bound
+            allows, records are left out at random.
         user_type : "text", optional
-            As in `SparseTable.from_frame`.
+            With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            As in `from_values`.
+            Seeded generator or secret key for the random choice of records, as in `from_values`.
         table, progress
-            As in `SparseTable.read`.
+            Name of a table in a database file, and function that is called with the progress, as in
+            `SparseTable.read`.
 
         Returns
         -------
@@ -330,8 +342,8 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            If a file cannot be read, a column is missing, or a field is empty or not a number where one is
-            needed. The message names its column and row.
+            If a file cannot be read, if a column is missing, or if a field is empty or should be a number and
+            is not. The message names the column and the row.
         """
         columns = list(hierarchy.attributes)
         people = None if user is None else UserNumbers(user, user_type)
@@ -364,7 +376,7 @@ class Records(OverHierarchy):
 
     @property
     def total(self) -> int:
-        """Number of records."""
+        """Number of all records."""
         return len(self) if self.counts is None else int(self.counts.sum())
 
     def __repr__(self) -> str:
@@ -373,11 +385,15 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """Number of records up to and including each key. It is empty if every key has exactly one record."""
+        """Return, for each key, the number of records up to and including this key. If every key has exactly
+        one record, return an empty array.
+        """
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """Return the number of records before each place. A key may stand for several records."""
+        """Return the number of records before each position in the list of keys. A key may have several
+        records.
+        """
         return places if self.counts is None else np.append(0, self.ends())[places]
 
     def occupied_children(
@@ -388,11 +404,11 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the children that contain records, for nodes of one level. Node i contains the records with
-        numbers from `start[i]` to `stop[i]` − 1.
+        """Return the children of nodes at `level`, if they contain records. Node i contains the records with
+        the numbers from `start[i]` to `stop[i]` − 1.
 
-        Records are numbered in the order of keys, and equal records follow each other. The function copies
-        no records, and its time grows with the number of occupied children.
+        Records are numbered in the order of their keys. The method copies no records, and its time grows with
+        the number of children that contain records.
         """
         digits = self.hierarchy.digits
         most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
@@ -406,7 +422,9 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records in each node. The nodes must be in ascending order of their keys."""
+        """Return the number of records in each node. A node is given by its level and its lowest key, and the
+        nodes must be in ascending order of their keys.
+        """
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
             self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
@@ -415,33 +433,33 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records between neighbouring keys of a sorted list. A record is counted for the
-        last listed key that is not above its own.
+        """Return, for each key of a sorted list, the number of records from this key up to, but not
+        including, the next key of the list. For the last key, all later records count.
         """
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the nodes of a level that contain records, in ascending order of their keys. Also return the
-        number of records in each.
+        """Return the nodes of a level that contain records, in ascending order of their keys, and the number
+        of records in each.
         """
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries. They are private.
+        """Return the exact answers to queries, which are private. They are numbers of records.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the hierarchy.
+            Queries on the tree of the records.
 
         Returns
         -------
         float[queries]
-            In records.
+            Number of records that each query counts.
         """
         workload = queries_on_hierarchy(workload, self.hierarchy)
         if isinstance(workload, Boxes):
@@ -454,8 +472,8 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """Return a data frame with one row per distinct value. It has columns for the value, and the column
-        `count`.
+        """Return a data frame with one row per different value: columns that describe the value, and the
+        column `count` with the number of records.
 
         Returns
         -------
@@ -467,20 +485,22 @@ class Records(OverHierarchy):
 
 
 def _changes(keys: Keys) -> np.ndarray:
-    """Return a mask of the keys that differ from the previous key."""
+    """Return a mask that is true for keys that differ from the key before them."""
     if not keys.shape[1]:
         return np.zeros(0, bool)
     return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
 
 
 def _ascending(keys: Keys) -> bool:
-    """Return whether keys are in ascending order: by the first word, then by the second."""
+    """Return whether the keys are in ascending order. Keys of two words are compared by the first word, and
+    then by the second.
+    """
     rises, falls = keys[:, 1:] > keys[:, :-1], keys[:, 1:] < keys[:, :-1]
     return not (falls[0] | (falls[-1] & ~rises[0])).any()
 
 
 def _sorted(keys: Keys) -> Keys:
-    """Return the keys in ascending order. Keys of one word are sorted in place."""
+    """Return the keys in ascending order. If a key is one word, the argument itself is sorted."""
     if len(keys) > 1:
         return sealed(keys[:, argsort_keys(keys)])
     keys[0].sort()

@@ -1,7 +1,8 @@
-"""Sources of rows: frames, and CSV and Parquet files, read in order and in batches.
+"""Sources of rows: data frames, CSV files and Parquet files. Rows are read in order and in batches.
 
-The type of a column is declared by the schema of a file or frame, and never follows from its values.
-CSV columns are text. Columns of Python objects are text too, and each value is converted separately.
+The type of a column is declared by the schema of a file or data frame. It is never guessed from the values,
+because then one person's value could change how other rows are read. The columns of a CSV file are text. A
+column of Python objects is converted to text, each value on its own.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ _DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 def names_shown(names: Sequence[str]) -> str:
-    """Return the first names of columns or tables, in words for an error message."""
+    """Return a list of column or table names as text for an error message. After twenty names, the list is
+    cut off.
+    """
     more = ", …" if len(names) > _NAMES_SHOWN else ""
     return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
 
 
 def refuse_bomb(path: Path, size: int, **found: int) -> None:
-    """Raise a ValueError if a file of `size` bytes unpacks to far more `rows`, `values` or `bytes` than a
-    real table would.
+    """Raise a ValueError if a compressed file of `size` bytes contains so many rows, values or bytes that it
+    cannot be a real table.
     """
     for unit, number in found.items():
         most = _FEW[unit] + _TIMES * size
@@ -53,10 +56,10 @@ def refuse_bomb(path: Path, size: int, **found: int) -> None:
 
 
 class Source:
-    """Source of rows with named columns.
+    """Base class of sources of rows with named columns, for example a file.
 
-    `names` contains all columns. `size` is the number of bytes to read, and `position` the number of bytes
-    that were read so far.
+    The attribute `names` lists all columns. `size` is the number of bytes to read, and `position` is the
+    number of bytes that were read so far.
     """
 
     names: list[str]
@@ -66,19 +69,23 @@ class Source:
     first_number = 1  # what people call the first row
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield some columns in batches of rows. Missing values are null or NaN."""
+        """Yield the given columns in batches of rows. Missing values are null or NaN."""
         raise NotImplementedError
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types that the source states for columns. No value is read."""
+        """Return the type that the source declares for each column. The method reads no values."""
         return {}
 
     def place(self, row: int) -> str:
-        """Describe where a row is, in words. Rows are numbered from 0 here."""
+        """Return a text that says where a row is, for example "trips.csv, row 7". The argument counts rows
+        from 0.
+        """
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """Raise a ValueError unless each of these columns has a text as its name and occurs once."""
+        """Raise a ValueError if one of the columns is missing or occurs more than once, or if its name is not
+        a text.
+        """
         if numbers := [name for name in columns if not isinstance(name, str)]:
             raise ValueError(
                 f"{self}: need text as the name of a column; got {shown(numbers[0])}"
@@ -92,7 +99,9 @@ class Source:
 
 
 class Batch(NamedTuple):
-    """Batch of `size` consecutive rows of a source. The first of them has the number `first_row`."""
+    """Batch of `size` consecutive rows of a source. The first of them has the number `first_row`. If rows
+    were left out of the batch, `rows` says which of them are still there.
+    """
 
     source: Source
     first_row: int
@@ -101,20 +110,21 @@ class Batch(NamedTuple):
     rows: Int[np.ndarray, " kept"] | None = None  # which of them these are, if not all
 
     def where(self, kept: pl.Series) -> Batch:
-        """Return the selected rows."""
+        """Return a batch with only the rows for which the mask `kept` is true."""
         return self._replace(frame=self.frame.filter(kept), rows=kept.arg_true().to_numpy())
 
     def place(self, row: int) -> str:
-        """Describe where one of these rows is, in words."""
+        """Return a text that says where a row of this batch is in its source, for an error message."""
         return self.source.place(
             self.first_row + (row if self.rows is None else int(self.rows[row]))
         )
 
     def refuse(self, refused: Refused) -> None:
-        """Raise a ValueError if a column refuses a value. The message names the first such column and its
-        first such row.
+        """Raise a ValueError if a value is not allowed. The message names the first column with such a value,
+        and the first such row.
 
-        A row is also refused if the answer for it is unknown.
+        `refused` contains, for each column, its name, the allowed values as text, and a mask of the rows with
+        other values. An entry of the mask that is null counts as true.
         """
         for column, need, bad in refused:
             bad = pl.Series(bad, dtype=pl.Boolean).fill_null(True)
@@ -127,7 +137,7 @@ class Batch(NamedTuple):
 
 
 def found_text(found: Any) -> str:
-    """Return a value of a row, in words for an error message."""
+    """Return a value of a row as text for an error message. A missing value gives "nothing"."""
     return "nothing" if found is None or found != found else shown(found)
 
 
@@ -135,12 +145,12 @@ def found_text(found: Any) -> str:
 
 
 def is_frame(x: Any) -> bool:
-    """Return whether an object is a frame of pandas or polars, or an Arrow table."""
+    """Return whether an object is a data frame of pandas or polars, or an Arrow table."""
     return hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "columns")
 
 
 class Frame(Source):
-    """Rows of a frame, numbered from 0."""
+    """Source that reads the rows of a data frame, which are numbered from 0."""
 
     first_number = 0
 
@@ -153,22 +163,24 @@ class Frame(Source):
         return "the table"
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield slices of the frame, without copying it."""
+        """Yield the given columns in batches of rows, without a copy of the data frame."""
         whole = self.columns(columns)
         for start in range(0, len(self.frame), BATCH):
             yield whole.slice(start, BATCH)
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types of the columns, from an empty slice."""
+        """Return the type of each column. It is read from a data frame without rows, so no value is read."""
         return dict(Frame(self.frame[:0]).columns(self.names).schema)
 
     def columns(self, names: Sequence[str]) -> pl.DataFrame:
-        """Return some columns of all rows."""
+        """Return the given columns of all rows as a polars data frame."""
         return pl.DataFrame([series_of(name, self.frame[name]) for name in names])
 
 
 def series_of(name: str, column: Any) -> pl.Series:
-    """Convert a column of pandas, polars or Arrow. The type of the result does not depend on the values."""
+    """Convert a column of pandas, polars or Arrow to a polars Series. The type of the result does not depend
+    on the values.
+    """
     if isinstance(column, pl.Series | pa.Array | pa.ChunkedArray):
         kind = getattr(column, "type", None)
         if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
@@ -199,7 +211,7 @@ def series_of(name: str, column: Any) -> pl.Series:
 
 
 def _refuse_far_times(times: Any) -> None:
-    """Raise a ValueError for times with years that Python and polars cannot represent."""
+    """Raise a ValueError if a date or time is not in the years 1 to 9999, which Python can represent."""
     days = times.to_physical()
     if times.dtype != pl.Date:
         days = days // _TICKS[times.dtype.time_unit]
@@ -208,7 +220,7 @@ def _refuse_far_times(times: Any) -> None:
 
 
 def _texts(name: str, values: Sequence[Any]) -> pl.Series:
-    """Convert Python objects to text, each value separately."""
+    """Convert a column of Python objects to text, each value on its own."""
     try:
         return pl.Series(name, [_text(name, x) for x in values], pl.String)
     except UnicodeEncodeError as e:
@@ -236,19 +248,19 @@ def _unreadable(name: str, found: str) -> ValueError:
 
 
 class CountedFile(FileIO):
-    """File that counts the bytes that were read."""
+    """File that counts how many bytes were read from it."""
 
     bytes_read = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read at most `size` bytes."""
+        """Read at most `size` bytes, and add their number to `bytes_read`."""
         content = super().read(size)
         self.bytes_read += len(content)
         return content
 
 
 class FileSource(Source):
-    """Rows of a file, numbered from 1."""
+    """Base class of sources that read a file. Rows are numbered from 1."""
 
     raw: CountedFile | None = None
 
@@ -265,8 +277,8 @@ class FileSource(Source):
         return str(self.path)
 
     def damaged(self, e: Exception) -> ValueError:
-        """Return an error for a damaged file. It has the message of the library that could not read the
-        file, and advice.
+        """Return the ValueError to raise for a file that cannot be read. It contains the message of the
+        library that tried to read the file, and says what to do.
         """
         why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
         need = READABLE
@@ -280,7 +292,9 @@ class FileSource(Source):
 
 
 class ParquetFile(FileSource):
-    """Rows of a Parquet file. `row_groups` lists the row groups to read. The default is all."""
+    """Source that reads a Parquet file. The attribute `row_groups` says which row groups are read. By
+    default, these are all.
+    """
 
     def __init__(self, path: Path):
         super().__init__(path)
@@ -298,16 +312,16 @@ class ParquetFile(FileSource):
         self.row_groups = range(len(groups))
 
     def choose(self, row_groups: range) -> None:
-        """Return the same file, of which only these row groups are read."""
+        """Restrict the source to some consecutive row groups of the file."""
         self.row_groups = row_groups
         self.first_row = int(self.starts[row_groups.start])
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the types in the schema of the file."""
+        """Return the type of each column, from the schema of the file."""
         return Frame(self.schema.empty_table()).types()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of each row group in batches. Memory holds little more than one batch."""
+        """Yield the given columns in batches of rows. Little more than one batch is in memory at a time."""
         texts = [name for name in columns if name in self._listed]
         try:
             Frame(self.schema.empty_table()).columns(columns)
@@ -329,8 +343,8 @@ class ParquetFile(FileSource):
 
 
 def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
-    """Return the columns of text that some row group stores with a dictionary. They are read as
-    dictionaries, so that each text is stored once.
+    """Return the columns of text that the file stores with a list of their different texts, at least in one
+    row group. Such columns are read as categories, so that memory contains each text once.
     """
     plain = {"PLAIN", "RLE", "BIT_PACKED"}
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]
@@ -346,10 +360,12 @@ _MOST_NAMES = 2**14
 
 
 class Layout(NamedTuple):
-    """Layout of a text file. The default is CSV whose first row names the columns.
+    """Layout of a text file with a table. The default layout is CSV with the names of the columns in the
+    first row.
 
-    Rows whose first field matches the pattern `notes` are skipped. Fields whose text is in `missing`
-    are missing values. If the separator is not a comma, fields have no quotes.
+    If `names` is empty, the first row of the file contains the names. Rows whose first field matches the
+    regular expression `notes` are skipped. Fields whose text is in `missing` are missing values. Fields may
+    be in quotes only if the separator is a comma.
     """
 
     names: tuple[str, ...] = ()
@@ -361,7 +377,7 @@ class Layout(NamedTuple):
 
     @property
     def is_quoted(self) -> bool:
-        """Whether fields may have quotes around them."""
+        """Whether fields may be in quotes."""
         return self.separator == ","
 
 
@@ -369,11 +385,11 @@ CSV = Layout()
 
 
 class CsvFile(FileSource):
-    """Rows of a CSV file as text. The first row of the file names the columns. The file may be compressed
-    by "gzip" or "zstd".
+    """Source that reads a CSV file. All columns are text, and the first row contains their names. The file
+    may be compressed by gzip or zstd.
 
-    Space around a field is removed, and an empty field is a missing value. Blank lines are skipped. In a
-    file with one column, however, a blank line is a row with a missing value.
+    Spaces around a field are removed, and an empty field is a missing value. Blank lines are skipped. But in
+    a file with one column, a blank line is a row with a missing value.
     """
 
     def __init__(self, path: Path, packed: str | None = None, layout: Layout = CSV):
@@ -410,7 +426,7 @@ class CsvFile(FileSource):
             )
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of the file in batches. Rows in which all fields are empty are left out."""
+        """Yield the given columns in batches of rows. Rows in which all fields are empty are left out."""
         if not self._has_rows:
             if not self.layout.names:
                 warnings.warn(f"{self} has no row below the names of its columns", stacklevel=2)
@@ -443,8 +459,8 @@ class CsvFile(FileSource):
             raise self.damaged(e) from None
 
     def _table(self, text: Any, places: Sequence[str], lines: int, rows: int) -> pa.Table:
-        """Return the fields of some columns of a block. The first `lines` lines and then the first
-        `rows` rows are left out.
+        """Parse a block of text, and return some of its columns. The first `lines` lines are left out, and
+        then the first `rows` rows.
         """
         layout = self.layout
         table = arrow_csv.read_csv(
@@ -468,16 +484,19 @@ class CsvFile(FileSource):
         return table.slice(rows)
 
     def _texts(self, table: pa.Table, start: int) -> pl.DataFrame:
-        """Return a batch of rows without space around fields. Empty fields are null."""
+        """Return the batch of rows that begins at row `start`. Spaces around fields are removed, and empty
+        fields become null.
+        """
         frame = Frame(table.slice(start, _ROWS)).columns(table.column_names)
         texts = pl.all().str.strip_chars(self.layout.strip)
         return frame.select(texts.replace(["", *self.layout.missing], None))
 
     def _whole_rows(self, stream: Any) -> Iterator[Any]:
-        """Yield text that consists of complete rows: an empty line and up to two blocks.
+        """Yield the text of the file in pieces that consist of complete rows. Each piece begins with an empty
+        line and contains at most two blocks of the file.
 
-        This reads the file in the calling thread, because a thread of Arrow could still read it when
-        the process ends.
+        The file is read in the calling thread. A thread of the Arrow library could still be reading when the
+        process ends.
         """
         size = 0
         quoted = self.layout.is_quoted
@@ -508,12 +527,12 @@ class CsvFile(FileSource):
 
 
 def _are_empty(frame: pl.DataFrame) -> pl.Series:
-    """Return a mask of the rows without any value."""
+    """Return a mask that is true for rows in which all values are missing."""
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
 def _end_of_rows(text: bytes, quoted: bool) -> int:
-    """Return the end of the last row that ends in a text, or 0."""
+    """Return the position after the last complete row in a text, or 0 if no row is complete."""
     if quoted and b'"' in text:
         return int(_end_of_quoted_rows(np.frombuffer(text, np.uint8)))
     return max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
@@ -521,8 +540,9 @@ def _end_of_rows(text: bytes, quoted: bool) -> int:
 
 @njit(cache=True, nogil=True)
 def _end_of_quoted_rows(text: Any) -> int:
-    """Return the end of the last complete row, or 0, by Arrow's rules: a quote opens a field only at
-    its start, and two quotes within a field stand for one.
+    """Return the position after the last complete row in a text with quotes, or 0 if no row is complete. As
+    in Arrow, a quote opens a quoted field only at the start of the field, and two quotes within a quoted
+    field stand for one.
     """
     end = 0
     is_open, may_open = False, True

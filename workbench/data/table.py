@@ -1,4 +1,4 @@
-"""Private tables of the non-empty cells of a domain."""
+"""Private tables of counts, which store only the cells that are not empty."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 
 def summed(rows: Kept) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the distinct keys in ascending order, and the sum of the counts of each."""
+    """Return the different keys of rows in ascending order, and the sum of the counts for each key."""
     if rows.counts is None:
         return cells_of_keys(rows.keys)
     return cells_of_counts(rows.keys, rows.counts)
 
 
 class Table:
-    """Counts of the non-empty cells of a domain."""
+    """Base class of tables of counts over a domain. It stores only the cells that are not empty."""
 
     domain: Domain
     counts: Int[np.ndarray, " cells"]
@@ -47,7 +47,7 @@ class Table:
 
     @staticmethod
     def _refuse_domain(domain: Domain) -> None:
-        """Raise a ValueError if tables of this kind cannot hold the domain."""
+        """Raise a ValueError if this class cannot store a table over the domain."""
         domain.refuse_wide()
 
     def __post_init__(self) -> None:
@@ -72,36 +72,39 @@ class Table:
         key: bytes | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Count the rows of files or of a frame, or add up their column `count`.
+        """Read a table from files or from a data frame. Count the rows in each cell, or add up a column of
+        counts.
 
-        Files are CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a table of a database. Values are
-        compared with labels as text. Rows are read in batches, so without users the memory of a
-        `SparseTable` grows with the number of cells and not with the number of rows. The domain must be
-        public and must not come from the data.
+        A file is CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a DuckDB or SQLite database. Values are
+        compared with the labels of the domain as text. Rows are read in batches. For a `SparseTable` without
+        users, the memory therefore grows with the number of cells, and not with the number of rows.
 
         Parameters
         ----------
         path : path, several, or a frame
-            Rows with the columns of the domain. Rows of the same cell are added up. You can name files,
-            a folder of files, or a glob pattern such as "trips/2026-*.parquet". All files must have the
-            same columns. A frame may be of pandas, polars or Arrow.
+            Data with the columns from which the attributes of the domain are computed. You can give a file, a
+            list of files, a folder of files, a pattern such as "trips/2026-*.parquet", or a data frame of
+            pandas, polars or Arrow. All files must have the same columns.
         domain : Domain
-            All possible cells.
+            Domain that lists all possible cells. It must be public and must not be computed from the data.
         bound : Bound or PUBLIC
-            How far one unit moves the counts.
+            Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
+            data. There is no default.
         count : str, optional
-            Column of counts. By default each row counts one.
+            Name of the column of counts. By default each row counts one.
         table : str, optional
-            Name of a table, if the file is a DuckDB or SQLite database.
+            Name of the table, if the file is a DuckDB or SQLite database.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         user : str, optional
-            Column that identifies the user of each row. Each user is truncated to the bound at random.
-            Without it, the stated bound is believed and not enforced.
+            Name of the column that contains the user of each row. If a user has more rows than the bound
+            allows, rows are left out at random, so the bound is enforced. Without users, the workbench relies
+            on the bound that you state.
         user_type : "text", optional
-            Read users as text. Then 7 and 007 are two people.
+            With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            Source of the random choice, to repeat it. By default a new key from the operating system.
+            Seeded generator or secret key for the random choice of rows. The same key gives the same choice
+            again. By default a new key from the operating system.
         progress : callable, optional
             Function that is called from time to time with the number of bytes read so far and in total.
 
@@ -113,8 +116,8 @@ class Table:
         Raises
         ------
         ValueError
-            If a file cannot be read, a column is missing or occurs twice, or a value is missing or
-            outside the domain. The message names file, row and column.
+            If a file cannot be read, if a column is missing or occurs twice, or if a value is missing or
+            outside the domain. The message names the file, row and column.
         """
         cls._refuse_domain(domain)
         users = None if user is None else UserNumbers(user, user_type, domain.missing_user)
@@ -144,18 +147,21 @@ class Table:
     from_frame = read
 
     def project(self, attributes: Sequence[str]) -> Any:
-        """Return the marginal on `attributes`. Several cells of one unit may become the same cell, so only
-        the l1 of the bound stays the same.
+        """Return the marginal on the given attributes, which is a table with the counts added up over all
+        other attributes.
+
+        Several cells that a unit changes may become one cell. So the new bound has the same l1, but one cell
+        may change by more.
 
         Parameters
         ----------
         attributes : sequence of str
-            Attributes of the domain, in the order of the marginal's attributes.
+            Names of attributes of the domain, in the order that the new table shall have.
 
         Returns
         -------
         SparseTable or WideTable
-            A WideTable if these attributes have more than 2⁶³ cells.
+            Marginal. It is a `WideTable` if the attributes have more than 2⁶³ − 1 cells.
         """
         domain = self.domain.project(attributes)
         codes = np.stack([self.domain.column(self._cells, name) for name in attributes], axis=1)
@@ -170,15 +176,15 @@ class Table:
         return replace(made, truth_public=self.truth_public, users_cut=self.users_cut)
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries in steps of a grid. Each term is rounded to the
-        grid.
+        """Return the exact answers to linear queries as integers, in units of the step `grid`. The weights of
+        the queries are rounded to multiples of the step.
 
         Parameters
         ----------
         workload : Workload
-            Linear queries over the domain.
+            Linear queries (weighted sums of counts) on the domain.
         grid : float
-            Public step of the grid, a power of two.
+            Step to whose multiples weights are rounded. It must be public and a power of two.
 
         Returns
         -------
@@ -191,35 +197,36 @@ class Table:
 
     @property
     def total(self) -> int:
-        """Sum of all counts."""
+        """Sum of the counts of all cells, which is private."""
         return int(self.counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class SparseTable(Table):
-    """Table of counts over a domain (the public list of all cells). It stores only the cells that are not
-    empty.
+    """Table of counts over a domain, which is the public list of all possible cells. The table stores only
+    the cells that are not empty.
 
     Parameters
     ----------
     domain : Domain
-        All possible cells. They are public.
+        Domain that lists all possible cells. It is public.
     keys : int64[cells]
-        Keys of the domain, sorted and distinct.
+        Keys of the cells that are not empty, in ascending order. Keys number the cells of the domain.
     counts : int64[cells]
-        At least 1. Their sum is at most 2⁵³.
+        Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
-        How far one unit moves the counts, or that nothing is left to protect. No default.
+        Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public data.
+        There is no default.
     truth_public : bool
-        Whether exact counts may be shown next to a release, for example for published files and
-        synthetic stand-ins. If it is False, every comparison with the truth raises an error.
+        Whether the exact counts are public, for example because the file is published or synthetic. If False,
+        a comparison of a release with the exact counts raises an error. Default False.
     users_cut : int, optional
-        Number of users who lost anything to an enforced bound. It is private, as counts are.
+        Number of users who lost counts because they had more than the bound allows. It is private.
 
     Raises
     ------
     ValueError
-        If keys or counts have another form, or the bound is missing. Use `from_keys` for keys in any
+        If keys or counts have another form, or if the bound is missing. Use `from_keys` for keys in any
         order.
     """
 
@@ -262,28 +269,31 @@ class SparseTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Make a table from keys (the numbers of cells) in any order. Counts of the same cell are added up, and
-        empty cells are dropped.
+        """Create a table from keys in any order, with their counts. Keys number the cells of the domain.
+        Counts of the same cell are added up.
 
         Parameters
         ----------
         domain : Domain
-            All possible cells.
+            Domain that lists all possible cells.
         keys : int[n]
-            Keys of the domain.
+            Key of each row, in any order.
         counts : numbers[n], optional
-            Integers >= 0. None if each key counts one.
+            Count of each row, an integer >= 0. With None, each row counts one.
         bound : Bound or PUBLIC
-            How far one unit moves the counts.
+            Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
+            data.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
         users : sequence, optional
-            The user of each row, in values of one kind. Each user is truncated to the bound at random
-            (`bounded_contributions`). Without users the bound is believed as it is stated.
+            User of each row, as integers, text, dates or times. If a user has more rows than the bound
+            allows, rows are left out at random (see `bounded_contributions`). Without users, the workbench
+            relies on the bound that you state.
         user_type : "text", optional
-            Read users as text, even if they spell numbers, so that 7 and 007 are two people.
+            With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            Source of the random choice, to repeat it. By default a new key from the operating system.
+            Seeded generator or secret key for the random choice of rows. The same key gives the same choice
+            again. By default a new key from the operating system.
 
         Returns
         -------
@@ -292,8 +302,8 @@ class SparseTable(Table):
         Raises
         ------
         ValueError
-            If a key is outside the domain, a count is not an integer (the message names its row), or users
-            are missing or of several kinds.
+            If a key is outside the domain, if a count is not an integer >= 0, or if a user is missing or the
+            users are of different types.
 
         Examples
         --------
@@ -321,19 +331,20 @@ class SparseTable(Table):
     def from_dense(
         cls, domain: Domain, array: Any, bound: Bound | Public, *, truth_public: bool = False
     ) -> SparseTable:
-        """Make a table from an array with the counts of all cells. The array has one axis per attribute of the
-        domain.
+        """Create a table from an array with the counts of all cells. The array has one axis per attribute of
+        the domain.
 
         Parameters
         ----------
         domain : Domain
-            All possible cells.
+            Domain that lists all possible cells.
         array : numbers[...]
-            An integer >= 0 for each cell.
+            Count of each cell, an integer >= 0.
         bound : Bound or PUBLIC
-            How far one unit moves the counts.
+            Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
+            data.
         truth_public : bool
-            Whether exact counts may be shown.
+            Whether the exact counts are public, so that they may be shown. Default False.
 
         Returns
         -------
@@ -342,7 +353,7 @@ class SparseTable(Table):
         Raises
         ------
         ValueError
-            If the array has another shape, or a count is not an integer.
+            If the array does not have the shape of the domain, or if a count is not an integer >= 0.
         """
         array = np.asarray(array)
         if array.shape != domain.shape:
@@ -360,36 +371,36 @@ class SparseTable(Table):
 
     @property
     def density(self) -> float:
-        """Fraction of cells that are not empty."""
+        """Share of the domain's cells that are not empty. It is private."""
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries. They are private.
+        """Return the exact answers to queries, which are private.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain.
+            Queries on the domain of the table.
 
         Returns
         -------
         float[queries]
-            In counts.
+            For each query, the sum of the counts of its cells.
         """
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def ranked(self) -> SparseTable:
-        """Return a table of all counts in ascending order, without the labels of their cells. The cells of the
-        new table are the ranks of the counts.
+        """Return a table of all counts in ascending order, without their cells. The new table has one
+        attribute, the rank of a count in this order.
 
-        If a unit changes the counts by l1 in total, it changes the sorted counts by at most l1 too. The
-        changes may be at other positions. For example, if one of several equal counts grows, the last of
-        them in the sorted order grows.
+        If a unit changes the counts by at most l1 in total, the sorted counts also change by at most l1 in
+        total. But the changes may be at other positions. For example, suppose that three counts are equal and
+        one of them grows by 1. In the sorted list, the last of the three then grows by 1.
 
         Returns
         -------
         SparseTable
-            Table over one attribute, `rank`, with as many values as the domain has cells.
+            Table with the attribute `rank`, which has as many values as the domain has cells.
         """
         size = self.domain.size
         keys = np.arange(size - len(self), size)
@@ -404,43 +415,46 @@ class SparseTable(Table):
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:
-        """Return the counts of all cells as an array with one axis per attribute. Use this for small domains
-        only.
+        """Return the counts of all cells as an array with one axis per attribute. Use this method for small
+        domains only, because the array also contains the empty cells.
         """
         array = np.zeros(self.domain.size, np.int64)
         array[self.keys] = self.counts
         return array.reshape(self.domain.shape)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per non-empty cell. It has a column of labels for each attribute,
-        and the column `count`.
+        """Return a data frame with one row per cell that is not empty. It has one column of labels per
+        attribute, and the column `count`.
         """
         return self.domain.frame(self.keys).assign(count=self.counts)
 
 
 @dataclass(frozen=True, eq=False)
 class WideTable(Table):
-    """Table of counts over a domain with more than 2⁶³ cells, which are too many to number. It stores only the
-    cells that are not empty.
+    """Table of counts over a domain that is wide, which means that it has more than 2⁶³ − 1 cells. The table
+    stores only the cells that are not empty.
 
-    Such a domain has too many cells to number them. Mechanisms that need the numbers of cells refuse the
-    table. `LaplaceQueries`, `GaussianQueries` and sessions answer queries about some of the attributes, for
-    example `Marginals(2)`. For every other mechanism, use `project(attributes)`.
+    The cells of such a domain are too many to number them, so most mechanisms cannot use the table.
+    `LaplaceQueries`, `GaussianQueries` and sessions can answer queries on a few attributes at a time, for
+    example `Marginals(2)`. For any other mechanism, first reduce the table to some of its attributes with
+    `project(attributes)`.
 
     Parameters
     ----------
     domain : Domain
-        All possible cells. They are public.
+        Domain that lists all possible cells. It is public and wide.
     words : int64[parts, cells]
-        Key of each cell in each part of `domain.parts`. Cells are sorted and distinct.
+        Keys of the cells that are not empty, with one row for each of the smaller domains in `domain.parts`.
+        The cells are different and in ascending order.
     counts : int64[cells]
-        At least 1. Their sum is at most 2⁵³.
+        Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
-        How far one unit moves the counts, or that nothing is left to protect. No default.
+        Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public data.
+        There is no default.
     truth_public : bool
-        Whether exact counts may be shown next to a release.
+        Whether the exact counts are public, so that they may be shown next to a release. Default False.
     users_cut : int, optional
-        Number of users who lost anything to an enforced bound. It is private, as counts are.
+        Number of users who lost counts because they had more than the bound allows. It is private.
     """
 
     domain: Domain
@@ -465,21 +479,22 @@ class WideTable(Table):
         counts: Any = None,
         **how: Any,
     ) -> WideTable:
-        """Make a table from rows of codes, which are integers that stand for values. A row has one code per
-        attribute.
+        """Create a table from rows of codes. A row has one code per attribute, which is the number of a
+        value.
 
         Parameters
         ----------
         domain : Domain
-            All possible cells.
+            Domain that lists all possible cells. It must be wide.
         codes : int[rows, attributes]
-            Codes of the domain, from 0. Rows of the same cell are added up.
+            Codes of each row, counted from 0. Rows with the same codes are added up.
         bound : Bound or PUBLIC
-            How far one unit moves the counts.
+            Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
+            data.
         counts : int[rows], optional
-            Count of each row. Default 1.
+            Count of each row, an integer >= 0. By default each row counts one.
         truth_public, users, user_type, rng, key
-            As in `SparseTable.from_keys`.
+            Settings with the same meaning as in `SparseTable.from_keys`.
 
         Returns
         -------
@@ -488,7 +503,8 @@ class WideTable(Table):
         Raises
         ------
         ValueError
-            If a code is outside its attribute, or counts or users do not fit the rows.
+            If a code is negative or too large for its attribute, or if there is not one count and one user
+            per row.
         """
         codes = np.asarray(codes)
         if codes.ndim != 2 or codes.shape[1] != len(domain.shape):
@@ -515,7 +531,9 @@ class WideTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> WideTable:
-        """Sum rows by cell, after each user is truncated to the bound if users are named."""
+        """Create a table from rows, given by their keys in each part of the domain. If users are given, each
+        user is first truncated to the bound.
+        """
         cells, kept = kept_of_words(words, counts, bound, users, user_type, rng, key)
         numbers, totals = summed(kept)
         left = sealed(cells[:, numbers])
@@ -530,9 +548,9 @@ class WideTable(Table):
 
     @property
     def keys(self) -> None:
-        """Raise a ValueError. Keys are numbers of cells, and the domain has too many cells to number them."""
+        """Raise a ValueError, because a wide domain has too many cells to number them."""
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries, in counts."""
+        """Return the exact answers to linear queries (weighted sums of counts), which are private."""
         return linear_queries(workload, self.domain).sums(self.domain, self.words, self.counts)

@@ -1,4 +1,6 @@
-"""Truncation of each user's rows to a bound. The result depends on a key and on that user's rows alone."""
+"""Truncation of the rows of each user to a bound. Which rows of a user are kept depends only on a secret key
+and on the rows of this user.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _PACKED = 2**63
 
 
 class BoundedContributions(NamedTuple):
-    """Records of all users that are kept, and a mask of the users who lost records."""
+    """Counts that are left after truncation: one row per user and cell, with the key of the cell and the
+    count. `lost` is a mask of the users who lost counts.
+    """
 
     keys: Int[np.ndarray, " cells"]  # a row a user and cell
     counts: Int[np.ndarray, " cells"]  # at least 1
@@ -34,46 +38,49 @@ def bounded_contributions(
     bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
-    """Truncate each user. At most `l0` cells stay, with at most `linf` counts in each, and at most `l1`
-    counts in total.
+    """Truncate the rows of each user to a bound. Of each user, at most `l0` cells are kept, with at most
+    `linf` counts per cell and at most `l1` counts in total.
 
-    First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them
-    are kept, and all choices are equally likely. Then counts above `linf` become `linf`. If more than
-    `l1` counts remain, `l1` of them are kept, and again all choices are equally likely (a multivariate
-    hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
+    First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them are
+    kept at random. Then counts above `linf` are lowered to `linf`. If more than `l1` counts remain, `l1` of
+    them are kept at random, so the kept counts have a multivariate hypergeometric distribution. In both
+    steps, all choices are equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
-    Which counts of user u are kept depends on the key, on u, and on u's own records. It does not depend on
-    the order of rows or on other users. Adding or removing u therefore changes the sum over all users only
-    by the kept counts of u, which are within the bound. This is true even if the key is known. So the
-    guarantee does not need a secret key, and uniform choices only make the table more accurate.
+    Which counts of a user are kept depends only on the key, on the identity of the user and on the records of
+    the user. It does not depend on the order of rows or on other users. So if the user is added or removed,
+    the table changes only by the kept counts of this user, which are within the bound. This is true even for
+    someone who knows the key. The guarantee therefore does not need a secret key. A random key only makes the
+    table more accurate.
 
-    The random draws for u begin at a state of 256 bits. AES computes it from the identity of u with the
-    key. If AES is a random permutation, the states of different users are independent and uniform.
-    `mark_some` then draws a uniformly random set of cells (Floyd). `keep_units` gives every count a uniform
-    random number, and keeps the counts with the smallest numbers.
+    The random draws for a user begin at a state of 256 bits, which the cipher AES computes from the identity
+    of the user with the key. If AES behaves like a random permutation, the states of different users are
+    independent and uniform. The function `mark_some` then draws a uniformly random set of cells by Floyd's
+    algorithm. The function `keep_units` gives every count a uniform random number, and keeps the counts with
+    the smallest numbers.
 
     Parameters
     ----------
     users : Users
         User of each row.
     keys : int[rows]
-        Cell of each row, at least 0.
+        Key of each row, which is the number of its cell, at least 0.
     counts : int[rows], optional
-        Integers >= 0. By default each row counts one.
+        Count of each row, an integer >= 0. By default each row counts one.
     bound : Bound
-        `l0` cells, `linf` in each, `l1` in all.
+        Limits `l0`, `linf` and `l1` to which each user is truncated.
     key : bytes
-        32 secret bytes. The same key repeats the same truncation.
+        Secret key of 32 bytes. The same key gives the same truncation again.
 
     Returns
     -------
     BoundedContributions
-        One row per user and cell, sorted by user, and for each user whether any count was lost.
+        Kept counts with one row per user and cell, sorted by user, and a mask of the users who lost counts.
 
     Raises
     ------
     ValueError
-        If the bound is too large to draw from, the key has another length, or a float cannot hold the sums.
+        If the bound is too large for random draws, if the key does not have 32 bytes, or if the sum of the
+        counts is above 2⁵³.
     """
     if not isinstance(bound, Bound):
         raise ValueError(
@@ -100,8 +107,8 @@ def bounded_contributions(
 
 
 class Kept(NamedTuple):
-    """Rows that are left after truncation. The object also has the bound that they satisfy, and the number
-    of users who lost rows.
+    """Rows that are left after truncation, with the bound that now holds and the number of users who lost
+    rows.
     """
 
     keys: Int[np.ndarray, " rows"]
@@ -119,7 +126,7 @@ def kept_rows(
     rng: np.random.Generator | None,
     key: bytes | None,
 ) -> Kept:
-    """Truncate each user to the bound. If no users are named, keep all rows."""
+    """Truncate each user to the bound, and return the kept rows. If `users` is None, keep all rows."""
     if counts is not None and len(counts) != len(keys):
         raise ValueError(f"{len(keys):,} rows do not fit {len(counts):,} counts")
     if users is None:
@@ -135,11 +142,11 @@ def kept_rows(
 def kept_of_words(
     words: np.ndarray, counts: Int[np.ndarray, " rows"] | None, bound: Any, *who: Any
 ) -> tuple[np.ndarray, Kept]:
-    """Truncate users whose cells have keys of several words. Return the cells in ascending order, and the
-    kept rows, whose keys are places among these cells.
+    """Truncate each user if the key of a cell consists of several 64-bit words. Return the different cells in
+    ascending order, and the kept rows. The keys of the kept rows are positions in the list of cells.
 
-    The cells of a user are numbered in the order of their words. This order does not depend on other users,
-    so which rows of a user stay depends on that user alone. `who` is as in `kept_rows`.
+    The order of a user's cells does not depend on other users, so the choice of rows does not either. `who`
+    contains the last arguments of `kept_rows`.
     """
     order = argsort_keys(words)
     ordered = words[:, order]
@@ -151,8 +158,8 @@ def kept_of_words(
 
 
 def whole_limits(bound: Bound) -> tuple[int, int, int]:
-    """Return l0, and linf and l1 rounded down. None is larger than the largest number that a table can
-    hold.
+    """Return the limits l0, linf and l1 of a bound as integers. The limits linf and l1 are rounded down, and
+    numbers above 2⁵³ become 2⁵³.
     """
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
@@ -168,10 +175,10 @@ def whole_limits(bound: Bound) -> tuple[int, int, int]:
 def _cells_of_users(
     users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the users with counts, the start of each user's cells, the keys in ascending order, and
-    their sums.
+    """Add up rows by user and cell. Return the users, the position at which the cells of each user begin, the
+    keys of all cells (in ascending order for each user), and their counts.
 
-    Each pair of user and cell is sorted as one number.
+    Each pair of a user and a cell is packed into one number, and these numbers are sorted.
     """
     if not len(users):
         none = np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Compiled loops over the cells of each user, with their random draws."""
+"""Compiled loops that number the names of users, draw random numbers, and truncate the counts of each user."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ END = 255  # a byte that no text has in UTF-8
 
 @njit(cache=True, inline="always")
 def _slot(first, start, stop, text, slots, names):
-    """Return the row of a text in a list of different texts, or the free row where it belongs.
+    """Return the row of a hash table that contains a text, or the free row into which the text belongs.
 
-    `names` holds the texts of the list, with `END` after each. `slots` is a hash table. Each row holds the
-    number of a text and the place where it starts in `names`. A text is in the row that its hash gives, or in
-    the next row that was free. A row with number -1 is free. Texts are compared byte by byte, so two with the
-    same hash have two numbers.
+    `names` contains the bytes of all texts, with the byte `END` after each. `slots` is the hash table. Each
+    row contains the number of a text and the position in `names` at which the text begins. A row with the
+    number −1 is free. A text is in the row that its hash `first` gives, or in the next row that was free.
+    Texts are compared byte by byte, so two different texts with the same hash get different numbers.
     """
     mask = slots.shape[0] - 1
     slot = np.int64(first) & mask
@@ -32,8 +32,8 @@ def _slot(first, start, stop, text, slots, names):
 
 @njit(cache=True, nogil=True)
 def find_texts(hashes, starts, text, slots, names, numbers):
-    """Look up texts in a list of different texts, and return the place of each in the list. A text that is
-    new gets −1.
+    """Look up texts in a list of different texts, and write the number of each to `numbers`. A text that is
+    not in the list gets −1.
     """
     mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)
@@ -50,8 +50,8 @@ def find_texts(hashes, starts, text, slots, names, numbers):
 
 @njit(cache=True, nogil=True)
 def add_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """Append texts without a number to the list. Return how many texts it has then, and how many bytes they
-    take.
+    """Append the texts whose number is −1 to a list of different texts. Return the new number of texts in the
+    list, and the number of bytes that they take.
     """
     for i in range(hashes.size):
         if numbers[i] < 0:
@@ -70,7 +70,8 @@ def add_texts(hashes, starts, text, size, end, slots, names, numbers):
 
 @njit(cache=True, nogil=True)
 def next_word(s):
-    """Return the next uniform 64-bit word of xoshiro256++ in the state `s`.
+    """Return the next uniform 64-bit word of the random number generator xoshiro256++, and update its state
+    `s`.
 
     Source: Blackman & Vigna, ACM TOMS 2021.
     """
@@ -88,9 +89,11 @@ def next_word(s):
 
 @njit(cache=True, nogil=True)
 def below(s, n):
-    """Return a uniform integer in [0, n), exactly, for n <= 2^31.
+    """Return a random integer from 0 to n − 1, for n <= 2^31. All integers are exactly equally likely if the
+    words of the generator are uniform.
 
-    Source: Lemire, ACM TOMACS 2019 (multiply, and reject the uneven).
+    Source: Lemire, ACM TOMACS 2019. A word is multiplied by n, and rejected in the few cases that would make
+    some integers more likely.
     """
     n, low = np.uint64(n), np.uint64(2**32 - 1)
     while True:
@@ -101,10 +104,10 @@ def below(s, n):
 
 @njit(cache=True, nogil=True)
 def mark_some(n, limit, s, taken):
-    """Mark `limit` of n places. All sets of this size are equally likely.
+    """Mark `limit` random positions of n in the mask `taken`. All sets of this size are equally likely.
 
-    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls). It needs one draw per marked
-    place.
+    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls). The algorithm needs one draw per marked
+    position.
     """
     for j in range(n - limit, n):
         place = below(s, j + 1)
@@ -113,7 +116,9 @@ def mark_some(n, limit, s, taken):
 
 @njit(cache=True, nogil=True)
 def longest(starts):
-    """Return the length of the longest run of equal numbers."""
+    """Return the largest number of rows of one user. The rows of user u are those from starts[u] to starts[u
+    + 1] − 1.
+    """
     most = 0
     for u in range(starts.size - 1):
         most = max(most, starts[u + 1] - starts[u])
@@ -122,7 +127,7 @@ def longest(starts):
 
 @njit(cache=True, nogil=True)
 def heads(s, coins):
-    """Toss fair coins, and return the number of heads."""
+    """Toss the given number of fair coins, and return how many show heads."""
     n = np.int64(0)
     while coins > 0:
         word = next_word(s)
@@ -139,12 +144,13 @@ def heads(s, coins):
 
 @njit(cache=True, nogil=True)
 def keep_units(counts, total, wanted, s, undecided, low):
-    """Keep `wanted` of the `total` counts. All choices are equally likely.
+    """Lower the counts of a user's cells to a total of `wanted`. Which of the `total` single counts are kept
+    is random, and all choices are equally likely.
 
-    Each single count gets a uniform real number, and the counts with the `wanted` smallest numbers are
-    kept. The numbers are drawn bit by bit, for all counts that are not yet decided. Because the counts of
-    one cell are interchangeable, the function draws only how many of them have the bit 0. `undecided` and
-    `low` are working memory with the length of `counts`.
+    Each single count gets a uniform random real number, and the counts with the `wanted` smallest numbers are
+    kept. The numbers are drawn bit by bit, until it is decided for each count whether it is kept. The single
+    counts of one cell are interchangeable. So for each cell, the function draws only how many of its
+    undecided counts get the bit 0. `undecided` and `low` are working memory with the length of `counts`.
     """
     n = counts.size
     for i in range(n):
@@ -172,10 +178,11 @@ def keep_units(counts, total, wanted, s, undecided, low):
 
 @njit(cache=True, nogil=True)
 def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
-    """Truncate the counts of each user in place. A dropped cell gets the count 0, and users who lost counts
-    are marked.
+    """Truncate the counts of each user to the limits `l0`, `linf` and `l1`, in place. A cell that is dropped
+    gets the count 0. Users who lost counts are marked in `lost`.
 
-    `seed_of` gives the seed of each user who needs random draws. No other seeds are read.
+    The cells of user u are those from starts[u] to starts[u + 1] − 1. If the user needs random draws,
+    `seed_of` says which of the `seeds` to use.
     """
     size = longest(starts)
     taken = np.zeros(size, np.bool_)
@@ -204,11 +211,12 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
-    """Split sorted numbers, each of which combines a user and a cell. Write the users, the start of each
-    user's cells, and the cells, in place.
+    """Split sorted numbers, each of which combines a user (high bits) and a cell (the last `key_bits` bits).
+    Write the users to `users`, the position at which the cells of each user begin to `starts`, and the cells
+    into `packed` itself. Return the numbers of users and of cells.
 
-    If the numbers come from rows, they may repeat, and `sums` gets the number of repetitions. Return the
-    numbers of users and cells.
+    With `are_rows`, a number may occur several times. It is then written only once, and `sums` gets the
+    number of times.
     """
     n, k = 0, 0
     last = last_user = -1
@@ -234,7 +242,9 @@ def take_apart(packed, key_bits, are_rows, users, starts, sums):
 
 @njit(cache=True, nogil=True)
 def drop_empty(keys, counts):
-    """Move the non-empty cells to the front, in order, and return their number."""
+    """Move the cells whose count is not 0 to the front of the arrays, in the same order, and return how many
+    there are.
+    """
     k = 0
     for i in range(counts.size):
         keys[k] = keys[i]
@@ -245,8 +255,8 @@ def drop_empty(keys, counts):
 
 @njit(cache=True, nogil=True)
 def add_up(keys, counts):
-    """Add up the counts of equal keys, and drop empty cells, in place. Keys must be sorted. Return the
-    number of cells.
+    """Add up the counts of equal keys, which must be sorted. Drop keys with the count 0. Write the result to
+    the front of the arrays, and return the number of keys that are left.
     """
     k = 0
     for i in range(keys.size):

@@ -1,4 +1,6 @@
-"""Users of rows: their identifiers, their numbers, and the seeds of their random draws."""
+"""Users of rows: conversion of their names to numbers, and the random bits with which the rows of each user
+are chosen.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,16 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """Raise a ValueError if there is a generator or a key, but there are no users to truncate."""
+    """Raise a ValueError if a generator or key is given although no users are named, because then nothing is
+    chosen at random.
+    """
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """Return the key of a truncation, which has 32 bytes. It is the given key, or it comes from the
-    generator or from the operating system.
+    """Return a key of 32 bytes for the random choice of rows. It is the given key, or it is drawn from the
+    generator. If neither is given, it comes from the operating system.
     """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
@@ -45,28 +49,30 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """Return 256 random bits for each user. They depend only on the key and on the user's identifier.
+    """Return 256 random bits for each user. The bits depend only on the key and on the identifier of the
+    user.
 
-    The bits are two blocks that AES-256 encrypts with the key. All blocks are different, because the
-    lowest bit of the second word of an identifier is 0. If AES is a random permutation, the bits are
-    uniform, independent across users, and never all 0.
+    The bits of a user are two blocks that are encrypted with the key by the cipher AES-256. The first block
+    is the identifier, and the second is the identifier with its lowest bit changed from 0 to 1. So all blocks
+    are different. If AES behaves like a random permutation, the bits are uniform, independent across users,
+    and never all 0.
 
     Parameters
     ----------
     key : bytes
-        32 of them.
+        Secret key of 32 bytes.
     ids : uint64[users, 2]
-        Identifiers from `UserNumbers.ids`. The second word is even.
+        Identifier of each user, from `UserNumbers.ids`. The second number of an identifier is even.
 
     Returns
     -------
     uint64[users, 4]
-        States for `kernels.next_word`.
+        State of a random number generator for each user, for `user_kernels.next_word`.
 
     Raises
     ------
     ValueError
-        If the key has another length.
+        If the key does not have 32 bytes.
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -84,14 +90,18 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users of rows. Each person has a number, and each number has an identifier."""
+    """Users of rows. Each row has the number of its user, and `ids` contains the identifier for each number.
+
+    If `ids` is None, the number itself is the identifier. `who` describes one user for texts, for example "a
+    user (column id)".
+    """
 
     numbers: Int[np.ndarray, " rows"]
     ids: UInt64[np.ndarray, "numbers 2"] | pl.Series | None = None  # names; None: the number
     who: str = "a user"  # one of them, in words
 
     def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifiers of users with the given numbers."""
+        """Return the identifiers of the users with the given numbers."""
         if isinstance(self.ids, np.ndarray):
             return self.ids[numbers]
         if self.ids is not None:
@@ -102,7 +112,9 @@ class Users(NamedTuple):
 
 
 def users_of(values: Any, user_type: str | None = None) -> Users:
-    """Return the user of each row. The argument may be `Users`, numbers, or a column of any kind."""
+    """Return the users of rows as `Users`. The argument may be such an object, a sequence of numbers, or a
+    column of text, dates or times.
+    """
     if isinstance(values, Users):
         return values
     column = UserNumbers("users", user_type)
@@ -115,14 +127,16 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
 
 
 def in_words(unit: str, column: str) -> str:
-    """Return the name of a unit and of the column that identifies it, on one line."""
+    """Return a text that names a unit and its column, for example "a user (column id)". A long name of a
+    column is cut off.
+    """
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
     return f"{unit} (column {shown})"
 
 
 def without_column(text: str) -> str:
-    """Return the name of the unit without the column that `in_words` appends."""
+    """Return the name of a unit without its column: "a user" for "a user (column id)"."""
     return text.partition(" (column ")[0]
 
 
@@ -153,26 +167,26 @@ Numbers = Int[np.ndarray, " rows"]
 
 
 class UserNumbers:
-    """Numbering of the users of a column that comes in batches. Each person gets one number, and two
-    people never share one.
+    """Numbering of the users in a column that is read in batches. Each user gets one number, and two users
+    never have the same number.
 
-    Each value identifies a person by itself. An integer of any type identifies a person by its value. For
-    example, 3 is person 3, and so is 3.0 in a column of floats. Texts are compared in Unicode's composed
-    form and without space around them. Text that is an unusual spelling of a number (007, 7.0, 1,000) is
-    refused, unless all users are read as text. Dates are compared by day, and times by microsecond.
+    Integers are compared by value. For example, 3.0 in a column of floats is the same user as 3 in another
+    batch. Texts are compared without the spaces around them and after Unicode normalisation (NFC). If a text
+    is an unusual spelling of a number, for example 007, 7.0 or 1,000, an error is raised. With
+    `user_type="text"`, such a text is a user of its own. Dates are compared by day, and times by microsecond.
 
-    All values of a column must have one kind, because 7 and "7" may be one person or two.
+    All batches of a column must contain values of the same type, because it is unknown whether 7 and "7" are
+    the same user.
 
     Parameters
     ----------
     column : str
-        Name of the column, for errors and descriptions.
+        Name of the column, which is also used in error messages.
     user_type : "text", optional
-        Read users as text, integers as they are usually spelled. Text that spells a number is then a
-        person of its own. By default each column is of the kind that its type states.
+        With "text", all users are read as text. Integers become text in their usual spelling. By default, the
+        type of the column decides.
     missing : "refuse", "drop" or texts, optional
-        Treatment of rows without a user, as in `Domain.missing_user`. Default for rows without a domain:
-        such rows are refused.
+        Treatment of rows without a user, as in `Domain.missing_user`. By default, such rows raise an error.
     """
 
     def __init__(
@@ -193,12 +207,14 @@ class UserNumbers:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all users, but remember their kind. Numbers start at 0 again."""
+        """Forget all users, so that numbers begin at 0 again. The type of the column is remembered."""
         self._names = _DifferentTexts()
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
     def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
-        """Return the rows that are kept, the user of each, and the rows without a user."""
+        """Read the users of a batch of rows. Return the batch without the rows that are left out, the number
+        of each remaining row's user, and the values that are not allowed.
+        """
         numbers, refused = self.read(batch.frame[self.column])
         if self._drops:
             present = ~refused[0][2]
@@ -208,8 +224,8 @@ class UserNumbers:
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
-        """Return the user of each row. Also return the rows without a valid user, beginning with those
-        whose user is missing.
+        """Return the number of the user of each row. Also return the values that are not allowed. The first
+        entry of this list is about rows whose user is missing.
         """
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)
@@ -242,7 +258,9 @@ class UserNumbers:
         return whole.fill_null(0).to_numpy(), refused
 
     def _named(self, texts: pl.Series) -> Numbers:
-        """Return the number of the person that each text identifies."""
+        """Return the number of the user whom each text names. Texts that name nobody, and unusual spellings
+        of numbers, get a negative number.
+        """
         numbers, new = self._names.numbers(texts)
         if len(new):
             known = len(self._people)
@@ -261,19 +279,19 @@ class UserNumbers:
         return self._people[numbers]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return the identifier of each number, in 127 bits. Return None if the number itself is the
-        identifier.
+        """Return an identifier of 127 bits for each number of a user. Return None if the users are integers,
+        because the number itself is then the identifier.
         """
         return _digests(self._names.series()) if self._names.size else None
 
     def users(self, numbers: Numbers) -> Users:
-        """Return the user of each row that was given."""
+        """Return `Users` for rows with the given numbers, with the names of the users and of the column."""
         names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
-        """Raise a ValueError for users of another kind, because they may be the same people as the users
-        before.
+        """Raise a ValueError if the users of this batch are of another type than those before, for example
+        text after integers. It is then unknown whether 7 and "7" are the same user.
         """
         if kind is None:
             raise ValueError(
@@ -290,7 +308,9 @@ class UserNumbers:
 
 
 def _kind(dtype: pl.DataType) -> str | None:
-    """Return the kind of users in a column of this type. Values of two kinds are never compared."""
+    """Return a word for the kind of users in a column of this type, for example "integers", or None if the
+    type cannot identify users.
+    """
     if dtype == pl.UInt64:
         return "integers of 64 bits without a sign"  # 2⁶⁴ − 1 is no −1
     if dtype.is_numeric():
@@ -301,14 +321,16 @@ def _kind(dtype: pl.DataType) -> str | None:
 
 
 def _trimmed(texts: pl.Series) -> pl.Series:
-    """Return texts in Unicode's composed form, without space around them."""
+    """Return texts without spaces around them and after Unicode normalisation (NFC)."""
     if (texts.str.len_bytes() != texts.str.len_chars()).any():  # ASCII is composed
         texts = texts.str.normalize("NFC")
     return texts.str.strip_chars(_SPACE + _INVISIBLE)
 
 
 def _whole(values: pl.Series) -> pl.Series:
-    """Return users as integers, or null for values that are not integers."""
+    """Return users of a numeric, date or time type as integers. A value that is not exactly an integer
+    becomes null.
+    """
     kind = values.dtype
     if kind == pl.UInt64:
         return values.reinterpret(signed=True)
@@ -325,7 +347,7 @@ def _whole(values: pl.Series) -> pl.Series:
 
 
 def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
-    """Return 127 bits for each name."""
+    """Return a hash of 127 bits for each name."""
     empty = blake2b(digest_size=16, person=b"user")
     parts = []
     for name in names.cast(pl.Binary):
@@ -338,13 +360,13 @@ def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
 
 
 class _DifferentTexts:
-    """Distinct texts, numbered from 0 in the order of their first occurrence."""
+    """List of different texts. They are numbered from 0 in the order in which they first occur."""
 
     def __init__(self) -> None:
         self._allocate(2**10, 2**14)
 
     def _allocate(self, capacity: int, length: int) -> None:
-        """Empty the list, and allocate space for `capacity` texts with `length` bytes in total."""
+        """Empty the list, and allocate memory for `capacity` texts with `length` bytes together."""
         self.size = 0
         self._end = 0
         self._slots = np.full(
@@ -353,8 +375,8 @@ class _DifferentTexts:
         self._text = np.empty(length, np.uint8)
 
     def numbers(self, texts: pl.Series) -> tuple[Numbers, pl.Series]:
-        """Return the number of each text. Also return the texts that are new. A missing text counts as an
-        empty one.
+        """Return the number of each text, and the texts that are new, which are added to the list. A missing
+        text counts as an empty text.
         """
         texts = texts.fill_null("")
         array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -384,7 +406,9 @@ class _DifferentTexts:
         return numbers, self.series(first)
 
     def series(self, first: int = 0) -> pl.Series:
-        """Return the texts from byte `first` on, in the order of their numbers."""
+        """Return the texts of the list in the order of their numbers, beginning with the text at byte
+        `first`.
+        """
         text = self._text[first : self._end]
         is_end = text == user_kernels.END
         ends = np.flatnonzero(is_end)

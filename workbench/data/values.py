@@ -1,4 +1,6 @@
-"""Private values of a text column without a public list of values, and the users who have them."""
+"""Values of a text column of which no public list exists, for example search terms, and the users who have
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _COLUMNS = ("count", "noisy", "sd", "low", "high")
 
 
 class UnlistedColumn(NamedTuple):
-    """Column of unlisted values, as a domain file states it, with its attribute and rule."""
+    """Description of a column without a public list of values, as a domain file contains it."""
 
     attribute: str
     rule: Unlisted
@@ -32,8 +34,8 @@ class UnlistedColumn(NamedTuple):
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
-        """Return the column of unlisted values that a domain file, or its content, states. Raise a
-        ValueError for any other domain.
+        """Read the description from a domain file or from its content. A ValueError says if the domain does
+        not consist of exactly one attribute with the labels "unlisted".
         """
         where = ""
         if isinstance(stated, str | Path):
@@ -50,26 +52,29 @@ class UnlistedColumn(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Name of the column to read."""
+        """Name of the column that contains the values."""
         return self.rule.column or self.attribute
 
 
 @dataclass(frozen=True, eq=False)
 class UnlistedValues:
-    """Distinct values of each user in a column. There is no public list of these values.
+    """Different values that each user has in a column of which no public list of values exists, for example
+    search terms.
 
     Parameters
     ----------
     attribute : str
-        Name of the column in a release.
+        Name that the column of values gets in a release.
     labels : text[labels]
-        All values that some user has, in ascending order. They are private.
+        All values that at least one user has, in ascending order. They are private.
     users, values : int[pairs]
-        Number of the user and position of the label, for each value of each user.
+        One entry for each value of each user: the number of the user, and the position of the value in
+        `labels`.
     bound : Bound
-        A user has at most `l1` values. `linf` is 1, because a value counts once per user.
+        Limit for one user, who has at most `l1` values. Its `linf` must be 1, because each value counts once
+        per user.
     users_cut : int, optional
-        Number of users who were truncated to the bound. It is private.
+        Number of users who lost values because they had more than the bound allows. It is private.
 
     Examples
     --------
@@ -115,19 +120,19 @@ class UnlistedValues:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> UnlistedValues:
-        """Make unlisted values from rows in any order.
+        """Create the object from one value per row. Rows may be in any order.
 
         Parameters
         ----------
         attribute : str
-            Name of the column in a release.
+            Name that the column of values gets in a release.
         values : sequence
-            One text per row, none of them missing.
+            Value of each row, as text. No value may be missing.
         bound : Bound
-            Number of different values that each user keeps, chosen at random. Without users it is Bound(1, 1),
-            because a row has one value.
+            Limit for one user. If a user has more than `l1` different values, `l1` of them are kept at
+            random. Without users, each row is a unit with one value, and the bound must be Bound(1, 1).
         users, user_type, rng, key
-            The same as for `SparseTable.from_keys`.
+            Users of the rows, and source of the random choices, as in `SparseTable.from_keys`.
 
         Returns
         -------
@@ -136,7 +141,7 @@ class UnlistedValues:
         Raises
         ------
         ValueError
-            If a value is missing, the bound is of another kind, or users do not fit.
+            If a value is missing, if the bound does not have linf = 1, or if there is not one user per row.
         """
         texts = Unlisted().texts(pl.Series(attribute, values))
         if texts.has_nulls():
@@ -187,20 +192,21 @@ class UnlistedValues:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> UnlistedValues:
-        """Read one column of files or of a frame, in the forms that `SparseTable.read` takes.
+        """Read one column of files or of a data frame, in any form that `SparseTable.read` takes.
 
         Parameters
         ----------
         path : path, several, or a frame
-            One row per value, or several rows.
+            Data with one or more rows per value of a user.
         domain : path, mapping or UnlistedColumn
-            A domain file with one attribute, or its content, for example {"word": {"labels": "unlisted"}}.
+            Domain file with one attribute, or its content, for example {"word": {"labels": "unlisted"}}.
         bound : Bound
-            The same as for `from_values`.
+            Limit for one user, as in `from_values`.
         user : str, optional
-            Column that names the user of each row.
+            Name of the column that contains the user of each row.
         user_type, rng, key, table, progress
-            The same as for `SparseTable.read`.
+            Reading of users, source of the random choices, name of a table in a database file, and function
+            that is called with the progress, as in `SparseTable.read`.
 
         Returns
         -------
@@ -209,8 +215,7 @@ class UnlistedValues:
         Raises
         ------
         ValueError
-            If a file cannot be read, a column is missing, or a value or user is missing. The message names
-            the row.
+            If a file cannot be read, or if a column, a value or a user is missing. The message names the row.
         """
         stated = domain if isinstance(domain, UnlistedColumn) else UnlistedColumn.of(domain)
         column, rule = stated.column, stated.rule
@@ -242,15 +247,15 @@ class UnlistedValues:
 
     @property
     def counts(self) -> Int[np.ndarray, " labels"]:
-        """Number of users who have each value."""
+        """Number of users who have each of the values in `labels`."""
         return np.bincount(self.values, minlength=len(self))
 
     @property
     def values_per_user(self) -> int:
-        """Largest number of values of one user, according to the bound."""
+        """Largest number of values that one user can have, according to the bound."""
         return int(self.bound.l1)
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """Number of values of a user, for each value of each user."""
+        """For each entry of `users`, the number of values that this user has."""
         return np.bincount(self.users)[self.users]

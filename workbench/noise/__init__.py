@@ -1,11 +1,13 @@
-"""Exact noise on private data, with a receipt for the cost of each measurement.
+"""Noise on private data, with a receipt that states the privacy cost of each measurement.
 
-Every function takes exact values and returns noisy ones with a `Receipt`, which states the privacy
-cost. No other code makes receipts, so the receipts of a release always add up to its full cost. With
-`rng=None` the random bits come from the operating system, the distributions are exact, and you may
-publish the result. If you pass a numpy Generator, the same samplers use its bits, and the receipt is
-marked as `simulated`. The running time can depend on the data, so somebody who measures it may learn more
-than the release shows.
+Every function takes exact values, and returns noisy values together with a `Receipt`, which records the
+privacy cost. Only this package writes receipts, so the receipts of a release always add up to its full cost.
+With `rng=None`, the random bits come from the operating system, and you may publish the result. If you pass a
+numpy Generator, anyone with its seed can compute the noise, so the receipt is marked as `simulated`.
+
+The noise has exactly the stated distribution, without rounding errors, unless a receipt is marked as
+`idealised`. The running time can depend on the data, so somebody who measures the time may learn more than
+the release shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values

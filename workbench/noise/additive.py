@@ -1,13 +1,15 @@
-"""Geometric, Laplace and Gaussian noise on vectors, and its price in zCDP.
+"""Geometric and Laplace noise on vectors, and the ρ (privacy loss in zCDP) that geometric noise costs.
 
-Two-sided geometric noise with decay a, on a value that moves by k, is ρ-zCDP for
+Suppose that one unit, for example a person, changes a value by k. Two-sided geometric noise gives the integer
+x a probability proportional to exp(−a·|x|), where a is called the decay. On this value, the noise is ρ-zCDP
+with ρ = f(k), where
 
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
 
-which is the Rényi divergence of order 1. The page on accounting proves that it bounds every order. The ρ of
-values with independent noise add up. A unit changes all values by at most `l1` in total and each value by
-at most `linf`. Because f is convex and f(0) = 0, the most expensive change moves as many values as possible
-by linf, and one value by the remainder.
+This is the Rényi divergence of order 1, and the page on accounting proves that the bound holds for every
+order. If several values get independent noise, their ρ are added up. Suppose that a unit changes all values
+by at most `l1` in total and each value by at most `linf`. Because f is convex and f(0) = 0, the most
+expensive change is the following: as many values as possible change by linf, and one value by the remainder.
 """
 
 from __future__ import annotations
@@ -36,22 +38,22 @@ _BITS = 320  # decays are at least 2^-36
 def geometric_rho(
     decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
 ) -> float:
-    """Return the ρ that geometric noise costs. One unit changes each value by at most `linf`, and
-    all values together by at most `l1`.
+    """Return the privacy loss ρ of geometric noise. One unit, for example a person, changes each value by at
+    most `linf`, and all values by at most `l1` in total.
 
     Parameters
     ----------
     decay : number
-        Decay of the noise, ε/l1.
+        Decay of the noise, which is ε/l1.
     l1 : number
-        Largest change of all values together by one unit.
+        Largest sum of the changes of all values by one unit (for example a person).
     linf : number, optional
-        Largest change of any one value. Default `l1`.
+        Largest change of any single value by one unit. Default `l1`.
 
     Returns
     -------
     float
-        ρ, rounded up.
+        Privacy loss ρ, rounded up.
     """
     l1 = Fraction(l1)
     return _geometric_rho(decay, l1, l1 if linf is None else min(Fraction(linf), l1))
@@ -64,16 +66,16 @@ def _geometric_rho(decay: Fraction, l1: Fraction, linf: Fraction) -> float:
 
 
 def _shifted(decay: Fraction, k: Fraction) -> Fraction:
-    """Return f(k), rounded up."""
+    """Return the ρ that the noise on one value costs if a unit changes the value by k. It is rounded up."""
     alpha = exp_neg(decay, _BITS).below
     power = exp_neg(decay * k, _BITS).above
     return decay * (k - 2 * alpha * (1 - power) / (1 - alpha**2))
 
 
 def choice_rho(epsilon: float) -> float:
-    """Return ε²/8, the cost in ρ of an exponential mechanism that is ε-DP.
+    """Return the privacy loss ρ of an exponential mechanism that is ε-DP, which is ε²/8. It is rounded up.
 
-    Source: Cesar & Rogers, ALT 2021. Other ε-DP measurements may cost more.
+    Source: Cesar & Rogers, ALT 2021. The ρ of other ε-DP measurements may be larger.
     """
     exact = Fraction(epsilon)
     return round_up(min(exact**2 / 8, exact))
@@ -83,7 +85,7 @@ def choice_rho(epsilon: float) -> float:
 
 
 class NoisyValues(NamedTuple):
-    """Noisy values, the variance of their noise, and a receipt."""
+    """Noisy values, the variance of their noise, and a receipt that records the privacy cost."""
 
     values: Num[np.ndarray, " n"]
     variance: float
@@ -91,26 +93,28 @@ class NoisyValues(NamedTuple):
 
 
 class PortionedGeometric:
-    """Geometric noise on a long vector that the caller passes in portions. The privacy cost is that of a single
-    measurement.
+    """Geometric noise on a long vector that you pass in portions. Create one object for the whole vector, and
+    call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value exactly once. `l1` bounds how much one unit changes all portions together.
+    Pass each value exactly once. The attribute `receipt` records the cost of all portions together.
 
     Parameters
     ----------
     l1 : number
-        Largest change of the values in all portions together by one unit, in counts.
+        Largest sum of the changes of all values, in all portions, by one unit (for example a person), in
+        counts.
     epsilon : number
-        Cost of all portions together.
+        Privacy loss ε for the release of all portions together.
     linf : number, optional
-        Largest change of any one value. Default `l1`.
+        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
+        the receipt.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
 
     def __init__(
@@ -130,7 +134,7 @@ class PortionedGeometric:
         self.receipt = source.receipt("geometric", DP(epsilon), rho=rho)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """Return the noisy values of one portion."""
+        """Return the values of one portion with noise added. The values must be integers."""
         check_counts(portion)
         noisy = np.array(portion, np.int64)
         self._source.add(self._law, noisy, moved=self._l1)
@@ -145,34 +149,39 @@ def geometric(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1). This is ε-DP at l1-sensitivity `l1`.
+    """Add two-sided geometric noise to integers. If one unit changes the values by at most `l1` in total, the
+    result is ε-differentially private.
 
-    Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. The noise is exact (see `noise.laws`).
+    The noise X has the probabilities Pr[X = x] ∝ exp(−|x|·ε/l1) for integers x.
+
+    Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. The noise has exactly this distribution, without
+    rounding errors (see `noise.laws`).
 
     Parameters
     ----------
     values : int[n]
-        Exact values.
+        Exact values, to which noise is added.
     l1 : number
-        Largest change of all values together by one unit, in counts.
+        Largest sum of the changes of all values by one unit (for example a person), in counts.
     epsilon : number
-        Cost of all values together.
+        Privacy loss ε for the release of all values together.
     linf : number, optional
-        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
+        the receipt.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     int64[n]
         Noisy values.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------
     ValueError
-        If the values are not integers, or for the same reasons as `noise.decay`.
+        If the values are not integers, if ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     add_to = PortionedGeometric(l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     return add_to(values), add_to.receipt
@@ -188,41 +197,45 @@ def laplace(
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Laplace noise on the multiples of `grid`, which is ε-DP.
+    """Add discrete Laplace noise to numbers, on the multiples of the step `grid`. If one unit changes the
+    values by at most `l1` in total, the result is ε-differentially private.
 
-    The function first rounds the values to the grid. Suppose that one unit changes `l0` values, by
-    l1 in total. Rounding can make this change larger, but it stays at most l1 + l0·grid. For
-    integers on a grid that divides 1 it stays l1. Rounding the output of a floating-point sampler
-    instead would reveal the data (Mironov, CCS 2012).
+    The function first rounds the values to multiples of the step. Suppose that one unit changes `l0` values
+    by l1 in total. After rounding, the change is at most l1 + l0·grid, and the noise is wide enough for this.
+    If the values are integers and 1 is a multiple of the step, the change stays l1. It would not be safe to
+    add noise in floating point and to round the result, because the last digits of floats can reveal the data
+    (Mironov, CCS 2012).
 
     Parameters
     ----------
     values : float[n] or int[n]
-        Exact values.
+        Exact values, to which noise is added.
     l1 : number
-        Largest change of all values together by one unit.
+        Largest sum of the changes of all values by one unit (for example a person).
     epsilon : number
-        Cost of all values together.
+        Privacy loss ε for the release of all values together.
     grid : float
-        Public power of two.
+        Step of the grid, a power of two. It must be public.
     linf : number, optional
-        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
+        the receipt.
     l0 : int, optional
-        Largest number of values that one unit changes. Default all.
+        Largest number of values that one unit changes. By default all.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     float64[n]
-        Noisy values, which are multiples of the grid.
+        Noisy values, which are multiples of the step.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------
     ValueError
-        If `grid` is not a power of two, or for the same reasons as `noise.decay`.
+        If `grid` is not a power of two, if ε or l1 is not a finite number > 0, or if ε/l1 is too small for
+        64-bit numbers.
     """
     check_grid(grid)
     values = np.asarray(values)
@@ -253,33 +266,36 @@ def add_noise(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise from the named distribution to integers, which is ε-DP at sensitivity `l1`.
+    """Add noise to integers, from a distribution that you name. If one unit changes the values by at most
+    `l1` in total, the result is ε-differentially private.
 
     Parameters
     ----------
     values : int[n]
-        Exact values.
+        Exact values, to which noise is added.
     l1 : number
-        Largest change of all values together by one unit, in counts.
+        Largest sum of the changes of all values by one unit (for example a person), in counts.
     epsilon : number
-        Cost of all values together.
+        Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
-        Laplace noise uses a grid of about a thousandth of its scale, but at least 1/512. All integers are
-        on this grid.
+        Distribution of the noise. Laplace noise is a multiple of a power of two, which is about a thousandth
+        of the scale l1/ε, but between 1/512 and 1.
     linf : number, optional
-        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
+        the receipt.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     NoisyValues
-        Noisy values, the variance of their noise, and a receipt.
+        Noisy values, the variance of their noise, and a receipt that records the privacy cost.
 
     Raises
     ------
     ValueError
-        If the values are not integers ("geometric"), or for the same reasons as `noise.decay`.
+        If the values are not integers although `law` is "geometric", if ε or l1 is not a finite number > 0,
+        or if ε/l1 is below 2⁻³⁶.
     """
     if law == "geometric":
         noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, linf=linf, rng=rng)
@@ -290,23 +306,25 @@ def add_noise(
 
 
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
-    """Return the variance of the noise that `add_noise` draws. It is 2α/(1−α)², times the square of
-    the step between values on the grid.
+    """Return the variance of the noise that `add_noise` adds to each value.
+
+    With α = exp(−ε/l1), the variance of geometric noise is 2α/(1−α)². For Laplace noise, the same formula
+    gives the variance in steps of its grid.
 
     Parameters
     ----------
     l1, epsilon, law
-        The same arguments as for `add_noise`.
+        Sensitivity, privacy loss and distribution, as in `add_noise`.
 
     Returns
     -------
     float
-        Variance in counts squared.
+        Variance of the noise, in counts squared.
 
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     grid = 1.0 if law == "geometric" else _laplace_grid(l1, epsilon)
     ratio = decay(Fraction(l1) / Fraction(grid), epsilon)
@@ -314,7 +332,9 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
 
 
 def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
-    """Return a power of two that is about a thousandth of the scale l1/ε, at most 1 and at least 1/512."""
+    """Return the step of the grid for Laplace noise: a power of two of about a thousandth of the scale l1/ε,
+    at most 1 and at least 1/512.
+    """
     ratio = decay(l1, epsilon)
     log_scale = ratio.denominator.bit_length() - ratio.numerator.bit_length()
     return 2.0 ** max(-9, min(0, log_scale - 10))
@@ -324,17 +344,18 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
 
 
 def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
-    """Return an object that draws from a distribution. It computes its tables once and keeps them.
+    """Return an object that draws noise from a distribution. Its tables are computed once and kept for later
+    calls.
 
     Parameters
     ----------
     law : Law
-        Distribution with an exact rate.
+        Distribution of the noise. Its rate must be an exact fraction.
 
     Returns
     -------
     TwoSidedGeometric or DiscreteGaussian
-        Object with a method `add`.
+        Object with a method `add`, which adds noise to an array.
     """
     return discrete_gaussian(law.rate) if law.kind == GAUSSIAN else two_sided(law.rate)
 
@@ -343,27 +364,30 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
 def empty_cell(
     law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> EmptyCell | GaussianCell:
-    """Return the distribution of the noisy value of one empty cell. This distribution is public,
-    because an empty cell contains no data.
+    """Return the distribution of the noisy value of one empty cell after filtering and sampling. This
+    distribution is public, because an empty cell contains no data.
 
     Parameters
     ----------
     law : Law
-        Distribution of the noise, with an exact rate.
+        Distribution of the noise. Its rate must be an exact fraction.
     theta : number
-        Filter, in counts.
+        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
     sides : int
-        2 for both signs, 1 for positive values only.
+        2 if large negative values also pass the filter, and 1 if only positive values pass.
     tau : number
-        Sampling threshold, in counts. 0 for none.
+        Sampling threshold τ, in counts. A noisy value v that passes the filter is kept with probability
+        min(|v|/τ, 1). Default 0: all are kept.
     above : number
-        Larger threshold at which an earlier round did not sample the cell.
+        Larger sampling threshold that was tried before. If you give it, the distribution holds for a cell
+        that was not sampled at this threshold.
 
     Returns
     -------
     EmptyCell or GaussianCell
-        Object with the probability `chance` that a cell survives, and a method `survivors` that draws the
-        survivors among many cells.
+        Object for cells that survive, which means that they pass the filter and the sampling. Its attribute
+        `chance` is the probability that a cell survives. Its method `survivors` draws which of many cells
+        survive.
     """
     if law.kind == GAUSSIAN:
         return gaussian_cell(law.rate, theta, sides, tau, above)

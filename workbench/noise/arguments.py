@@ -1,5 +1,5 @@
-"""Checks of the arguments of noise, and their conversion to exact numbers. Errors depend on public
-quantities only.
+"""Checks of the arguments of noise functions, and their conversion to exact numbers. Whether an error is
+raised depends on public numbers only, so an error reveals nothing about the data.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bit
 
 
 def decay(l1: float | Fraction, epsilon: float) -> Fraction:
-    """Return the decay of geometric noise, ε/l1, as the exact ratio of the two floats.
+    """Return the decay of geometric noise, which is ε/l1, as an exact fraction. With decay a, the integer x
+    has a probability proportional to exp(−a·|x|).
 
     Parameters
     ----------
     l1 : number
-        Largest change of all values together by one unit, in counts.
+        Largest sum of the changes of all values by one unit (for example a person), in counts.
     epsilon : number
-        Cost of the noise.
+        Privacy loss ε of the noise.
 
     Returns
     -------
     Fraction
-        The ratio, or 2^60 if it is larger. At 2^60 the noise is always 0.
+        The exact ratio ε/l1. If it is larger than 2^60, the result is 2^60, because the noise is then always
+        0.
 
     Raises
     ------
     ValueError
-        If an argument is not a finite number > 0, or if the ratio is below 2^-36, because the noise would
-        not fit into 64-bit counts.
+        If an argument is not a finite number > 0, or if the ratio is below 2^-36. Noise with a smaller decay
+        would not fit into 64-bit counts.
     """
     epsilon_ = positive("epsilon", epsilon)
     l1_ = positive("l1", l1)
@@ -47,8 +49,9 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio. The largest result is 2^60,
-    because noise with a larger rate is always 0.
+    """Return the rate of Gaussian noise, which is ρ/l2², as an exact fraction. With rate r, the integer x has
+    a probability proportional to exp(−r·x²). If the ratio is larger than 2^60, the result is 2^60, because
+    the noise is then always 0.
     """
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
@@ -61,20 +64,22 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Round values to multiples of the grid. Clip very large values, because an error message about
-    one of them would reveal it.
+    """Return values as multiples of the step `grid`, rounded to integers. Very large values are clipped
+    without an error, because an error would reveal something about the data.
     """
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
     return np.rint(steps).astype(np.int64)
 
 
 def capped(ratio: Fraction) -> Fraction:
-    """Return the ratio, or 2^60 if it is larger. Larger ratios give the same noise."""
+    """Return the ratio, or 2^60 if the ratio is larger. Larger ratios give the same noise, which is
+    always 0.
+    """
     return min(ratio, _LARGEST_RATIO)
 
 
 def positive(name: str, x: float | Fraction) -> Fraction:
-    """Return the exact value of a finite number > 0. Raise a ValueError for any other argument."""
+    """Return a finite number > 0 as an exact fraction. A ValueError says if the argument is anything else."""
     whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
     if not ((whole or isfinite(x)) and x > 0):
         raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
@@ -82,13 +87,15 @@ def positive(name: str, x: float | Fraction) -> Fraction:
 
 
 def check_counts(values: np.ndarray) -> None:
-    """Raise a ValueError unless the values are integers."""
+    """Raise a ValueError if the array does not contain integers."""
     if values.dtype.kind not in "iub":
         raise ValueError(f"values of type {values.dtype} are not allowed: need integers")
 
 
 def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
-    """Raise a ValueError unless the arguments are a valid filter θ and sampling threshold τ."""
+    """Raise a ValueError if the filter θ or the sampling threshold τ is not a finite number >= 0, or if
+    `sides` is neither 1 nor 2.
+    """
     for name, x in (("theta", theta), ("tau", tau)):
         if not (isfinite(x) and x >= 0):
             raise ValueError(f"{name} = {x!r} is not allowed: need a finite number >= 0")
@@ -97,6 +104,6 @@ def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
 
 
 def check_grid(grid: float) -> None:
-    """Raise a ValueError unless the grid is a power of two."""
+    """Raise a ValueError if the step `grid` is not a power of two."""
     if frexp(grid)[0] != 0.5:
         raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")

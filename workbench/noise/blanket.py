@@ -1,8 +1,8 @@
-"""Item blanket: release of a fixed number of cells, in which random cells hide the non-empty ones.
+"""Item blanket: release of a fixed number of cells, where random empty cells hide which cells are not empty.
 
-The mechanism keeps a non-empty cell if its noisy count reaches a threshold. It then fills the release up to
-the fixed size with uniformly chosen other cells. A cell with a count of 1 is kept so rarely that a random
-cell explains its presence equally well.
+The mechanism keeps a non-empty cell if its noisy count reaches a threshold. Then it adds randomly chosen
+other cells until the release has the fixed number of cells. A cell with a count of 1 is kept only rarely. So
+if such a cell is in the release, it may as well have been chosen at random.
 
 Source  Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
 """
@@ -29,27 +29,27 @@ _BITS = 320  # decays are at least 2^-36, and domains at most 2^63
 
 @lru_cache(256)
 def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> int:
-    """Return the smallest threshold τ >= 1 at which the randomly chosen cells hide a cell with a
-    count of 1.
+    """Return the smallest threshold τ >= 1 for which the randomly chosen cells hide whether a cell has a
+    count of 1 or is empty.
 
-    Let α = exp(−rate). The mechanism keeps such a cell with probability q = α^(τ−1)/(1+α). To hide
-    it, q must be at most 1 − α, and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
+    Let α = exp(−rate). The mechanism keeps a cell with a count of 1 with probability q = α^(τ−1)/(1+α). The
+    cell is hidden if q is at most 1 − α, and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
 
     Parameters
     ----------
     rate : Fraction
-        Decay of the noise for one count.
+        Decay of the noise per count.
     cells : int
-        Size of the domain.
+        Number of all cells of the domain.
     nonempty : int
-        Public bound on the number of non-empty cells.
+        Public upper bound on the number of cells that are not empty.
     size : int
-        Number of released cells, at least `nonempty` and at most `cells`.
+        Number of cells in the release, at least `nonempty` and at most `cells`.
 
     Returns
     -------
     int
-        τ, in counts.
+        Threshold τ, in counts.
     """
     alpha = two_sided(rate).alpha(_BITS)
     gap = (Interval.of(1, _BITS) - alpha * alpha).below
@@ -73,41 +73,44 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells. First come non-empty cells with large noisy counts. Random cells
-    fill the remaining places.
+    """Choose exactly `size` cells of a domain: the non-empty cells whose noisy count reaches a threshold, and
+    random other cells that fill the remaining places.
 
-    The choice is ε-DP for tables with at most `nonempty` non-empty cells (proof in docs/proofs.toml).
+    The choice is ε-differentially private for tables with at most `nonempty` non-empty cells. The proof is in
+    docs/proofs.toml.
 
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     cells : int
-        Size of the domain.
+        Number of all cells of the domain.
     nonempty : int
-        Public bound on n, which the caller has checked.
+        Public upper bound on the number of non-empty cells. The caller must check that it holds.
     size : int
-        Number of cells to choose, at least `nonempty` and at most `cells`.
+        Number of cells in the release, at least `nonempty` and at most `cells`.
     l1 : number
-        Largest change of all counts together by one unit.
+        Largest sum of the changes of all counts by one unit (for example a person).
     epsilon : number
-        Cost of the choice.
+        Privacy loss ε of the choice.
     rng : Generator, optional
-        Seeded generator for a choice that can be replayed. None to publish.
+        Seeded generator, which gives the same choice again. Use None (the default) for a choice that you
+        publish.
 
     Returns
     -------
     int64[size]
-        Different keys, sorted.
+        Keys of the chosen cells, in ascending order.
     Receipt
-        Cost of the choice.
+        Receipt that records the privacy cost of the choice.
 
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`, or if `size` is too large to hold.
+        If ε or l1 is not a finite number > 0, if ε/l1 is below 2⁻³⁶, or if `size` cells do not fit into
+        memory.
     """
     check_counts(counts)
     check_size(cells, size)
@@ -130,8 +133,8 @@ def draw_blanket(
     rate: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " size"]:
-    """Return the non-empty cells whose noisy count reaches the threshold, together with cells that
-    are chosen at random from the rest.
+    """Add noise to the counts. Return the non-empty cells whose noisy count reaches the threshold, and so
+    many random other cells that there are `size` cells together.
     """
     noisy = np.array(counts, np.int64)
     two_sided(rate).add(noisy, words)

@@ -1,15 +1,19 @@
-"""Gaussian noise on non-empty cells with one shared draw, and a threshold.
+"""Gaussian noise on the non-empty cells, of which one part is the same for all cells, and a threshold.
 
-Each of at most k non-empty cells gets the noise Z + Z_i. The shared draw Z has variance b, and each Z_i has
-variance a = √k·b, so the covariance is a·I + b·11ᵀ. Suppose that a unit changes s of u <= k counts by m,
-all in one direction. The squared Mahalanobis distance between the two tables is then m²·(s − b·s²/(a +
-b·u))/a, which is at most m²·(1/(4b) + k/(4a)) for every s. Smaller changes in one direction give smaller
-distances. With b = m²·(1 + √k)/(4μ²) the squared distance is at most μ², which costs (ε, δ/2). The other
-δ/2 bounds the probability that a cell present in only one of the tables reaches the threshold. The bound
-may treat the cells as independent, because positive correlation only makes it more likely that none of them
-does.
+There are at most k non-empty cells. Cell i gets the noise Z + Z_i: the draw Z is shared by all cells and has
+variance b, and each Z_i has variance a = √k·b. The covariance matrix of the noise is a·I + b·11ᵀ, where I is
+the identity and 1 the vector of ones.
 
-All computations and draws use floats, so receipts are marked as idealised.
+Suppose that a unit changes s of u <= k counts by m, all in the same direction. The squared Mahalanobis
+distance between the two tables is then m²·(s − b·s²/(a + b·u))/a, which is at most m²·(1/(4b) + k/(4a)) for
+every s. Smaller changes in one direction give smaller distances. If b = m²·(1 + √k)/(4μ²), the squared
+distance is at most μ². The noise then costs (ε, δ/2), for a μ that is computed from ε and δ.
+
+The other δ/2 is for cells that are non-empty in only one of the two tables. It bounds the probability that
+any of them reaches the threshold. This bound treats the cells as independent, which is allowed: with positive
+correlation, it is only more likely that none of them reaches the threshold.
+
+All computations and draws use floating point, so receipts are marked as idealised.
 
 Source  After Lebeda & Retschmeier, FORC 2025. The proof and the threshold are our own.
 """
@@ -30,8 +34,9 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Parameters of correlated noise, two standard deviations and a threshold, in counts. All cells share one
-    draw with the first deviation, and each cell has a separate draw with the second.
+    """Parameters of correlated noise, in counts. `shared` is the standard deviation of the draw that all
+    cells share, `own` is that of the separate draw of each cell, and `threshold` is the smallest noisy count
+    that is released.
     """
 
     shared: float
@@ -43,17 +48,17 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the noise and the threshold for at most `nonempty` cells. One unit changes each of
-    them by at most `moved`.
+    """Return the standard deviations of the noise and the threshold for a table with at most `nonempty`
+    non-empty cells.
 
     Parameters
     ----------
     nonempty : int
-        k, the public bound on the number of non-empty cells.
+        Public upper bound on the number of non-empty cells.
     moved : float
-        m, the largest change of any one count by one unit, with all changes in one direction.
+        Largest change of any single count by one unit. All changes of a unit must be in the same direction.
     epsilon, delta : float
-        Cost of the release.
+        Privacy loss ε and failure probability δ of the release.
 
     Returns
     -------
@@ -92,30 +97,31 @@ def correlated_gaussian(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], float, Receipt]:
-    """Add correlated Gaussian noise to the non-empty cells, and return the cells whose noisy counts
-    reach a threshold.
+    """Add Gaussian noise to the counts of the non-empty cells, and return the cells whose noisy count reaches
+    a threshold. One part of the noise is the same for all cells.
 
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     bound : Bound
-        Largest change of the table by one unit.
+        Limit on how much one unit, for example a person, can change the table.
     nonempty : int
-        Public bound on n, which the caller has checked.
+        Public upper bound on the number of non-empty cells. The caller must check that it holds.
     epsilon, delta : float
-        Cost of the release.
+        Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed.
+        Seeded generator, which gives the same noise again. Default None.
 
     Returns
     -------
     int64[k], int64[k], float
-        Keys, noisy values rounded to integers, and the threshold.
+        Keys of the released cells, their noisy counts rounded to integers, and the threshold.
     Receipt
-        Cost, marked as idealised.
+        Receipt that records the privacy cost. It is marked as idealised, because the noise was drawn in
+        floating point.
     """
     check_counts(counts)
     made = correlated_noise(nonempty, float(bound.linf), float(epsilon), float(delta))
@@ -136,7 +142,9 @@ def draw_correlated(
     threshold: float,
     floats: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the cells whose noisy count reaches the threshold."""
+    """Draw the noise. Return the keys of the cells whose noisy count reaches the threshold, and these counts
+    rounded to integers.
+    """
     noisy = counts + floats.normal(0, shared) + floats.normal(0, own, len(counts))
     kept = noisy >= threshold
     return keys[kept], np.rint(noisy[kept]).astype(np.int64)

@@ -343,7 +343,7 @@ class PortionedGaussian:
     relation : str
         Neighbouring relation of that change. Default adding or removing one unit.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Raises
     ------
@@ -387,20 +387,20 @@ def gaussian(
     Parameters
     ----------
     values : int[n]
-        Exact values.
+        Exact values, to which noise is added.
     l2_squared : Fraction or number
         Square of the largest change of all values together by one unit, in the l2 norm.
     rho : number
-        Cost of all values together.
+        Privacy loss ρ for the release of all values together.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     int64[n]
         Noisy values.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------
@@ -428,22 +428,22 @@ def gaussian_on_grid(
     Parameters
     ----------
     values : float[n]
-        Exact values.
+        Exact values, to which noise is added.
     l2_squared : Fraction or number
         Square of the largest change by one unit, in the l2 norm and in the units of the values.
     rho : number
-        Cost of all values together.
+        Privacy loss ρ for the release of all values together.
     grid : float
-        Public power of two.
+        Step of the grid, a power of two. It must be public.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     float64[n]
         Noisy values, which are multiples of the grid.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------

@@ -77,7 +77,8 @@ def exponential_mechanism(
     available : bool[rows, candidates], optional
         Mask of the candidates that may be chosen. It must be public, with at least one candidate per row.
     rng : Generator, optional
-        Seeded generator for choices that can be replayed. None to publish.
+        Seeded generator, which gives the same choices again. Use None (the default) for choices that you
+        publish.
 
     Returns
     -------
@@ -288,11 +289,11 @@ def dirichlet_multinomial(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     size : int
-        Number of cells of the domain.
+        Number of all cells of the domain.
     alpha : float
         Prior weight of each cell, in records.
     records : int
@@ -300,7 +301,7 @@ def dirichlet_multinomial(
     cost : DP
         Cost that the caller has proved for `alpha`.
     rng : Generator, optional
-        Seeded generator for draws that can be replayed.
+        Seeded generator, which gives the same draws again. Default None.
 
     Returns
     -------

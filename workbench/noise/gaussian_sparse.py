@@ -155,9 +155,9 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Parameters
     ----------
     bound : Bound
-        Largest change of the table by one unit.
+        Limit on how much one unit, for example a person, can change the table.
     epsilon, delta : float
-        Cost of the release.
+        Privacy loss ε and failure probability δ of the release.
 
     Returns
     -------
@@ -223,15 +223,15 @@ def gaussian_sparse_histogram(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     bound : Bound
-        Largest change of the table by one unit.
+        Limit on how much one unit, for example a person, can change the table.
     epsilon, delta : float
-        Cost of the release.
+        Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------

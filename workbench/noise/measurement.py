@@ -88,9 +88,9 @@ class Measurement:
     ranges : sequence
         Ranges of cells for each part, in ascending order. Together they contain each cell once.
     theta : number
-        Filter, in counts.
+        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
     sides : int
-        2 for both signs, 1 for positive values only.
+        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     tau : number
         Sampling threshold for `threshold_sample`, in counts. 0 for none.
     size : int
@@ -150,7 +150,7 @@ class Measurement:
         Returns
         -------
         NoisyCells
-            Keys and noisy values to release, and a receipt for each block.
+            Keys and noisy values of the released cells, and a receipt for each block.
         """
         parts = draw(survivors)
         released = _in_order(*map(np.concatenate, zip(*parts, strict=True)))
@@ -275,26 +275,29 @@ def threshold_sample(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells. Keys count through all blocks without a gap.
+        Keys (numbers) of the cells that are not empty, in ascending order. The cells of all blocks are
+        numbered together.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     blocks : sequence of Block
-        Size in cells, sensitivity, and ε or ρ of each block.
+        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of their counts,
+        and its ε or ρ.
     theta : number
-        Filter, in counts.
+        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
     sides : int
-        2 for both signs, 1 for positive values only.
+        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     tau : number
-        Sampling threshold, in counts. 0 for none.
+        Sampling threshold τ, in counts. A noisy value v that passes the filter is kept with probability
+        min(|v|/τ, 1). Default 0: all are kept.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     threads : int, optional
         Number of threads, used only without a generator. `threads.thread_count` gives the default.
 
     Returns
     -------
     NoisyCells
-        Keys and noisy values to release, and a receipt for each block.
+        Keys and noisy values of the released cells, and a receipt for each block.
 
     Raises
     ------
@@ -356,19 +359,21 @@ def priority_sample(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells. Keys count through all blocks without a gap.
+        Keys (numbers) of the cells that are not empty, in ascending order. The cells of all blocks are
+        numbered together.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     blocks : sequence of Block
-        Size in cells, sensitivity, and ε or ρ of each block.
+        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of their counts,
+        and its ε or ρ.
     theta : number
         Filter before sampling, in counts.
     size : int
         Number of cells to release. Fewer are released if fewer pass the filter.
     sides : int
-        2 for both signs, 1 for positive values only.
+        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     threads : int, optional
         Number of threads, used only without a generator. `threads.thread_count` gives the default.
 

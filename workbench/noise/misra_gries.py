@@ -79,7 +79,7 @@ def misra_gries_threshold(
     l1 : number
         Largest number of elements that one unit adds.
     epsilon, delta : float
-        Cost of the release.
+        Privacy loss ε and failure probability δ of the release.
     rule : str
         "derived" for the smallest τ whose δ suffices. "published" for 1 + 2·ln(3/δ)/ε by Lebeda & Tětek,
         rounded up, or the derived one if that is larger.
@@ -124,7 +124,7 @@ def misra_gries(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
         Number of elements in each.
     size : int
@@ -132,7 +132,7 @@ def misra_gries(
     l1, epsilon, delta, rule
         The same as for `misra_gries_threshold`.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def misra_gries(
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     check_counts(counts)
     threshold, spent = misra_gries_threshold(l1, float(epsilon), float(delta), rule)

@@ -83,7 +83,7 @@ def check_size(size: int, released: float) -> None:
     Parameters
     ----------
     size : int
-        Number of cells of the domain.
+        Number of all cells of the domain.
     released : float
         Expected number of cells that an empty table releases.
 
@@ -257,7 +257,7 @@ def survivors(
     keys : int64[n]
         Sorted keys of its occupied cells.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
 
     Returns
     -------

@@ -155,7 +155,7 @@ def randomised_response(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
         Number of tuples in each.
     domain : Domain
@@ -166,7 +166,7 @@ def randomised_response(
         "retention" keeps each attribute with probability p, and otherwise draws it uniformly. "flipping"
         writes each attribute as one bit per code, and flips every bit with probability f.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
@@ -404,28 +404,28 @@ def alp_projection(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     hash_words : uint64[levels, 3]
         Public hash function for each level.
     size : int
         Number of bits, a power of two >= 64.
     l1 : number
-        Largest change of all counts together by one unit.
+        Largest sum of the changes of all counts by one unit (for example a person).
     epsilon : number
         Cost of the bits.
     alpha : number
         Parameter α > 0. A larger α flips fewer bits, but uses fewer levels per count.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     uint64[size/64]
         The bits.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------

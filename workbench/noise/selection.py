@@ -117,19 +117,20 @@ def select_values(
     epsilon, delta : number
         Cost of the choice.
     rng : Generator, optional
-        Seeded generator for choices that can be replayed. None to publish.
+        Seeded generator, which gives the same choices again. Use None (the default) for choices that you
+        publish.
 
     Returns
     -------
     text[k]
         Released values, in the order of `labels`.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     chance = optimal_chance(decay(per_unit, epsilon), Fraction(delta) / per_unit)
     source = Source.of(rng)
@@ -235,18 +236,18 @@ def heavy_values(
     per_unit : int
         Largest number of values of one unit.
     epsilon, rho : number, optional
-        Cost of the noise, one of the two.
+        Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
         Allowed probability of failure.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     text[k]
         Released values, in the order of `labels`.
     Receipt
-        Their cost.
+        Receipt that records their privacy cost.
 
     Raises
     ------

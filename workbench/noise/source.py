@@ -131,7 +131,7 @@ class Source:
         law : AdditiveLaw
             Distribution of the noise.
         values : int64[n]
-            Exact values.
+            Exact values, to which noise is added.
         moved : number
             Sensitivity for which the scale was computed: the largest change of all values by one unit in
             the l1 norm, or for Gaussian noise the square of the change in the l2 norm.
@@ -311,9 +311,9 @@ def uniform_keys(
     count : int
         Number of keys, at most `size`.
     size : int
-        Number of cells of the domain.
+        Number of all cells of the domain.
     rng : Generator, optional
-        Seeded generator for draws that can be replayed. None to publish.
+        Seeded generator, which gives the same draws again. Use None (the default) for draws that you publish.
 
     Returns
     -------
@@ -347,7 +347,7 @@ def random_words(
     count : int
         Number of words.
     rng : Generator, optional
-        Seeded generator for words that can be replayed. None to publish.
+        Seeded generator, which gives the same words again. Use None (the default) for words that you publish.
     names : array, optional
         Identifiers of the words, if there is one word per private row.
 

@@ -99,11 +99,11 @@ def noisy_threshold(
     threshold : number
         Threshold, in counts.
     l1 : number
-        Largest change of all counts together by one unit.
+        Largest sum of the changes of all counts by one unit (for example a person).
     epsilon : number
         Cost of all comparisons together.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     names : tuple of arrays, optional
         Identifiers of the counts and of the zeros, needed if private data determine which counts are 0.
 
@@ -116,7 +116,7 @@ def noisy_threshold(
     Raises
     ------
     ValueError
-        For the same reasons as `noise.decay`.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     source = Source.of(rng)
     rho = None
@@ -177,17 +177,17 @@ def stability_histogram(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     bound : Bound
-        Largest change of the table by one unit.
+        Limit on how much one unit, for example a person, can change the table.
     epsilon, rho : number, optional
-        Cost of the noise, one of the two.
+        Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
         Largest probability that a cell filled by only one unit is released.
     rng : Generator, optional
-        Seeded generator for noise that can be replayed. None to publish.
+        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
@@ -270,9 +270,9 @@ def stable_cells(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells.
+        Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Their counts.
+        Counts of these cells.
     part : StablePart
         One of the `stable_parts`.
 
@@ -322,9 +322,9 @@ def stability_threshold(
     Parameters
     ----------
     bound : Bound
-        Largest change of the table by one unit.
+        Limit on how much one unit, for example a person, can change the table.
     epsilon, rho : number, optional
-        Cost of the noise, one of the two.
+        Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
         Allowed probability that a newly filled cell is released.
 
