@@ -1,16 +1,19 @@
-"""The exact discrete Gaussian distribution, its sums, and noise drawn from it.
+"""Noise from the discrete Gaussian distribution, which is drawn exactly, and the computation of the
+distribution's sums.
 
-Gaussian sums. Every product is rounded outwards, so the computed interval always contains the sum. For wide
-distributions, which are not tabulated, Poisson's summation formula gives the sums.
+Sums of Gaussian terms. The code computes an interval that surely contains the sum, because it rounds the
+lower end down and the upper end up. For wide distributions, it uses Poisson's summation formula.
 
-Discrete Gaussian. Up to σ = 512, one table covers both signs (`laws.Inversion`). For a larger σ, the
-sampler divides the values x >= 0 into blocks of 2^s values. It draws a block by inversion, with probability
-∝ exp(−rate·left²) for the first value `left` of the block, and a uniform place x in it. It accepts x with
-probability exp(−rate·(x² − left²)) and otherwise, about once in a thousand draws, starts again. A fair coin
-decides the sign, and −0 is drawn again. Blocks beyond the table have probability 2^-64. The sampler
-proposes them from a geometric distribution that is tangent to the Gaussian.
+Drawing. Up to a standard deviation of σ = 512, one table covers all likely values of both signs (see
+`laws.Inversion`). For a larger σ, the sampler divides the values x >= 0 into blocks of 2^s values. First it
+draws a block. If `left` is the first value of a block, the probability of the block is proportional to
+exp(−rate·left²). Then it draws a uniform value x in the block, and accepts x with probability exp(−rate·(x² −
+left²)). Otherwise it starts again, which happens about once in a thousand draws. Finally, a fair coin decides
+the sign. If the result is 0 with a negative sign, it is drawn again, so that 0 is not counted twice. Blocks
+beyond the table have a probability of about 2^-64. The sampler proposes such blocks from a geometric
+distribution.
 
-Source  Canonne, Kamath & Steinke, NeurIPS 2020, for the distribution and its privacy. The sampler is ours.
+Source  Canonne, Kamath & Steinke, NeurIPS 2020, for the distribution and its privacy. The sampler is our own.
 """
 
 from __future__ import annotations
@@ -45,11 +48,11 @@ _NARROW = Fraction(1, 200)  # rates above it (σ < 10) are summed, others transf
 def upper_sums(
     rate: Fraction, start: int, step: int, count: int, bits: int, rising: bool = False
 ) -> list[Interval]:
-    """Compute intervals that contain the sums Σ_{i >= j} h_i for j = 0 … `count`, where h_i =
-    exp(−rate·(x_i² − start²)).
+    """Return intervals that contain the sums of all terms h_i with i >= j, for j = 0 … `count`. The terms are
+    h_i = exp(−rate·(x_i² − start²)) with x_i = start + i·step.
 
-    Here x_i = start + i·step. If `rising` is set, each h_i is also multiplied by x_i + step − 1.
-    Each term takes two products: h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
+    If `rising` is true, each term is also multiplied by x_i + step − 1. The code computes a term from the one
+    before with two products: h_{i+1} = h_i·r_i and r_{i+1} = r_i·q, where q does not depend on i.
     """
     guard = bits + _GUARD
     one = 1 << guard
@@ -81,8 +84,10 @@ def upper_sums(
 
 @lru_cache(64)
 def normaliser(rate: Fraction, bits: int) -> Interval:
-    """Compute an interval that contains Σ exp(−rate·x²), summed over all integers x. The sum equals
-    √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate)).
+    """Return an interval that contains the sum of exp(−rate·x²) over all integers x.
+
+    By Poisson's formula, the sum equals √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate)), which is used for small
+    rates.
     """
     if rate > _NARROW:
         from_zero, from_one = upper_sums(rate, 0, 1, 1, bits)
@@ -97,7 +102,7 @@ def normaliser(rate: Fraction, bits: int) -> Interval:
 
 @lru_cache(16)
 def _pi(bits: int) -> Interval:
-    """Return π = 16·arctan(1/5) − 4·arctan(1/239) (Machin), in integer units of 2^-bits."""
+    """Return an interval that contains π, by Machin's formula π = 16·arctan(1/5) − 4·arctan(1/239)."""
     guard = bits + 32
 
     def arctan_of_inverse(n: int) -> Interval:
@@ -128,11 +133,11 @@ _EXTRA = 32  # bits that quotients of sums are computed with beyond those asked 
 
 
 class HalfGaussian:
-    """Distribution Pr[X = x] ∝ exp(−rate·x²) of integers x >= `start`, which are grouped in blocks
-    of 2^shift values.
+    """Sampler of the discrete Gaussian distribution, restricted to integers x >= `start`. The probabilities
+    are Pr[X = x] ∝ exp(−rate·x²). The values are grouped into blocks of 2^shift values.
 
-    If `rising` is set, the probability of a block is also multiplied by its last value. This is for
-    callers that sample in proportion to x.
+    If `rising` is true, the probability of a block is also multiplied by its last value. Callers use this to
+    sample values in proportion to their size.
     """
 
     def __init__(self, rate: Fraction, start: int, rising: bool = False):
@@ -152,7 +157,7 @@ class HalfGaussian:
 
     @cached_property
     def table(self) -> Inversion:
-        """Return the table from which blocks are drawn."""
+        """Table from which blocks are drawn."""
         outcomes = np.arange(self.count + 1)
         return Inversion(self._boundaries, outcomes, tails=(self.count,))
 
@@ -160,12 +165,16 @@ class HalfGaussian:
         return upper_sums(self.rate, self.start, self.width, self.count, bits, self.rising)
 
     def _mass(self, bits: int) -> Interval:
-        """Enclose Σ exp(−rate·(x² − start²)). Each x has the weight of its block in `blocks`."""
+        """Return an interval that contains the sum of the weights of all values x, where each x gets the
+        weight of the first value in its block.
+        """
         total = self._sums(bits)[0]
         return Interval(total.lo << self.shift, total.hi << self.shift, bits)
 
     def _boundaries(self, bits: int) -> list[Interval]:
-        """Enclose Pr[block < j] for j = 1 … count."""
+        """Return intervals that contain the probabilities that the number of the drawn block is below j, for
+        j = 1 … count.
+        """
         sums = self._sums(bits + _EXTRA)
         one = 1 << bits
         boundaries = []
@@ -177,7 +186,7 @@ class HalfGaussian:
         return boundaries
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw n values. The weight of `rising` is left out."""
+        """Draw n values from the distribution, without the additional factor of `rising`."""
         x, stays = self.propose(n, words)
         again = np.flatnonzero(~stays)
         if again.size:
@@ -187,11 +196,14 @@ class HalfGaussian:
     def propose(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Propose n uniformly random places x in blocks, and accept each proposal with probability
-        exp(−rate·(x² − left²)), where `left` begins the block.
+        """Draw n blocks and a uniformly random value x in each. Also return a mask of the values that are
+        accepted.
 
-        The first bits of a random word give the place. The next 16 bits usually decide whether the
-        place is accepted.
+        The probability of acceptance is exp(−rate·(x² − left²)), where `left` is the first value of the
+        block.
+
+        The first bits of a random word give the position in the block. Its last 16 bits usually decide
+        whether the value is accepted.
         """
         x = np.zeros(n, np.int64)
         where, block = self.table.add(x, substream(words))
@@ -213,9 +225,9 @@ class HalfGaussian:
     def _settle(
         self, x: Any, places: Any, settled: int, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Toss second coins for places that a first coin with probability settled/2^16 did not accept.
+        """Toss a second coin for each value that a first coin, with probability settled/2^16, did not accept.
 
-        Both coins together accept a place with exactly its probability.
+        The two coins together accept a value with exactly its probability.
         """
         sure = Fraction(settled, _COIN)
 
@@ -228,11 +240,13 @@ class HalfGaussian:
         return accept((chance - float(sure)) / float(1 - sure), exact, words)
 
     def _blocks_beyond(self, words: Words) -> int:
-        """Draw the number of blocks between the end of the table and a value beyond it.
+        """Draw a block beyond the end of the table, and return how many blocks it is beyond the end.
 
-        With x = end + k·width and t = k·width/(end + width − 1), 1 + t <= e^t, and rate·(x² − end²) is
-        2·rate·end·width·k + rate·(k·width)². The proposal is geometric. It is accepted with a
-        probability that makes up for the rest of the weight.
+        Block k begins at x = end + k·width, and rate·(x² − end²) equals 2·rate·end·width·k + rate·(k·width)².
+        The first part is linear in k, so k is proposed from a geometric distribution. The proposal is
+        accepted with a probability that accounts for the second part. With `rising`, the weight also has the
+        factor 1 + t with t = k·width/(end + width − 1). Because 1 + t <= e^t, and t is linear in k, the
+        factor e^t is included in the geometric distribution.
         """
         slope = Fraction(self.width, self.end + self.width - 1) if self.rising else Fraction(0)
         steps = _steps(2 * self.rate * self.end * self.width - slope)
@@ -250,7 +264,9 @@ class HalfGaussian:
 
 
 class DiscreteGaussian(TwoSided):
-    """Distribution Pr[X = x] ∝ exp(−rate·x²) over all integers, for a rational rate = 1/(2σ²)."""
+    """Sampler of the discrete Gaussian distribution. Its probabilities are Pr[X = x] ∝ exp(−rate·x²) for all
+    integers x, where the rate 1/(2σ²) is a fraction.
+    """
 
     def __init__(self, rate: Fraction):
         self.rate = rate
@@ -272,11 +288,15 @@ class DiscreteGaussian(TwoSided):
         self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
 
     def _beyond(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw how far values lie beyond the table. Fewer than one in 2^64 do."""
+        """Draw how far values are beyond the end of the table, given that they are. Fewer than one value in
+        2^64 is.
+        """
         return half_gaussian(self.rate, self.tail).sample(n, words) - self.tail
 
     def _wide(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw a magnitude and a fair sign. −0 is drawn again, so that 0 is not counted twice."""
+        """Draw an absolute value and a fair sign for each value. A 0 with a negative sign is drawn again, so
+        that 0 is not counted twice.
+        """
         x = self.half.sample(n, words)
         signs = substream(words)(-(-n // 64))
         zeros = np.flatnonzero(x == 0)
@@ -289,7 +309,7 @@ class DiscreteGaussian(TwoSided):
 
 @lru_cache(64)
 def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
-    """Return the distribution with this rate. Repeated calls return the same object."""
+    """Return the sampler for this rate. Repeated calls return the same object."""
     return DiscreteGaussian(rate)
 
 
@@ -305,8 +325,9 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells that get Gaussian noise from one distribution. Their l2 sensitivity is the square root
-    of `l2_squared`, and their noise costs `rho` in zCDP.
+    """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells,
+    `l2_squared` is the square of their l2 sensitivity to one unit, and `rho` is the privacy loss ρ of their
+    noise.
     """
 
     size: int
@@ -315,40 +336,41 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Sensitivity of the block to one unit, as `Source.add` expects it."""
+        """Squared l2 sensitivity of the block to one unit, in the form that `Source.add` takes."""
         return self.l2_squared
 
     @property
     def law(self) -> Law:
-        """Distribution of the noise on each cell."""
+        """Distribution of the noise that each cell gets."""
         return Law(GAUSSIAN, gaussian_rate(self.l2_squared, self.rho))
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Return the receipt for measuring the block, which is the record of its privacy cost."""
+        """Return the receipt that records the privacy cost of the noise on this block."""
         return source.receipt(name, ZCDP(self.rho))
 
 
 class PortionedGaussian:
-    """Discrete Gaussian noise on a long vector that the caller passes in portions. The privacy cost is that of
-    a single measurement.
+    """Discrete Gaussian noise on a long vector that you pass in portions. Create one object for the whole
+    vector, and call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value exactly once. `l2_squared` bounds how much one unit changes all portions together.
+    Pass each value exactly once. The attribute `receipt` records the cost of all portions together.
 
     Parameters
     ----------
     l2_squared : Fraction or number
-        Square of the largest change of the values in all portions together by one unit, in the l2 norm.
+        Square of the l2 sensitivity: the largest sum of squared changes of the values, in all portions, by
+        one unit (for example a person).
     rho : number
-        Cost of all portions together.
+        Privacy loss ρ for the release of all portions together.
     relation : str
-        Neighbouring relation of that change. Default adding or removing one unit.
+        Definition of neighbours to which the sensitivity refers. By default, one unit is added or removed.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Raises
     ------
     ValueError
-        If an argument is not a finite number > 0, or noise would not fit 64-bit counts.
+        If an argument is not a finite number > 0, or if the noise would be too wide for 64-bit counts.
     """
 
     def __init__(
@@ -365,7 +387,7 @@ class PortionedGaussian:
         self.receipt = self._source.receipt(GAUSSIAN, ZCDP(rho), relation)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """Return the noisy values of one portion."""
+        """Return the values of one portion with noise added. The values must be integers."""
         check_counts(portion)
         noisy = np.array(portion, np.int64)
         self._source.add(self._law, noisy, moved=self._l2_squared)
@@ -379,17 +401,21 @@ def gaussian(
     rho: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²). This is ρ-zCDP at l2-sensitivity l2.
+    """Add discrete Gaussian noise to integers. If the l2 sensitivity of the values is at most l2, the result
+    is ρ-zCDP.
 
-    Source: Canonne, Kamath & Steinke, NeurIPS 2020. docs/accounting.md has the proof. The noise is exact (see
-    `noise.discrete_gaussian`).
+    The noise X has the probabilities Pr[X = x] ∝ exp(−x²·ρ/l2²) for integers x.
+
+    Source: Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md. The noise has exactly
+    this distribution, without rounding errors (see `noise.discrete_gaussian`).
 
     Parameters
     ----------
     values : int[n]
         Exact values, to which noise is added.
     l2_squared : Fraction or number
-        Square of the largest change of all values together by one unit, in the l2 norm.
+        Square of the l2 sensitivity: the largest sum of squared changes of the values by one unit (for
+        example a person).
     rho : number
         Privacy loss ρ for the release of all values together.
     rng : Generator, optional
@@ -405,8 +431,8 @@ def gaussian(
     Raises
     ------
     ValueError
-        If the values are not integers, an argument is not a finite number > 0, or noise would not fit
-        64-bit counts.
+        If the values are not integers, if an argument is not a finite number > 0, or if the noise would be
+        too wide for 64-bit counts.
     """
     add_to = PortionedGaussian(l2_squared=l2_squared, rho=rho, rng=rng)
     return add_to(values), add_to.receipt
@@ -420,17 +446,19 @@ def gaussian_on_grid(
     grid: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise on the multiples of `grid`, which is ρ-zCDP.
+    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If the l2 sensitivity of
+    the values is at most √l2_squared, the result is ρ-zCDP.
 
-    The function first rounds each value to the grid, which moves it by at most half a step. This
-    raises the l2 sensitivity of n values by at most √n steps.
+    The function first rounds each value to a multiple of the step, which changes it by at most half a step.
+    For n values, this raises the l2 sensitivity by at most √n steps, and the noise is wide enough for this.
 
     Parameters
     ----------
     values : float[n]
         Exact values, to which noise is added.
     l2_squared : Fraction or number
-        Square of the largest change by one unit, in the l2 norm and in the units of the values.
+        Square of the l2 sensitivity: the largest sum of squared changes of the values by one unit (for
+        example a person).
     rho : number
         Privacy loss ρ for the release of all values together.
     grid : float
@@ -441,14 +469,15 @@ def gaussian_on_grid(
     Returns
     -------
     float64[n]
-        Noisy values, which are multiples of the grid.
+        Noisy values, which are multiples of the step.
     Receipt
         Receipt that records their privacy cost.
 
     Raises
     ------
     ValueError
-        If the grid is not a power of two, or for the same reasons as `gaussian`.
+        If the step is not a power of two, if an argument is not a finite number > 0, or if the noise would be
+        too wide for 64-bit counts.
     """
     check_grid(grid)
     steps = grid_steps(np.asarray(values), grid)
@@ -458,16 +487,17 @@ def gaussian_on_grid(
 
 
 def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
-    """Return an upper bound on (a + b)², computed from a² and b². It is rounded up.
+    """Return (a + b)², computed from a² and b² and rounded up. It bounds the squared norm of the sum of two
+    vectors with norms a and b.
 
     Parameters
     ----------
     a_squared, b_squared : Fraction
-        Numbers >= 0.
+        The squares a² and b², both at least 0.
 
     Returns
     -------
     Fraction
-        An upper bound on (a + b)².
+        Upper bound on (a + b)².
     """
     return a_squared + b_squared + 2 * root_above(a_squared * b_squared)

@@ -1,26 +1,30 @@
-"""Sampler for the empty cells that survive a threshold. It never visits the other empty cells.
+"""Sampler for empty cells that survive: those whose noise passes a filter and that are then sampled. It does
+not visit the other empty cells, which may be very many.
 
-Empty cells. The noisy values of all empty cells are independent and have the same distribution, so each
-cell survives independently with the same probability p. The gaps between survivors are geometric with
-parameter p, and their values follow the distribution of the noise given that it passes. The cost grows with
-the number of survivors only. There may be up to 2^63 − 1 empty cells.
+Geometric noise. The noisy values of all empty cells are independent and have the same distribution. So each
+cell survives independently with the same probability p. The number of cells between two survivors has a
+geometric distribution with parameter p. The value of a survivor has the distribution of the noise under the
+condition that it survives. The time grows only with the number of survivors. There may be up to 2^63 − 1
+empty cells.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, Remark 1 and appendix C.
-Differs We draw gaps instead of a binomial count and positions that may be rejected. The survival
-        probability holds for real θ and τ (the paper prints it for integers). All draws are exact.
+Differs We draw the gaps between survivors. The paper draws their number from a binomial distribution, and then
+        positions that may be rejected. Our survival probability holds for real numbers θ and τ, and that of
+        the paper for integers. All of our draws are exact.
 
-Gaussian cells. The sampler uses rejection. A hat function lies above the distribution of surviving values,
-and its total mass can be computed to any precision. Each cell becomes a *candidate* with this mass as
-probability. A candidate draws a value from the hat and survives with the ratio of the true probability to
-the hat. Because cells are independent, survivors and their values have exactly the right distribution. No
-sum needs more than about ten thousand terms, however wide the noise is. If half of all cells or more would
-become candidates, the sampler draws every cell instead.
+Gaussian noise. The sampler uses rejection. A hat function is at least as large as the probability of each
+surviving value, and the sum of the hat can be computed to any precision. Each cell becomes a *candidate* with
+this sum as its probability. A candidate draws a value in proportion to the hat, and survives with the ratio
+of the true probability of the value to the hat. So the survivors and their values have exactly the right
+distribution. No sum needs more than about ten thousand terms, even for very wide noise. If half of all cells
+or more would become candidates, the sampler draws the noise of every cell instead.
 
-Priority sampling lowers its threshold and then draws again the cells that did not survive the larger
-threshold. Given this, such a cell is a candidate with probability c/(1 − p), where c is the hat's mass and
-p the probability to survive the larger threshold. Only the mass q >= p of the hat at the larger threshold
-is known exactly. A coin with probability (1 − q)/(1 − p) corrects for this. It decides, for a cell that did
-not survive, whether it also was not a candidate.
+Lower thresholds. Priority sampling may lower its threshold, and then draws again those cells that did not
+survive at the larger threshold. Under this condition, such a cell should be a candidate with probability c/(1
+− p), where c is the sum of the new hat and p is the probability of surviving at the larger threshold. But p
+is not known exactly, only the sum q >= p of the hat at the larger threshold. So each cell becomes a candidate
+with probability c/(1 − q), and then a coin with probability (1 − q)/(1 − p) decides whether it stays one. The
+coin decides whether a cell that did not survive before was also not a candidate before.
 """
 
 from __future__ import annotations
@@ -54,7 +58,9 @@ _TAIL = (
 
 
 class _Cell:
-    """Filter and sampling of one empty cell, whatever its noise."""
+    """Base class of the distributions of one empty cell. It contains the filter and the sampling, which are
+    the same for all kinds of noise.
+    """
 
     def __init__(self, theta: float, sides: int, tau: float, above: float | None):
         self.sides = sides
@@ -66,7 +72,10 @@ class _Cell:
 
     @property
     def _weight_at_most(self) -> tuple[Fraction, Fraction]:
-        """Return bounds on min(v/τ, 1) − min(v/above, 1): the first times v, and the second."""
+        """Two upper bounds on the probability that a value v is kept at threshold τ and was not kept at the
+        larger threshold `above`. The first bound is the first number times v, and the second bound is the
+        second number.
+        """
         if not self.sampled:
             return Fraction(1), Fraction(1)
         if self.above is None:
@@ -74,12 +83,16 @@ class _Cell:
         return 1 / self.tau - 1 / self.above, 1 - self.tau / self.above
 
     def _weight(self, v: int) -> Fraction:
-        """Return the probability that a value v is kept at τ and was not kept at `above`."""
+        """Return the probability that a value v is kept at threshold τ and was not kept at the larger
+        threshold `above`.
+        """
         weight = min(v / self.tau, Fraction(1))
         return weight if self.above is None else weight - min(v / self.above, Fraction(1))
 
     def _float_weight(self, v: Any) -> Any:
-        """Return `_weight` in floating point, in a form without cancellation."""
+        """Return the same probability as `_weight` in floating point, by a formula that does not lose
+        digits.
+        """
         tau = float(self.tau)
         if self.above is None:
             return np.minimum(v / tau, 1)
@@ -89,12 +102,12 @@ class _Cell:
 
 
 class EmptyCell(_Cell):
-    """Distribution of the released value of one empty cell, whose noise is v.
+    """Distribution of the noisy value v of one empty cell with geometric noise, after filtering and sampling.
 
-    The value passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1).
-    The cell is then sampled with probability min(|v|/tau, 1). If `above` is given, the distribution
-    is conditional: the cell was not sampled at the larger threshold `above`. Priority sampling
-    needs this when it tries a lower threshold.
+    The value passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1). A cell that
+    passes is then sampled with probability min(|v|/tau, 1). If `above` is given, the distribution holds under
+    the condition that the cell was not sampled at the larger threshold `above`. Priority sampling needs this
+    when it tries a lower threshold.
     """
 
     def __init__(
@@ -110,10 +123,11 @@ class EmptyCell(_Cell):
         self.survival = cache(self._survival)
 
     def _entering(self, tau: Fraction, bits: int) -> Interval:
-        """Return Σ_v Pr[v] · min(|v|/τ, 1) over passing v, for real τ.
+        """Return the probability that the cell passes the filter and is sampled at threshold τ. This is the
+        sum of Pr[v]·min(|v|/τ, 1) over all values v that pass the filter.
 
-        With T = ⌊τ⌋ and θ <= T the sum below T is
-        Σ_{v=θ}^{T} v·α^v = (θα^θ − (θ−1)α^{θ+1} − (T+1)α^{T+1} + Tα^{T+2}) / (1−α)².
+        With T = ⌊τ⌋ and θ <= T, the part of the sum up to T uses the formula Σ_{v=θ}^{T} v·α^v = (θα^θ −
+        (θ−1)α^{θ+1} − (T+1)α^{T+1} + Tα^{T+2}) / (1−α)².
         """
         a = self.alpha(bits)
         t = self.theta
@@ -132,7 +146,7 @@ class EmptyCell(_Cell):
         return whole(self.sides) * total / (one + a)
 
     def _survival(self, bits: int) -> Interval:
-        """Return the probability p that an empty cell survives."""
+        """Return an interval that contains the probability that an empty cell survives."""
         work = bits + 128  # 1 − α may cancel as many bits
         p = self._entering(self.tau, work)
         if self.above is not None:
@@ -142,22 +156,24 @@ class EmptyCell(_Cell):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a cell survives, as a float."""
+        """Probability that a cell survives, as a float."""
         return float(self.survival(192))
 
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
+        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
+        ascending order, and their noisy values.
+        """
         ranks = survivor_ranks(empty, self.survival, words)
         return ranks, self.values(len(ranks), words)
 
     def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw the values of n cells that survive.
+        """Draw the noisy values of n cells that survive.
 
-        If there is no sampling, |v| − θ has a geometric distribution. Otherwise the method uses
-        rejection sampling. It proposes values v with probability ∝ α^v if τ is small, and ∝ v·α^v
-        if τ is large. It accepts about half of the proposals or more.
+        Without sampling, |v| − θ has a geometric distribution. With sampling, the method uses rejection: it
+        proposes values v with a probability proportional to α^v if τ is small, and to v·α^v if τ is large. It
+        accepts at least about half of the proposals.
         """
         if self.sampled:
             v = self._sampled_values(n, words)
@@ -200,8 +216,8 @@ class EmptyCell(_Cell):
 
 
 class WeightedGeometric:
-    """Distribution Pr[X = x] ∝ (θ + x)·α^x for x = 0, 1, 2, …. If τ is large, this is the
-    distribution of the excess over θ.
+    """Sampler of the distribution Pr[X = x] ∝ (θ + x)·α^x for x = 0, 1, 2, …. If the sampling threshold τ is
+    large, the amount by which a surviving value exceeds θ has this distribution.
     """
 
     def __init__(self, alpha: Real, theta: int):
@@ -230,7 +246,7 @@ class WeightedGeometric:
         self.table = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Return n draws."""
+        """Draw n independent values."""
         if self.table is None:
             return self._from(0, n, words)
         out = np.zeros(n, np.int64)
@@ -240,9 +256,10 @@ class WeightedGeometric:
         return out
 
     def _from(self, start: int, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw x under the condition x >= start. The excess is one geometric value or the sum of two.
+        """Draw n values under the condition that they are at least `start`. The amount above `start` is one
+        geometric value or the sum of two.
 
-        With t = θ + start, Σ (t+g)·α^g = t/(1−α) + α/(1−α)².
+        The probabilities of the two cases follow from Σ_g (t+g)·α^g = t/(1−α) + α/(1−α)² with t = θ + start.
         """
 
         def one(bits: int) -> Interval:
@@ -258,7 +275,7 @@ class WeightedGeometric:
 
 @lru_cache(256)
 def _geometric(ratio: Real) -> Geometric:
-    """Return the tables of a geometric distribution, made once for each ratio."""
+    """Return the sampler of a geometric distribution. Its tables are computed once for each ratio."""
     return Geometric(ratio)
 
 
@@ -267,12 +284,14 @@ _weighted_geometric = lru_cache(256)(WeightedGeometric)
 
 @lru_cache(256)
 def _gaps(p: Real) -> Geometric:
-    """Return the distribution of the number of empty cells before the next survivor."""
+    """Return the sampler for the number of empty cells before the next survivor, if each cell survives with
+    probability p.
+    """
     return Geometric(cache(lambda bits: Interval.of(1, bits) - p(bits)))
 
 
 def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
-    """Draw which of `empty` cells survive, and return their sorted ranks. Each cell survives
+    """Draw which of `empty` cells survive, and return their numbers in ascending order. Each cell survives
     independently, with probability exactly p.
     """
     chance = float(p(192))
@@ -296,10 +315,10 @@ def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survi
 
 
 def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
-    """Draw survivors one by one. Use this if fewer than one draw in eight has a survivor.
+    """Draw survivors one by one. This is faster if fewer than 1/8 survivors are expected.
 
-    There are none with probability (1−p)^empty. Otherwise, the first is a uniform place that is kept
-    with probability (1−p)^place.
+    With probability (1−p)^empty, there is no survivor. Otherwise, the first survivor is drawn as a uniformly
+    random number, which is accepted with probability (1−p)^number.
     """
 
     def stays_empty(cells: int) -> Real:
@@ -322,8 +341,8 @@ def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
 
 
 class GaussianCell(_Cell):
-    """Distribution of the released value of one empty cell with Gaussian noise. It has the same
-    fields as `EmptyCell`.
+    """Distribution of the noisy value of one empty cell with Gaussian noise, after filtering and sampling.
+    The arguments have the same meaning as in `EmptyCell`.
     """
 
     def __init__(
@@ -340,7 +359,9 @@ class GaussianCell(_Cell):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a cell survives, as a float. The field `above` is ignored."""
+        """Probability that a cell survives, as a float. The condition on the threshold `above` is not taken
+        into account.
+        """
         values, chances = Law(GAUSSIAN, self.rate).upper_tail(self.theta)
         weights = np.minimum(values / float(self.tau), 1) if self.sampled else 1
         return float(self.sides * (weights * chances).sum())
@@ -348,7 +369,9 @@ class GaussianCell(_Cell):
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
+        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
+        ascending order, and their noisy values.
+        """
         if self.is_dense:
             return self._dense_survivors(empty, words)
         ranks = survivor_ranks(empty, self.candidacy, words)
@@ -364,7 +387,9 @@ class GaussianCell(_Cell):
 
     @cached_property
     def _rises(self) -> bool:
-        """Return whether the hat that is proportional to v has the smaller mass."""
+        """Whether the hat function that also has the factor v has the smaller sum, so that fewer proposals
+        are rejected.
+        """
         if not self.sampled:
             return False
         slope, peak = self._weight_at_most
@@ -373,7 +398,7 @@ class GaussianCell(_Cell):
 
     @cached_property
     def hat(self) -> HalfGaussian:
-        """Return the distribution from which candidates draw their values."""
+        """Distribution from which candidates draw their values."""
         return half_gaussian(self.rate, self.theta, self._rises)
 
     @cached_property
@@ -382,7 +407,9 @@ class GaussianCell(_Cell):
         return slope if self._rises else peak
 
     def _hat_mass(self, bits: int) -> Interval:
-        """Return the probability of the hat. It is 1 or more if its blocks are too coarse."""
+        """Return an interval that contains the sum of the hat function. The sum may be 1 or more, because the
+        hat is only an upper bound.
+        """
         work = bits + 192
         mass = self.hat.mass(work) * exp_neg(self.rate * self.theta**2, work)
         mass = mass / normaliser(self.rate, work)
@@ -399,13 +426,15 @@ class GaussianCell(_Cell):
 
     @property
     def _before(self) -> GaussianCell:
-        """Return the distribution of the cell at the larger threshold `above`."""
+        """Distribution of the cell at the larger threshold `above`."""
         assert self.above is not None
         return gaussian_cell(self.rate, self.theta, self.sides, float(self.above))
 
     @cached_property
     def is_dense(self) -> bool:
-        """Return whether drawing every cell costs no more than drawing candidates."""
+        """Whether half of all cells or more would become candidates. In this case it is faster to draw the
+        noise of every cell.
+        """
         half = 1 << 63
         if self.above is not None and self._before.candidacy(64).hi >= half:
             return True
@@ -416,7 +445,9 @@ class GaussianCell(_Cell):
     def _candidates(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Draw sizes of values from the hat, and a mask of those that are accepted."""
+        """Draw the absolute values of n candidates in proportion to the hat, and a mask of those that are
+        accepted.
+        """
         v, stays = self.hat.propose(n, words)
         if not self.sampled:
             return v, stays
@@ -434,8 +465,8 @@ class GaussianCell(_Cell):
         return v, stays
 
     def _no_candidates_before(self, n: int, words: Words) -> Bool[np.ndarray, " n"]:
-        """Toss coins that decide whether a cell that was not kept at the larger threshold was not even
-        a candidate.
+        """Toss n coins. Each decides whether a cell that did not survive at the larger threshold was also not
+        a candidate there.
         """
         before = self._before
         heads = np.zeros(n, bool)
@@ -452,8 +483,8 @@ class GaussianCell(_Cell):
     def _dense_survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw noise on every cell. Draw again for cells that would have been kept at the larger
-        threshold.
+        """Draw the noise of every cell. For cells that would have survived at the larger threshold, draw
+        again. Return the survivors and their values.
         """
         v = np.zeros(empty, np.int64)
         todo = np.arange(empty)
@@ -476,7 +507,9 @@ class GaussianCell(_Cell):
     def _coins(
         self, v: Int[np.ndarray, " n"], above: Fraction | None, tau: Fraction, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins that decide which values are kept at τ, given that they were not kept at `above`."""
+        """Toss coins that decide which values are kept at threshold τ, under the condition that they were not
+        kept at `above`.
+        """
         size = np.abs(v)
 
         def chance_of(x: Fraction) -> Fraction:
@@ -498,8 +531,8 @@ class GaussianCell(_Cell):
 
 
 def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
-    """Return Pr[X >= x]. For wide noise, the result is an upper bound. It is at most 0.3 % too
-    large for x > 0.
+    """Return an interval that contains the probability that discrete Gaussian noise is at least x. For wide
+    noise, the result is an upper bound, which is at most 0.3 % too large for x > 0.
     """
     half = half_gaussian(rate, max(x, 1 - x))
     tail = half.mass(bits + 64) * exp_neg(rate * half.start**2, bits + 64)
@@ -517,5 +550,7 @@ def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
 def gaussian_cell(
     rate: Fraction, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> GaussianCell:
-    """Return the distribution of one empty cell. It is computed once and kept."""
+    """Return the distribution of one empty cell with Gaussian noise. It is computed once and kept for later
+    calls.
+    """
     return GaussianCell(rate, theta, sides, tau, above)

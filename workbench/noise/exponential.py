@@ -1,12 +1,13 @@
-"""The exponential mechanism, and synthetic records drawn from a Dirichlet posterior.
+"""Exponential mechanism, which chooses candidates by score, and synthetic records from a Dirichlet posterior.
 
-The cumulative weights of a row divide [0, 1) among its candidates, and a uniform number selects the
-candidate in whose part it falls. Floating-point arithmetic decides unless the number is so close to a
-boundary that rounding could matter. In that case interval arithmetic with as many bits as necessary
-decides. Even candidates that are too unlikely for a float therefore keep their exact probability.
+The interval [0, 1) is divided among the candidates of a row in proportion to their weights. A uniform random
+number then selects the candidate in whose part it is. Usually, floating-point arithmetic decides which part
+this is. If the number is so close to the end of a part that rounding could matter, interval arithmetic with
+as many bits as necessary decides. So every candidate has exactly its probability, even if this probability is
+too small for a float.
 
-Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is classical. The enclosure of exp(−x) by
-        directed rounding is our own.
+Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is a classical method. The computation of
+        exp(−x) with directed rounding is our own.
 """
 
 from __future__ import annotations
@@ -46,36 +47,42 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """Choose one candidate for each row of scores. Candidate i has probability ∝ exp(ε·score_i /
-    (2·sensitivity)), so the choice is ε-DP.
+    """Choose one candidate at random for each row of scores. Candidates with a higher score are more likely,
+    and the choices are ε-differentially private.
 
-    One ε pays for the choices in all rows together. Set `monotone` if adding a unit raises all
-    scores of a row, or lowers all of them. Then the probability is ∝ exp(ε·score_i / sensitivity),
-    without the factor 2. This is still ε-DP. One unit changes each weight by a factor between e^−ε and 1,
-    and the sum of the weights by a factor in the same range.
+    The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)).
 
-    Integer scores are used unchanged. Float scores are first rounded down to multiples of `grid`.
-    If a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most
-    ⌈sᵢ/grid⌉ steps, in the same direction. For all rows together, this is less than Σ (sᵢ/grid +
-    1), and so at most ⌈sensitivity/grid⌉ + rows_per_unit − 1 steps. If you compute scores in
-    floating point, add the rounding error of this computation to the sensitivity.
+    The choices in all rows together cost ε. If an added unit raises all scores of a row, or lowers all of
+    them, set `monotone`. Then the probability is proportional to exp(ε·score_i / sensitivity), without the
+    factor 2, and the choices are still ε-differentially private. The reason is that one unit multiplies each
+    weight by a factor between e^−ε and 1 (or between 1 and e^ε), and the sum of the weights by a factor in
+    the same range.
+
+    Integer scores are used unchanged. Float scores are first rounded down to multiples of the step `grid`. If
+    a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most ⌈sᵢ/grid⌉
+    steps, in the same direction. For all rows together, this is at most ⌈sensitivity/grid⌉ + rows_per_unit −
+    1 steps, and the function uses this number. If you compute scores in floating point, add the rounding
+    error of your computation to the sensitivity.
 
     Parameters
     ----------
     scores : int or float [rows, candidates]
-        Scores. A candidate with score −inf is never chosen, and which scores are −inf must be public.
+        Scores, with one row per choice. A candidate with the score −inf is never chosen. Which scores are
+        −inf must be public.
     sensitivity : number
-        Upper bound on Σ sᵢ, where sᵢ is the largest change of any score of row i by one unit.
+        Upper bound on the sum of sᵢ over all rows, where sᵢ is the largest change of any score in row i by
+        one unit.
     epsilon : number
-        Cost of all choices together.
+        Privacy loss ε of all choices together.
     monotone : bool
-        Whether a unit changes all scores of a row in the same direction.
+        Whether an added unit always changes all scores of a row in the same direction. Default False.
     grid : float, optional
-        Public power of two. Default a thousandth of the sensitivity or less.
+        Step to whose multiples float scores are rounded, a power of two. It must be public. By default a
+        thousandth of the sensitivity or less.
     rows_per_unit : int, optional
-        Number of rows whose float scores one unit may change. Default all.
+        Largest number of rows in which one unit changes float scores. By default all.
     available : bool[rows, candidates], optional
-        Mask of the candidates that may be chosen. It must be public, with at least one candidate per row.
+        Mask of the candidates that may be chosen, at least one per row. It must be public. By default all.
     rng : Generator, optional
         Seeded generator, which gives the same choices again. Use None (the default) for choices that you
         publish.
@@ -83,14 +90,14 @@ def exponential_mechanism(
     Returns
     -------
     int64[rows]
-        Candidate that each row chooses.
+        Number of the chosen candidate in each row.
     Receipt
-        Cost of the choices.
+        Receipt that records the privacy cost of the choices.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed.
+        If scores, sensitivity, ε or step are not allowed, or if a row has no candidate that may be chosen.
     """
     scores = np.asarray(scores)
     if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
@@ -128,7 +135,9 @@ def exponential_mechanism(
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
-    """Return a function that sums, over rows, the largest difference between two tables of scores."""
+    """Return a function that measures how far two tables of scores are apart: the largest difference in each
+    row, added up over all rows.
+    """
 
     def distance(one: Any, other: Any) -> float:
         (scores, available), (others, also) = one, other
@@ -143,8 +152,8 @@ def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
 
 
 def _default_grid(sensitivity: Fraction) -> float:
-    """Return the largest power of two that is at most a thousandth of the sensitivity, or the smallest
-    that a float can hold.
+    """Return the default step for float scores: a power of two that is at most a thousandth of the
+    sensitivity.
     """
     exponent = sensitivity.numerator.bit_length() - sensitivity.denominator.bit_length() - 11
     return 2.0 ** max(-1074, min(exponent, 1023))
@@ -156,10 +165,10 @@ def sample_candidates(
     decay: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " rows"]:
-    """Draw one of the available candidates in each row. Candidate i has probability ∝ exp(decay ·
-    score_i).
+    """Choose one of the available candidates in each row at random. The probability of candidate i is
+    proportional to exp(decay·score_i).
 
-    Scores are integers, but they may be stored as floats. Scores beyond ±2^61 are clipped. Each row
+    The scores must be integers, but they may be stored as floats. Scores beyond ±2^61 are clipped. Each row
     needs at least one available candidate.
     """
     rows, candidates = scores.shape
@@ -196,12 +205,14 @@ def _by_floats(
     decay: float,
     uniform: UInt64[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
-    """Return the candidates that the uniform numbers select, and the rows in which floats cannot
-    decide.
+    """Return the candidate that the uniform number of each row selects, and a mask of the rows in which
+    floating point is not precise enough to decide.
 
-    The largest weight is 1, and a total at least 1. With x = decay·behind, rounding x moves a weight by
-    x·e^−x·2^−52 < 2^−53, an exp with relative error 2^−41 moves the total by the same relative amount, and
-    a sum of n weights has a relative error of n·2^−53. The margin covers all of this.
+    `behind` says how far each score is below the best score of its row. So the largest weight is 1, and the
+    sum of the weights is at least 1. There are three rounding errors. With x = decay·behind, rounding x
+    changes a weight by at most x·e^−x·2^−52 < 2^−53. The function exp is assumed to have a relative error of
+    at most 2^−41. The sum of n weights has a relative error of at most n·2^−53. The variable `margin` is
+    larger than all three together.
     """
     rows, n = behind.shape
     upper = np.exp(behind * -decay)
@@ -221,7 +232,9 @@ def _by_floats(
 def _by_intervals(
     behind: Int[np.ndarray, " candidates"], decay: Fraction, word: int, words: Words
 ) -> int:
-    """Return the candidate that a uniform number selects. `word` contains its first 64 bits."""
+    """Return the candidate that a uniform number selects, by interval arithmetic. `word` contains the first
+    64 bits of the number, and further bits are drawn if necessary.
+    """
     u = word
     known_bits = 64
     bits = 192
@@ -251,7 +264,7 @@ def _cumulative(
 
 
 def _weight(x: Fraction, bits: int) -> Interval:
-    """Enclose exp(−x). It is 1 at x = 0, and below 2^−bits for x > bits."""
+    """Return an interval that contains exp(−x), for x >= 0."""
     if not x:
         return Interval.of(1, bits)
     return Interval(0, 1, bits) if x > bits else exp_neg(x, bits)
@@ -261,7 +274,9 @@ def _weight(x: Fraction, bits: int) -> Interval:
 
 
 class SyntheticCounts(NamedTuple):
-    """Sorted keys of cells, the number of synthetic records in each, and a receipt."""
+    """Keys of cells in ascending order, the number of synthetic records in each cell, and a receipt that
+    records the privacy cost.
+    """
 
     keys: Int[np.ndarray, " k"]
     counts: Int[np.ndarray, " k"]
@@ -278,13 +293,13 @@ def dirichlet_multinomial(
     cost: DP,
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
-    """Draw synthetic records. First draw cell probabilities p ~ Dirichlet(alpha + counts) over all
-    `size` cells, then draw `records` records from p.
+    """Draw synthetic records. First, the function draws a probability for each cell from the Dirichlet
+    distribution with parameters alpha + counts. Then it draws `records` records with these probabilities.
 
-    The function first draws how many records fall into empty cells. If this number is small, the
-    function assigns these records to empty cells one by one, as in a Pólya urn (Blackwell &
-    MacQueen, Annals of Statistics 1973). The draws use floats, so the receipt is marked as
-    `idealised`. The guarantee is for the replacement of one record.
+    The number of records in empty cells is drawn first. If it is small, these records are assigned to empty
+    cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of Statistics 1973). The draws use
+    floating point, so the receipt is marked as `idealised`. The guarantee compares tables in which one record
+    is replaced by another.
 
     Parameters
     ----------
@@ -295,18 +310,20 @@ def dirichlet_multinomial(
     size : int
         Number of all cells of the domain.
     alpha : float
-        Prior weight of each cell, in records.
+        Weight of each cell in the prior distribution, in records. With a larger weight, the synthetic records
+        follow the data less closely.
     records : int
-        Number of records to draw.
+        Number of synthetic records to draw.
     cost : DP
-        Cost that the caller has proved for `alpha`.
+        Privacy cost for the receipt. The caller must have proved that the draws with this `alpha` cost no
+        more.
     rng : Generator, optional
         Seeded generator, which gives the same draws again. Default None.
 
     Returns
     -------
     SyntheticCounts
-        Cells with at least one record, and their numbers of records.
+        Cells with at least one synthetic record, their numbers of records, and a receipt.
 
     Raises
     ------
@@ -331,7 +348,9 @@ def posterior_counts(
     records: int,
     floats: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Draw the cells of the synthetic records, and the number of records in each."""
+    """Draw synthetic records. Return the keys of the cells with at least one record, and the number of
+    records in each.
+    """
     empty = size - len(keys)
     weights = floats.standard_gamma(np.append(empty * alpha, counts + alpha))
     weights /= (

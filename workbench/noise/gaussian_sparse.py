@@ -1,24 +1,28 @@
-"""Gaussian noise on the non-empty cells only, with a threshold and the exact δ.
+"""Gaussian noise on the non-empty cells only, with a threshold, and the exact δ that this costs.
 
-A unit changes at most C counts, each by at most m. Suppose that a of its cells are new: empty in the
-smaller of two neighbouring tables. The release from the larger table shows at least one of these cells with
-probability 1 − q, where q = (1 − Pr[X >= T − m])^a. The release from the smaller table never does. Given
-that none is shown, the two releases differ only by noise on k = C − a other cells. Let h_k(ε) be the δ of
-that noise. Then δ is the maximum over a of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit
-changes every count by m, because the noise is log-concave, so a larger shift is easier to distinguish.
+A unit, for example a person, changes at most C counts, each by at most m. Suppose that a of its cells are
+new, which means that they are empty in the smaller of two neighbouring tables. A cell is released if its
+noisy count is at least the threshold T. So the release from the larger table contains at least one new cell
+with probability 1 − q, where q = (1 − Pr[X >= T − m])^a and X is the noise. The release from the smaller
+table never contains one. If no new cell is released, the two releases differ only in the noisy counts of k =
+C − a other cells. Let h_k(ε) be the δ for these k counts. Then the total δ is the maximum, over all a, of 1 −
+q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m, because the noise is
+log-concave, so a larger change is easier to recognise.
 
-For k cells, only the sum S of their values distinguishes the tables. The sum of k discrete Gaussians of
-rate r is a discrete Gaussian of rate r/k, up to factors between (1 − η)/(1 + η) and its inverse. To see
-this, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over a coset of the lattice of integer
-vectors that add up to 0. By Poisson's formula, the relative difference between cosets is at most η <= Σ
-exp(−2π²σ²|w|²), summed over the dual vectors w other than 0. Each w is the projection of an integer vector
-z, which can be chosen with median 0. Then |w|² >= |z|²/2, because a median is at most one standard
-deviation from the mean. Hence 1 + η <= (Σ exp(−π²σ²n²))^k, summed over integers n.
+For k cells, only the sum S of their values helps to distinguish the two tables. The sum of k discrete
+Gaussians of rate r is almost a discrete Gaussian of rate r/k: the probabilities differ by factors between (1
+− η)/(1 + η) and its inverse. To see this, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over
+a coset of the lattice of integer vectors that add up to 0. By Poisson's formula, the relative difference
+between cosets is at most η <= Σ exp(−2π²σ²|w|²), where the sum runs over the vectors w of the dual lattice
+other than 0. Each w is the projection of an integer vector z, which can be chosen so that its median is 0.
+Then |w|² >= |z|²/2, because a median is at most one standard deviation from the mean. It follows that 1 + η
+<= (Σ exp(−π²σ²n²))^k, where the sum runs over all integers n.
 
-The result is computed in floating point and rounded up. Sums over single values have relative errors below
-10⁻¹¹. Sums over wide ranges use the Euler–Maclaurin formula with three corrections. Its error is at most
-2ζ(6)/(2π)⁶·∫|f⁗″|. Relative to a tail that starts at u standard deviations s, this is at most 3.4·10⁻⁵·((u²
-+ 7)/s²)³.
+The result is computed in floating point and rounded up. For narrow noise, sums are added up value by value,
+with a relative error below 10⁻¹¹. For wide noise, sums are computed by the Euler–Maclaurin formula with three
+corrections. Its error is at most 2ζ(6)/(2π)⁶ times the integral of the absolute sixth derivative of the
+density. If the noise has the standard deviation s and the sum begins at u standard deviations, the relative
+error is at most 3.4·10⁻⁵·((u² + 7)/s²)³.
 
 Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1. The proof of the discrete case
         is our own.
@@ -53,8 +57,8 @@ _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 
 class SparseNoise(NamedTuple):
-    """Parameters of Gaussian noise on non-empty cells. They are the rate of the noise, the threshold in counts,
-    and the δ that is spent.
+    """Parameters of Gaussian noise on non-empty cells: the rate of the noise, which is 1/(2σ²), the threshold
+    in counts, and the δ that the release costs.
     """
 
     rate: Fraction
@@ -68,14 +72,16 @@ class SparseNoise(NamedTuple):
 
 
 def moves(bound: Bound) -> tuple[int, int]:
-    """Return C and m. One unit changes at most C counts, each by at most m."""
+    """Return two integers C and m for a bound: one unit changes at most C counts, each by at most m."""
     return min(int(bound.l0), int(bound.l1)), int(bound.linf)
 
 
 def _upper_tail(
     s: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds from below and above on Pr[X >= x], where Pr[X = x] ∝ exp(−x²/(2s²)) over all integers."""
+    """Return a lower and an upper bound on the probability that a discrete Gaussian X is at least x, where
+    Pr[X = x] ∝ exp(−x²/(2s²)) for all integers x.
+    """
     from scipy.special import ndtr
 
     far = np.maximum(x, 1 - x)
@@ -100,7 +106,7 @@ def _upper_tail(
 def _noise_delta(
     epsilon: Float[np.ndarray, " n"], sigma: float, k: Int[np.ndarray, " n"], moved: int
 ) -> Float[np.ndarray, " n"]:
-    """Return h_k(ε), rounded up: the δ of noise on k counts that all move by `moved`."""
+    """Return the δ at ε of Gaussian noise on k counts that a unit changes by `moved` each. It is rounded up."""
     ripple = exp(-((pi * sigma) ** 2))
     if ripple > 0.1 and k.max() > 1:
         return np.ones(len(k))
@@ -117,25 +123,26 @@ def _noise_delta(
 
 
 def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: int) -> float:
-    """Return the exact δ at ε, rounded up by a relative amount of about 10⁻⁹.
+    """Return the exact δ that a release costs at a given ε. It is rounded up by a relative amount of about
+    10⁻⁹.
 
     Parameters
     ----------
     epsilon : float
-        ε for which δ is computed.
+        Privacy loss ε for which δ is computed.
     sigma : float
-        Standard deviation of the discrete Gaussian noise, whose rate is 1/(2σ²).
+        Standard deviation σ of the discrete Gaussian noise, whose rate is 1/(2σ²).
     shown : float
-        Upper bound on the probability that one new cell with `moved` counts is released.
+        Upper bound on the probability that a cell with the count `moved` reaches the threshold.
     cells : int
-        C, the largest number of counts that one unit changes.
+        Largest number of counts that one unit changes.
     moved : int
-        m, the largest change of each.
+        Largest change of each of these counts.
 
     Returns
     -------
     float
-        δ.
+        Failure probability δ at this ε.
     """
     log_hidden = log1p(-min(shown * (1 + _ROUNDING), 1 - 1e-16))
     new = np.arange(cells)
@@ -149,8 +156,11 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
 
 @lru_cache(256)
 def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
-    """Return the smallest noise for which the given δ suffices, and the smallest threshold that is
-    possible with this noise.
+    """Return the narrowest noise and the smallest threshold with which a release is (ε, δ)-differentially
+    private.
+
+    First, the noise is made as narrow as the given δ allows. Then the threshold is made as small as this
+    noise allows.
 
     Parameters
     ----------
@@ -162,12 +172,13 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Returns
     -------
     SparseNoise
-        Rate, threshold and the δ that is spent.
+        Rate of the noise, threshold, and the δ that the release costs.
 
     Raises
     ------
     ValueError
-        Unless ε is above 2⁻³⁶ and δ between 10⁻²⁰⁰ and 1, or if a unit changes too many cells.
+        If ε is not above 2⁻³⁶, if δ is not between 10⁻²⁰⁰ and 1, or if one unit can change more than a
+        million cells.
     """
     if not (2.0**-36 < epsilon < inf and _LEAST < delta < 1):
         raise ValueError(
@@ -217,8 +228,8 @@ def gaussian_sparse_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Add Gaussian noise to the non-empty cells only, and return the cells whose noisy counts reach
-    a threshold.
+    """Add Gaussian noise to the counts of the non-empty cells, and return the cells whose noisy count reaches
+    a threshold. Empty cells are never released.
 
     Parameters
     ----------
@@ -236,14 +247,15 @@ def gaussian_sparse_histogram(
     Returns
     -------
     int64[k], int64[k], int
-        Keys, noisy values and the threshold.
+        Keys of the released cells, their noisy counts, and the threshold.
     Receipt
-        Cost, with the δ that is spent.
+        Receipt that records the privacy cost, with the exact δ.
 
     Raises
     ------
     ValueError
-        For the same reasons as `sparse_noise`.
+        If ε is not above 2⁻³⁶, if δ is not between 10⁻²⁰⁰ and 1, or if one unit can change more than a
+        million cells.
     """
     made = sparse_noise(bound, float(epsilon), float(delta))
     cells, moved = moves(bound)

@@ -1,13 +1,16 @@
-"""Public hash functions of keys, and the loops over them.
+"""Public hash functions for summaries of a table, and compiled loops that use them.
 
-The hash is h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64, where a, b, c are random words and x_high, x_low
-are the 32-bit halves of the key. The upper 33 bits are uniform, and independent for any two keys. However,
-h alone is very regular: pairs of keys at the same distance tend to collide together in a sketch, and sums
-over many cells would have far larger errors than their variance suggests. A sketch therefore first applies
-a random bijection of 64-bit words to its keys, after which hardly any two pairs have the same distance.
+The hash of a key x is h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64. Here a, b and c are random words, and
+x_high and x_low are the two 32-bit halves of the key. The upper 33 bits of the hash are uniform, and
+independent for any two keys.
 
-Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The mixing has
-        the form of MurmurHash3's finaliser, with random multipliers.
+In a sketch, the hash says in which bucket the count of a key is added up. The hash alone is too regular for
+this: if two keys are in the same bucket, other pairs of keys at the same distance often are too. Sums over
+many cells would then have far larger errors than their variance suggests. So a sketch first applies a random
+permutation of all 64-bit words to its keys. After this, hardly any two pairs of keys have the same distance.
+
+Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The
+        permutation has the form of the last step of MurmurHash3, with random multipliers.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ def _hash(x, a, b, c):
 
 @njit(cache=True, nogil=True)
 def _mixed(x, a, b):
-    """Apply a random bijection to a 64-bit word."""
+    """Apply a random permutation of all 64-bit words to the word x. The words a and b choose the
+    permutation.
+    """
     x = (x ^ (x >> _HALF)) * (a | _ONE)
     x = (x ^ (x >> _HALF)) * (b | _ONE)
     return x ^ (x >> _HALF)
@@ -57,11 +62,11 @@ def _eight(parameters):
 
 @njit(cache=True, nogil=True)
 def add_counts(keys, counts, parameters, out):
-    """Add counts to one row of a sketch. Each key has a bucket and a random sign, and its count is
-    added to the bucket with this sign.
+    """Add counts to one row of a sketch. Hash functions give each key a bucket and a random sign, and the
+    count of the key is added to its bucket with this sign.
 
-    The signs come from a separate hash function. This is necessary for the variance formula, in
-    which the signs of two keys must be independent given the buckets of three keys.
+    The signs come from a hash function of their own. The formula for the variance requires this: the signs of
+    two keys must be independent, given the buckets of three keys.
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
@@ -74,8 +79,8 @@ def add_counts(keys, counts, parameters, out):
 
 @njit(cache=True, nogil=True)
 def sum_buckets(lo, hi, parameters, row, out):
-    """Write to out[i] the sum of the signed buckets of all keys from lo[i] to below hi[i], in one
-    row of a sketch.
+    """Estimate sums over ranges of keys from one row of a sketch. For each key from lo[i] to hi[i] − 1, add
+    the value of its bucket, multiplied by the sign of the key. Write the sum to out[i].
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
@@ -105,8 +110,8 @@ def sum_buckets(lo, hi, parameters, row, out):
 
 
 def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
-    """Store buckets in half the memory if their values fit. If many cells are visited this saves
-    time, because more buckets stay in the processor's cache.
+    """Return the buckets of a sketch as 32-bit integers, if their values fit and many cells will be visited.
+    This saves time, because more buckets stay in the processor's cache.
     """
     if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
         return row
@@ -115,7 +120,9 @@ def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, "
 
 @njit(cache=True, nogil=True)
 def set_bits(keys, levels, parameters, bits):
-    """Set one bit for each of the first levels of every key."""
+    """Set one bit for each of the first levels[i] levels of key i. A hash function per level says which bit
+    this is.
+    """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
         x = np.uint64(keys[i])
@@ -126,11 +133,12 @@ def set_bits(keys, levels, parameters, bits):
 
 @njit(cache=True, nogil=True)
 def sum_levels(lo, hi, parameters, bits, out):
-    """Write to out[i] a sum over all keys from lo[i] to below hi[i]. A key contributes the level
-    that best explains its bits.
+    """Estimate sums of levels over ranges of keys. For each key from lo[i] to hi[i] − 1, add the level that
+    best explains the bits of the key. Write the sum to out[i].
 
-    To find this level, a walk goes up by one at every bit that is set, and down by one at every
-    other bit. The level is the mean position at which the walk is highest.
+    To find this level, the loop reads the bits of the key in the order of levels. A number starts at 0, and
+    grows by 1 for each bit that is set and falls by 1 for each other bit. The level is the position at which
+    the number is largest, or the mean of these positions if there are several.
     """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(lo.size):
@@ -160,8 +168,8 @@ def _power(n):
 
 
 class Visited(NamedTuple):
-    """Ranges into which queries are split. `which[i]` is the number of the query to which range i
-    belongs. It is None if each query is one range.
+    """Ranges of keys into which queries are split. `which[i]` is the number of the query to which range i
+    belongs, or None if each query is one range. `cells` is the number of cells in all ranges together.
     """
 
     ranges: Ranges
@@ -172,8 +180,8 @@ class Visited(NamedTuple):
     def sums(
         self, kernel: Callable[..., None], *arguments: Any
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum that a compiled loop (`kernel`) computes over the ranges of
-        the query.
+        """Return one sum per query. The compiled loop `kernel` computes a sum for each range, and the sums of
+        the ranges of a query are added up.
         """
         sums = np.empty(len(self.ranges))
 
@@ -185,7 +193,9 @@ class Visited(NamedTuple):
 
 
 def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
-    """Return the ranges of each query. Raise a ValueError if visiting all cells takes too many look-ups."""
+    """Return the ranges of keys that make up each query. A ValueError says if all cells together would take
+    too many look-ups.
+    """
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"hashed cells cannot answer {type(workload).__name__}: need Ranges, Subsets or "
@@ -208,7 +218,7 @@ def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
 
 @njit(cache=True, nogil=True)
 def _cells(lo, hi):
-    """Return the number of cells in ranges, without an array of that length."""
+    """Return the number of cells in all ranges together."""
     total = 0.0
     for i in range(lo.size):
         total += hi[i] - lo[i]
@@ -216,10 +226,12 @@ def _cells(lo, hi):
 
 
 def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:
-    """Return hash functions as hexadecimal text."""
+    """Return the parameters of hash functions as hexadecimal text."""
     return parameters.astype("<u8").tobytes().hex()
 
 
 def from_hex(text: str, parameters: int) -> UInt64[np.ndarray, "functions parameters"]:
-    """Return the hash functions that `to_hex` wrote. State how many parameters each function has."""
+    """Return the parameters of hash functions from the text that `to_hex` wrote. `parameters` is the number
+    of parameters per function.
+    """
     return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, parameters)

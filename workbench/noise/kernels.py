@@ -7,8 +7,8 @@ from workbench.compiled import njit
 
 @njit(cache=True, nogil=True)
 def gather(u, table, unsure, out, where):
-    """Compute out[i] += table[u[i]] for all i. If the entry is marked as `unsure`, write i to
-    `where`. Return the number of such places.
+    """Add table[u[i]] to out[i] for all i. If the entry of the table equals `unsure`, add nothing and write i
+    to `where`. Return how many such i there are.
     """
     k = 0
     for i in range(u.size):
@@ -23,8 +23,8 @@ def gather(u, table, unsure, out, where):
 
 @njit(cache=True, nogil=True)
 def toss(drawn, chance, margin, heads, near):
-    """Set heads[i] = (64-bit uniform < chance[i]). If the two numbers differ by at most `margin`,
-    write i to `near`. Return the number of such places.
+    """Toss coins: set heads[i] to whether the uniform number from the word drawn[i] is below chance[i]. If
+    the two numbers differ by at most `margin`, write i to `near`. Return how many such i there are.
     """
     k = 0
     for i in range(drawn.size):
@@ -38,7 +38,7 @@ def toss(drawn, chance, margin, heads, near):
 
 @njit(cache=True, nogil=True)
 def flip(values, words):
-    """Change the sign of every value whose bit in `words` is set."""
+    """Change the sign of values[i] for every i whose bit in `words` is set."""
     for i in range(values.size):
         bit = np.int64(words[i >> 6] >> np.uint64(i & 63)) & 1
         values[i] = (values[i] ^ -bit) + bit
@@ -46,7 +46,7 @@ def flip(values, words):
 
 @njit(cache=True, nogil=True)
 def toggle(bits, places, start):
-    """Flip the bits at start + places, with 64 bits per word."""
+    """Flip the bits with the numbers start + places[i]. There are 64 bits per word."""
     for at in places:
         place = np.uint64(start + at)
         bits[place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
@@ -54,10 +54,10 @@ def toggle(bits, places, start):
 
 @njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
-    """Write places from `start` on, where each gap is the distance from one place to the next. Stop
-    at `end`.
+    """Write increasing numbers to `out`, beginning at position k. The first is start + gaps[0], and between
+    two numbers that follow each other, gaps[i] numbers are skipped. Stop before `end`.
 
-    Return the number of places written so far, and the place at which to continue (at most `end`).
+    Return how many numbers `out` contains now, and the number at which to continue.
     """
     for i in range(gaps.size):
         if gaps[i] >= end - start:
@@ -70,11 +70,11 @@ def advance(gaps, start, end, out, k):
 
 @njit(cache=True, nogil=True)
 def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
-    """Merge occupied cells that are kept with empty cells, in the order of their keys. Each empty
-    cell is given by its rank among the keys that are not in `keys`.
+    """Merge the non-empty cells that are kept with empty cells, in the order of their keys. An empty cell is
+    given by its rank, which is its number among the cells that are not in `keys`.
 
-    Ranks count from the cell `start` on. The loop selects the next cell by arithmetic and not by an
-    `if`, because a processor could not predict the outcome of that `if`.
+    Ranks count from the cell `start` on. The loop chooses the next cell by arithmetic. An `if` would be
+    slower, because the processor could not predict its outcome.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size and k < out_keys.size:
@@ -100,7 +100,9 @@ def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
 
 @njit(cache=True, nogil=True)
 def place_ranks(start, keys, ranks, out):
-    """Convert ranks to places. Ranks count the places from `start` on that are not in `keys`."""
+    """Convert ranks of empty cells to keys. A rank is the number of an empty cell among the cells from
+    `start` on that are not in `keys`.
+    """
     i, j = 0, 0
     while j < ranks.size and i < keys.size:
         place = start + ranks[j] + i
@@ -121,7 +123,7 @@ def _inverse(value, u, tau, above):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
-    """Convert the random words in `drawn` to inverse priorities. That of a value v is between
+    """Convert the random words in `drawn` to inverse priorities. The inverse priority of a value v is between
     1/max(|v|, above) and 1/max(|v|, tau).
     """
     for i in range(values.size):
@@ -130,8 +132,8 @@ def invert(values, drawn, tau, above, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_below(values, drawn, tau, above, limit, places):
-    """List the places with an inverse priority (see `invert`) of at most `limit`. Return how many
-    they are.
+    """Write the positions of the values whose inverse priority (see `invert`) is at most `limit` to `places`.
+    Return how many there are.
     """
     k = 0
     for i in range(values.size):
@@ -142,7 +144,7 @@ def list_below(values, drawn, tau, above, limit, places):
 
 @njit(cache=True, nogil=True)
 def between(values, low, high, out, k):
-    """Append the values above `low` and at most `high` to out[:k].
+    """Append the values that are above `low` and at most `high` to the first k entries of `out`.
 
     Return how many values are at most `low`, and how many values `out` contains now.
     """
@@ -157,10 +159,10 @@ def between(values, low, high, out, k):
 
 @njit(cache=True, nogil=True)
 def take(values, low, high, taken, unsure, start, k):
-    """Set taken[i] = (values[i] <= low). Append the places of values between `low` and `high`,
-    counted from `start`, to unsure[k:].
+    """Set taken[i] to whether values[i] is at most `low`. Append the positions of the values between `low`
+    and `high`, counted from `start`, to the first k entries of `unsure`.
 
-    Return how many places `unsure` contains now.
+    Return how many positions `unsure` contains now.
     """
     for i in range(values.size):
         taken[i] = values[i] <= low
@@ -171,10 +173,10 @@ def take(values, low, high, taken, unsure, start, k):
 
 @njit(cache=True, nogil=True)
 def urn(cells, prior, rng, out):
-    """Draw cells from a Pólya urn. After t draws, the next one repeats one of them with probability
-    t/(t + prior).
+    """Draw cells from a Pólya urn. After t draws, the next draw repeats a random earlier draw with
+    probability t/(t + prior).
 
-    Otherwise it is a uniformly random cell, which may be one that was drawn before.
+    Otherwise it is a uniformly random cell, which may also have been drawn before.
     """
     for t in range(out.size):
         u = rng.random() * (t + prior)
@@ -183,10 +185,9 @@ def urn(cells, prior, rng, out):
 
 @njit(cache=True, nogil=True)
 def propose(drawn, coins, shift, sure, places, unsure):
-    """Write places from the first bits of each word.
+    """Write a number from the first bits of each word in `drawn` to `places`.
 
-    If the coin of a word is at least `sure`, write its place to `unsure`. Return the number of such
-    places.
+    If coins[i] is at least `sure`, also write i to `unsure`. Return how many such i there are.
     """
     k = 0
     for i in range(drawn.size):
@@ -198,11 +199,11 @@ def propose(drawn, coins, shift, sure, places, unsure):
 
 @njit(cache=True, nogil=True)
 def place(blocks, drawn, shift, start, sure, unsure):
-    """Convert random words to values. The values from `start` on are in blocks of 2^shift, and the
-    first bits of a word choose the block.
+    """Convert blocks to values. The values from `start` on are divided into blocks of 2^shift, and the first
+    bits of a random word choose the value in the block.
 
-    If the last 16 bits of a word are at least `sure`, write its index to `unsure`. Return the
-    number of such words.
+    If the last 16 bits of word i are at least `sure`, also write i to `unsure`. Return how many such i there
+    are.
     """
     k = 0
     for i in range(blocks.size):

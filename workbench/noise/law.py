@@ -1,4 +1,6 @@
-"""Distribution of the noise on each released number, given by its kind and rate. Both are public."""
+"""Distribution of the noise on each released number. It is given by its kind and its rate, which are both
+public.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _REACH = 12  # standard deviations, beyond which a Gaussian is nothing to a floa
 
 
 class Moments(NamedTuple):
-    """Mean and mean square of the noise that one empty cell adds to an answer."""
+    """Mean and mean square of the noise that one empty cell adds to the answer to a query."""
 
     mean: float
     square: float
@@ -34,11 +36,11 @@ def _check_rate(x: Any) -> str | None:
 
 @value
 class Law:
-    """Distribution of the noise on a count. It is Pr[X = x] ∝ exp(−rate·|x|) if "geometric", and ∝
-    exp(−rate·x²) if "gaussian".
+    """Distribution of the noise X on a count, for integers x. If the kind is "geometric", Pr[X = x] is
+    proportional to exp(−rate·|x|). If it is "gaussian", Pr[X = x] is proportional to exp(−rate·x²).
 
-    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity. The rate of Gaussian noise is ρ/Δ² =
-    1/(2σ²), where Δ is the l2 sensitivity.
+    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity of the counts. The rate of Gaussian
+    noise is ρ/Δ² = 1/(2σ²), where Δ is the l2 sensitivity and σ the standard deviation.
 
     >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
     (100.0, 199.833416...)
@@ -49,17 +51,17 @@ class Law:
 
     @property
     def variance(self) -> float:
-        """Return the variance of the noise, in counts squared."""
+        """Variance of the noise, in counts squared."""
         if self.kind == GEOMETRIC:
             return geometric_variance(float(self.rate))
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the moments of the noise v of an empty cell. The noise counts only if it passes
-        the filter: |v| >= θ with two sides, v >= θ with one.
+        """Return the mean and the mean square of the noise v that an empty cell adds to an answer. The noise
+        counts only if it passes a filter: |v| >= θ if `sides` is 2, and v >= θ if it is 1.
 
-        The value v is an integer other than 0. Geometric noise has Pr[v] = (1−α)/(1+α)·α^|v|. The formulas
-        use two sums over v >= t, with t = ⌈θ⌉. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
+        For geometric noise, Pr[v] = (1−α)/(1+α)·α^|v| with α = exp(−rate). The formulas use two sums over all
+        integers v >= t, with t = ⌈θ⌉ but at least 1. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
         v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
         """
         t = max(ceil(theta), 1)
@@ -76,23 +78,24 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the largest plausible count of a cell that was not released. It is the threshold plus three
-        standard deviations of noise. The result is 0 if only cells with a noisy value of 0 are missing.
+        """Return the largest plausible count of a cell that was not released: the threshold `cut` plus three
+        standard deviations of the noise. If only cells with a noisy value of 0 are left out, the result is 0.
         """
         if cut <= 1 and sides == 2:
             return 0.0
         return cut + DEVIATIONS * sqrt(self.variance)
 
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Return the values >= `low` of Gaussian noise with their probabilities.
+        """Return the values of Gaussian noise that are at least `low`, with their probabilities.
 
-        For wide noise, one value may stand for several neighbouring integers.
+        For wide noise, neighbouring integers are grouped, and one value stands for each group.
         """
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution of the noise on the nodes of one block. This object has the distribution for
-        a whole release, whose blocks have different noise.
+        """Return the distribution of the noise on the nodes of one block. In a release, the blocks of nodes
+        may get noise of different widths. This object describes the noise of the whole release, and the
+        method computes that of one block.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
@@ -100,13 +103,15 @@ class Law:
 
 
 def geometric_variance(decay: float) -> float:
-    """Return 2α/(1−α)² with α = exp(−decay), the variance of two-sided geometric noise."""
+    """Return the variance of two-sided geometric noise, which is 2α/(1−α)² with α = exp(−decay)."""
     return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
 
 
 @lru_cache(256)
 def _gaussian_variance(rate: float) -> float:
-    """Return 1/(2·rate), with relative error 10⁻⁹, unless it is below 2, where the distribution is summed."""
+    """Return the variance of discrete Gaussian noise. If it is at least 2, it equals 1/(2·rate) with a
+    relative error of at most 10⁻⁹. Otherwise it is computed as a sum.
+    """
     if rate < 0.25:
         return 0.5 / rate
     values, chances = _gaussian_tail(rate, 1)
@@ -126,8 +131,8 @@ def _gaussian_tail(rate: float, low: int) -> Any:
 
 
 def law_to_json(law: Law | None) -> Any:
-    """Return a distribution as files store it. For geometric noise this is the number ε/Δ, and for
-    other noise its kind and rate.
+    """Return a distribution in the form in which files store it. For geometric noise this is the rate, and
+    for Gaussian noise a dictionary with the kind and the rate.
     """
     if law is None:
         return None
@@ -136,7 +141,9 @@ def law_to_json(law: Law | None) -> Any:
 
 
 def law_from_json(stored: Any) -> Law | None:
-    """Return the distribution that `law_to_json` wrote."""
+    """Return the distribution from the form that `law_to_json` wrote. A ValueError says if the rate is too
+    small or not finite.
+    """
     if stored is None:
         return None
     law = Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)

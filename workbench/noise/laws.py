@@ -1,19 +1,21 @@
-"""Fast exact samplers for geometric distributions, and comparisons of random numbers that never depend on
-rounding.
+"""Fast samplers for geometric distributions, and comparisons of random numbers with probabilities. All
+results are exact, because rounding never decides.
 
-Exactness. A real number is represented by a function `real`. `real(bits)` returns an `Interval` of two
-integers that contains 2^bits times the number. To compare it with a uniform random number, the code draws
-further bits of the random number and increases the precision until the answer is certain.
+Exactness. A real number, for example a probability, is represented by a function. Called with a number of
+bits, the function returns an interval with this precision that contains the real number. To compare it with a
+uniform random number, the code draws more bits of the random number and increases the precision until the
+answer is certain.
 
-Distributions. The cumulative probabilities of a distribution are stored as integer intervals. The first 16
-bits of a uniform number index a table of outcomes, which decides unless a cumulative probability is near.
-In that case 48 more bits and a search decide, and if necessary exact integers of growing precision. Values
-beyond the table are drawn again from the start, because the distribution is memoryless. A wide distribution
-is split into blocks. The number of whole blocks is geometric, and the place in a block is a uniform
-proposal that is accepted with its exact weight.
+Distributions. The cumulative probabilities of a distribution are stored as intervals. The first 16 bits of a
+uniform number select an entry of a table, which contains the outcome. If a cumulative probability is so close
+that 16 bits cannot decide, the code uses 48 more bits and a search, and if necessary exact integers with more
+and more bits. The table ends at a large value. If a draw is beyond it, the amount beyond is drawn in the same
+way, because a geometric distribution has no memory. A wide distribution is split into blocks of values. The
+number of whole blocks is geometric. The position in the block is drawn uniformly, and accepted with a
+probability that makes the distribution exact.
 
-Source  Inversion and memorylessness are classical. The enclosure of exp(−ε) by directed rounding is our
-        own.
+Source  Inversion, and drawing again beyond the table, are classical methods. The computation of exp(−ε) with
+        directed rounding is our own.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ _NEAR = (
 
 
 def is_below(word: int, real: Real, words: Words) -> bool:
-    """Return whether a uniform random number is below `real`. The first 64 bits of the random
-    number are `word`.
+    """Return whether a uniform random number in [0, 1) is below the real number `real`. `word` contains the
+    first 64 bits of the random number, and further bits are drawn if necessary.
     """
     u, known, bits = word, 64, 192
     x = real(bits)
@@ -61,10 +63,10 @@ def is_below(word: int, real: Real, words: Words) -> bool:
 def accept(
     chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
 ) -> Bool[np.ndarray, " n"]:
-    """Toss n independent coins. Coin i shows heads with probability exactly `exact(i, ·)`. The
-    float `chance` is close to this probability.
+    """Toss n independent coins, and return a mask of those that show heads. The probability of coin i is
+    exactly the number that `exact(i, bits)` encloses. The float chance[i] is close to this probability.
 
-    The float decides the coin, unless the uniform random number is within 2^-40 of it.
+    The float decides the coin, unless the uniform random number differs from it by less than 2^-40.
     """
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
@@ -82,9 +84,9 @@ _DIRECT = 0.01  # a decay per step above this fits one table
 
 
 class _Enclosures(NamedTuple):
-    """Boundaries of a distribution and their precision.
+    """Intervals that contain the cumulative probabilities of a distribution, and their precision in bits.
 
-    They are replaced together, because threads share them.
+    Both are replaced in one step, because several threads use them.
     """
 
     bits: int
@@ -92,11 +94,11 @@ class _Enclosures(NamedTuple):
 
 
 class Inversion:
-    """Sampler that inverts a cumulative distribution. It draws an index from 0 to len(boundaries),
-    and returns the entry of `outcomes` with this index.
+    """Sampler of a distribution with finitely many outcomes. It compares a uniform random number with the
+    cumulative probabilities, which `boundaries` computes to any precision.
 
-    The outcomes in `tails` mean that the caller must draw further. The fast table never returns
-    them.
+    An outcome in `tails` stands for all values beyond the table, and the caller must then draw the value. The
+    fast table never contains such an outcome.
     """
 
     def __init__(
@@ -125,8 +127,8 @@ class Inversion:
     def add(
         self, out: Int[np.ndarray, " n"], words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Add a draw to every element of `out`. Return the places where the fast table could not
-        decide, and the draws at these places.
+        """Add an independent draw to every element of `out`. Return the positions at which the fast table
+        could not decide, and the draws at these positions.
         """
         u = words(-(-out.size // 4)).view(np.uint16)[: out.size]
         where = np.empty(out.size, np.int32)
@@ -144,7 +146,9 @@ class Inversion:
         return where, x
 
     def _place(self, u: int, words: Words) -> int:
-        """Return the number of boundaries at or below a uniform number. `u` contains its first 64 bits."""
+        """Return how many cumulative probabilities are at most a uniform random number. `u` contains the
+        first 64 bits of the number, and further bits are drawn if necessary.
+        """
         known = 64
         refined = self.refined
         while True:
@@ -159,7 +163,9 @@ class Inversion:
 
 
 class Geometric:
-    """Distribution Pr[X >= k] = ratio^k on k = 0, 1, 2, …, the number of failures before the first success."""
+    """Sampler of the geometric distribution with Pr[X >= k] = ratio^k for k = 0, 1, 2, …. This is the number
+    of failures before the first success.
+    """
 
     def __init__(self, ratio: Real):
         decay = -log(float(ratio(192))) if float(ratio(192)) > 0.5 else log(2)
@@ -185,7 +191,9 @@ class Geometric:
         self.blocks = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> np.ndarray:
-        """Return n draws as uint64. If a draw is 2^63 or more, the true value may be even larger."""
+        """Draw n independent values, as unsigned 64-bit integers. If a value is 2^63 or more, the true draw
+        may be even larger.
+        """
         out = np.zeros(n, np.int64)
         chunk = getattr(words, "chunk", _CHUNK)
         for start in range(0, n, chunk):
@@ -207,10 +215,11 @@ class Geometric:
             blocks += self._places(out.size, substream(words))
 
     def _places(self, n: int, words: Words) -> np.ndarray:
-        """Draw Pr[L = l] ∝ ratio^l below 2^shift: a uniform place, kept with probability ratio^l.
+        """Draw n positions l in a block, from 0 to 2^shift − 1, with probability proportional to ratio^l. A
+        uniform position is proposed and accepted with probability ratio^l.
 
-        This probability is at least `sure`/256, so one random byte decides for most places. An exact
-        coin decides the others.
+        The probability of acceptance is at least `sure`/256, so one random byte decides in most cases. In the
+        other cases, an exact coin decides.
         """
         drawn = words(n)
         coins = words(-(-n // 8)).view(np.uint8)
@@ -233,15 +242,15 @@ class Geometric:
 
 
 class TwoSided:
-    """Base of symmetric distributions over all integers. A table holds the likely integers, unless
-    there are too many of them.
+    """Base class of samplers of symmetric distributions over all integers. A table contains the likely
+    integers, if there are not too many of them.
     """
 
     inverse: Inversion | None = None
     tail: int
 
     def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
-        """Add an independent draw to every element of `out`, in place."""
+        """Add an independent draw of noise to every element of `out`, in place."""
         chunk = getattr(words, "chunk", _CHUNK)
         for start in range(0, out.size, chunk):
             some, own = out[start : start + chunk], substream(words)
@@ -255,16 +264,18 @@ class TwoSided:
                     some[far] += sign * self._beyond(far.size, own)
 
     def _wide(self, n: int, words: Words) -> np.ndarray:
-        """Draw values that no table holds."""
+        """Draw n values of a distribution that is too wide for a table."""
         raise NotImplementedError
 
     def _beyond(self, n: int, words: Words) -> np.ndarray:
-        """Draw how far values lie beyond the start of the tail, given that they do."""
+        """Draw how far n values are beyond the end of the table, under the condition that they are."""
         raise NotImplementedError
 
 
 class TwoSidedGeometric(TwoSided):
-    """Distribution Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay), for a rational decay = ε/Δ."""
+    """Sampler of two-sided geometric noise: Pr[X = x] = (1 − α)/(1 + α)·α^|x| for all integers x, with α =
+    exp(−decay). The decay ε/Δ is a fraction.
+    """
 
     def __init__(self, decay: Fraction):
         self.rate = decay
@@ -285,7 +296,9 @@ class TwoSidedGeometric(TwoSided):
         self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
 
     def _beyond(self, n: int, words: Words) -> np.ndarray:
-        """Draw from the distribution given X >= 0, because the tail is like it."""
+        """Draw n values from the distribution under the condition X >= 0. The tail beyond the table has the
+        same shape.
+        """
         kept = np.empty(0, np.int64)
         while kept.size < n:
             x = np.zeros(4 * (n - kept.size) + 8, np.int64)
@@ -294,7 +307,9 @@ class TwoSidedGeometric(TwoSided):
         return kept[:n]
 
     def _wide(self, n: int, words: Words) -> np.ndarray:
-        """Draw a magnitude and a fair sign. −0 is drawn again, so that 0 is not counted twice."""
+        """Draw an absolute value and a fair sign for each value. A 0 with a negative sign is drawn again, so
+        that 0 is not counted twice.
+        """
         x = np.zeros(n, np.int64)
         todo = np.arange(n)
         while todo.size:
@@ -307,7 +322,7 @@ class TwoSidedGeometric(TwoSided):
 
 @lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """Return the sampler of geometric noise with decay ε/Δ. It computes its tables once, which take
-    up to 1.4 MB.
+    """Return the sampler of geometric noise with this decay. Its tables of up to 1.4 MB are computed once and
+    kept for later calls.
     """
     return TwoSidedGeometric(decay)

@@ -1,15 +1,15 @@
-"""One noisy measurement of all cells, drawn by threads or processes, and the sparse summaries made from it.
+"""Noise on all cells of a table, drawn by several threads or processes, and summaries that release only some
+of the noisy cells.
 
-Priority sampling. The cells are divided into parts that are drawn separately. The `size` + 1 largest
-priorities of all cells are among the `size` + 1 largest of each part. Every part lists its cells with a
-priority above a common guess of τ_s, and the guess is lowered until the lists are long enough. The guess
-determines the length of the lists, but does not affect the release. Finally, one step compares the listed
-priorities as exact real numbers and decides which cells are released. A part leaves out a cell only if
-`size` + 1 of its other cells exceed it by more than the floating-point error, and only the first 64 random
-bits of a priority are used for this.
+Priority sampling. Each noisy cell gets a random priority, and the `size` cells with the largest priorities
+are released. The next largest priority is called τ_s. The cells are divided into parts that are drawn
+separately. Each part lists its cells whose priority is above a guess of τ_s, which is the same for all parts.
+The guess is lowered until the lists contain enough cells. It determines how long the lists are, but does not
+affect the release. Finally, the listed priorities are compared as exact real numbers, and the cells to
+release are chosen.
 
-Summaries. The noisy non-empty cells and the surviving empty cells are one measurement. Together they have
-the same distribution as noise on every cell, followed by a selection of the cells to release.
+Empty cells. Most empty cells are not released, and their noise is never drawn. The released cells have the
+same distribution as if noise were added to every cell and then some of the noisy cells were selected.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012.
 """
@@ -59,7 +59,9 @@ from workbench.value import Bool, Int, UInt64, sealed
 
 
 class NoisyCells(NamedTuple):
-    """Sample of noisy cells, with their sorted keys, their noisy values, and a receipt for each block."""
+    """Released noisy cells: their keys in ascending order, their noisy values, and one receipt per block,
+    which records the privacy cost.
+    """
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -67,8 +69,8 @@ class NoisyCells(NamedTuple):
 
 
 class PrioritySample(NamedTuple):
-    """Priority sample of noisy cells. It has their sorted keys, their noisy values, the largest priority
-    that was left out (τ_s), and a receipt for each block.
+    """Released noisy cells, chosen by priority: their keys in ascending order, their noisy values, the
+    largest priority that was left out (τ_s), and one receipt per block, which records the privacy cost.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -78,15 +80,17 @@ class PrioritySample(NamedTuple):
 
 
 class Measurement:
-    """Noise on all cells of some blocks, drawn in parts. A block is a run of cells with one noise
-    distribution, and gets one receipt however many parts there are.
+    """Noise on all cells of a table, drawn in several parts. The cells are divided into blocks. All cells of
+    a block get noise from the same distribution, and each block has one receipt, whatever the number of
+    parts.
 
     Parameters
     ----------
     blocks : sequence of Block
-        Size in cells, sensitivity in counts of the *whole* table, and ε of each block.
+        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of its counts in
+        the whole table, and its ε or ρ.
     ranges : sequence
-        Ranges of cells for each part, in ascending order. Together they contain each cell once.
+        Ranges of cells for each part, in ascending order. Together, they must contain each cell exactly once.
     theta : number
         Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
     sides : int
@@ -94,16 +98,15 @@ class Measurement:
     tau : number
         Sampling threshold for `threshold_sample`, in counts. 0 for none.
     size : int
-        Number of cells that `priority_sample` releases.
+        Number of cells that `priority_sample` releases. Default 0.
     rng : bytes or Generator, optional
-        None to publish. For noise that can be replayed, pass 32 bytes, from which the keys of all parts are
-        derived. With a seeded generator, there must be a single part, and all draws are made in sequence.
+        Use None (the default) for noise that you publish. A key of 32 bytes gives the same noise again, and
+        the keys of all parts are derived from it. With a seeded generator, there must be only one part.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed, if ranges omit or repeat a cell, or if even an empty table would
-        release too many cells.
+        If an argument is not allowed, or if the ranges do not contain each cell exactly once.
     """
 
     def __init__(
@@ -134,18 +137,20 @@ class Measurement:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """Return one receipt per block, which states its cost. The number of parts does not matter."""
+        """One receipt per block, which records the privacy cost of its noise. The number of parts does not
+        matter.
+        """
         return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
-        """Return the cells of all parts that pass the filter and threshold sampling.
+        """Release the noisy cells of all parts that pass the filter and are then sampled.
 
         Parameters
         ----------
         draw : callable
-            `draw(function, *arguments)` calls `function(part, keys, counts, *arguments)` for each part with
-            its occupied cells, on the machine that has them, and returns the results in the order of the
-            parts.
+            Function that draws the parts where their data are. `draw(function, *arguments)` must call
+            `function(part, keys, counts, *arguments)` for each part, with the keys and counts of its
+            non-empty cells. It must return the results in the order of the parts.
 
         Returns
         -------
@@ -157,17 +162,18 @@ class Measurement:
         return NoisyCells(*released, self.receipts)
 
     def priority_sample(self, draw: Callable[..., Sequence[Any]]) -> PrioritySample:
-        """Return the `size` cells with the largest priorities among all parts.
+        """Release the `size` noisy cells with the largest priorities among all parts.
 
         Parameters
         ----------
         draw : callable
-            The same as for `threshold_sample`. `priority_sample` calls it twice or more often.
+            Function that draws the parts, as in `threshold_sample`. It is called twice or more often.
 
         Returns
         -------
         PrioritySample
-            Keys and noisy values to release, τ_s, and a receipt for each block.
+            Keys and noisy values of the released cells, the next largest priority τ_s, and a receipt for each
+            block.
         """
         least = float(max(ceil(self.parts[0].theta), 1))
         taus = [max(self._first_guess(draw(sample)), least)]
@@ -198,14 +204,14 @@ class Measurement:
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> NoisyCells:
-        """Make a threshold sample of a table that is in memory."""
+        """Release the noisy cells that pass the filter and are then sampled, for a table that is in memory."""
         runs = self._draw(draw_survivors, keys, counts, threads)
         return NoisyCells(*merged_on_threads(runs, threads), self.receipts)
 
     def priority_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> PrioritySample:
-        """Make a priority sample of a table that is in memory."""
+        """Release the `size` noisy cells with the largest priorities, for a table that is in memory."""
         cells = self._draw(Prioritised, keys, counts, threads)
 
         def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -221,7 +227,9 @@ class Measurement:
         counts: Int[np.ndarray, " n"],
         threads: int,
     ) -> list[Any]:
-        """Call `function(part, keys, counts)` for each part, which has a single range of cells."""
+        """Call `function(part, keys, counts)` for each part on several threads. Each part must have only one
+        range of cells.
+        """
 
         def of_part(part: Part) -> Any:
             low = cells_of_runs(keys, part.runs[:1])[0].start
@@ -231,7 +239,7 @@ class Measurement:
         return on_threads(of_part, self.parts, threads)
 
     def _first_guess(self, samples: Sequence[Sample]) -> float:
-        """Return a guess of τ_s."""
+        """Return a guess of τ_s, which is the largest priority that is not released."""
         part = self.parts[0]
         laws = [run.block.law for p in self.parts for run in p.runs]
         empty_cells = chain.from_iterable(own.empty for own in samples)
@@ -266,11 +274,11 @@ def threshold_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> NoisyCells:
-    """Add noise to all cells of all blocks. Return the cells that pass a filter and are then
+    """Add noise to all cells, including the empty ones. Release the cells that pass a filter and are then
     sampled.
 
-    A noisy value v passes the filter if |v| >= theta (for sides = 2) or v >= theta (for sides = 1).
-    If tau > 0, a value that passes is kept with probability min(|v|/tau, 1).
+    A noisy value v passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1). If
+    tau > 0, a cell that passes is released with probability min(|v|/tau, 1).
 
     Parameters
     ----------
@@ -292,7 +300,8 @@ def threshold_sample(
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     threads : int, optional
-        Number of threads, used only without a generator. `threads.thread_count` gives the default.
+        Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
+        returns.
 
     Returns
     -------
@@ -302,7 +311,8 @@ def threshold_sample(
     Raises
     ------
     ValueError
-        If an argument is not allowed, or if even an empty table would release too many cells.
+        If an argument is not allowed, or if so many empty cells would be released that they do not fit into
+        memory.
     """
     check_counts(counts)
     check_filter(theta, sides, tau)
@@ -325,20 +335,20 @@ def threshold_sample_public(
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Choose from noisy values that are public already. Keep those that pass the filter and are then sampled in
-    proportion to their size.
+    """Choose from noisy values that are already public. The function keeps those that pass the filter and are
+    then sampled with a probability in proportion to their size.
 
     Parameters
     ----------
     noisy : int64[n]
-        Public noisy values.
+        Noisy values that are already public.
     theta, sides, tau, rng
-        The same as for `threshold_sample`.
+        Filter, signs, sampling threshold and generator, as in `threshold_sample`.
 
     Returns
     -------
     bool[n]
-        Whether each value is kept.
+        Mask of the values that are kept.
     """
     return passes_and_sampled(noisy, theta, sides, tau, Source.of(rng))
 
@@ -354,7 +364,11 @@ def priority_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> PrioritySample:
-    """Add noise to all cells of all blocks, and return the `size` cells with the largest priorities.
+    """Add noise to all cells, including the empty ones, and release the `size` cells with the largest
+    priorities.
+
+    The priority of a cell with the noisy value v is |v|/r, where r is uniform between 0 and 1. So large
+    values are released more often.
 
     Parameters
     ----------
@@ -367,26 +381,28 @@ def priority_sample(
         Runs of cells with the same noise. A block gives its number of cells, the sensitivity of their counts,
         and its ε or ρ.
     theta : number
-        Filter before sampling, in counts.
+        Filter θ, in counts. Only a cell whose noisy value v passes can be released: v >= θ or, with `sides` =
+        2, v <= −θ.
     size : int
-        Number of cells to release. Fewer are released if fewer pass the filter.
+        Number of cells to release. If fewer cells pass the filter, all of them are released.
     sides : int
         2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     threads : int, optional
-        Number of threads, used only without a generator. `threads.thread_count` gives the default.
+        Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
+        returns.
 
     Returns
     -------
     PrioritySample
-        Keys and noisy values to release, the next priority τ_s (0 if at most `size` cells pass), and a
-        receipt for each block.
+        Keys and noisy values of the released cells, the next largest priority τ_s, and a receipt for each
+        block. If at most `size` cells pass the filter, τ_s is 0.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed, or too many cells would be released.
+        If an argument is not allowed, or if `size` cells do not fit into memory.
     """
     check_counts(counts)
     blocks = [as_block(b) for b in blocks]
@@ -405,22 +421,22 @@ def priority_sample_public(
     sides: int = 2,
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
-    """Choose `size` of the given noisy values, which are public already. The choice is by the largest
-    priorities.
+    """Choose `size` of the given noisy values, which are already public. The function keeps those with the
+    largest random priorities.
 
     Parameters
     ----------
     noisy : int64[n]
-        Public noisy values.
+        Noisy values that are already public.
     theta, size, sides, rng
-        The same as for `priority_sample`.
+        Filter, number of values to keep, signs, and generator, as in `priority_sample`.
 
     Returns
     -------
     bool[n]
-        Whether each value is kept.
+        Mask of the values that are kept.
     float
-        τ_s.
+        Largest priority that is not kept, τ_s.
     """
     kept = passes(noisy, max(ceil(theta), 1), sides)
     candidates = priorities.Candidates(noisy[kept], Source.of(rng).places(noisy[kept], None))
@@ -435,7 +451,9 @@ def _threads_and_ranges(
     rng: np.random.Generator | None,
     threads: int | None,
 ) -> tuple[int, Sequence[Ranges]]:
-    """Return the number of threads and the ranges of their parts. With a seeded generator there is one part."""
+    """Return the number of threads, and the ranges of cells of the parts that they draw. With a seeded
+    generator, there is only one part.
+    """
     threads = thread_count(threads)
     if rng is not None or threads == 1 or len(keys) + expected < CELLS_FOR_THREADS:
         return 1, [[(0, size)]]

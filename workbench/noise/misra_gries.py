@@ -1,19 +1,20 @@
-"""Private Misra–Gries: noise on a sketch with few counters, and a threshold.
+"""Private Misra–Gries sketch: counts of the frequent elements in a few counters, with noise and a threshold.
 
-If one element is removed from the stream, either one counter of the sketch decreases by one, or every
-counter increases by one (a missing key counts as 0). Up to two keys are then in only one of the two
-sketches, with counts of at most 1. The mechanism adds one draw of noise that all counters share, which
-hides the second case, and a separate draw to each counter, which hides the first case. The releases can
-also differ because one of up to four keys with count 0 reaches the threshold τ. For geometric noise G of
-decay ε, this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
+Suppose that one element is removed from the stream of data. Then either one counter of the sketch decreases
+by one, or every counter increases by one. A key without a counter is treated as a counter of 0. Up to two
+keys can have a counter in only one of the two sketches, and these counters are at most 1. The mechanism adds
+one draw of noise that all counters share, which hides an increase of all counters. It also adds a separate
+draw to each counter, which hides a decrease of one counter. The two releases can also differ because one of
+up to four keys with a counter of 0 reaches the threshold τ. For two independent draws G₁ and G₂ of geometric
+noise with decay ε, this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
 
     α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
 
-If a unit has l elements, the proof removes them one by one at ε/l each. The δ of the j-th removal counts
-e^((j−1)·ε/l) times.
+If a unit has l elements, the proof removes them one by one, with ε/l for each. The δ of the j-th removal is
+multiplied by e^((j−1)·ε/l).
 
-Source  Lebeda & Tětek, PODS 2023. The price for geometric noise is our own. How the sketches can differ is
-        their lemma, and tests/mechanisms/test_sparse.py checks it by enumeration.
+Source  Lebeda & Tětek, PODS 2023. The formula for the δ of geometric noise is our own. Their lemma says how
+        the two sketches can differ, and tests/mechanisms/test_sparse.py checks this by enumeration.
 """
 
 from __future__ import annotations
@@ -36,24 +37,24 @@ from workbench.value import Int, sealed
 
 
 def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
-    """Return the δ of a release, rounded up. A unit has up to `elements` elements, and the noise
-    has decay `rate`.
+    """Return the δ that a release costs, rounded up.
 
     Parameters
     ----------
     rate : Fraction
-        Decay of the noise for one element.
+        Decay of the noise per element.
     elements : int
         Largest number of elements of one unit.
     threshold : int
-        τ, at least `elements`.
+        Threshold τ, at least `elements`.
     bits : int
-        Precision.
+        Precision of the computation, in bits.
 
     Returns
     -------
     Fraction
-        The sum Σ_{j=1}^{l} e^(j·rate), times 4·Pr[G₁ + G₂ >= τ].
+        Upper bound on δ. The exact value is 4·Pr[G₁ + G₂ >= τ] times the sum of e^(j·rate) for j = 1 to
+        `elements`, where G₁ and G₂ are two draws of the noise.
     """
     one = Interval.of(1, bits)
     alpha = two_sided(rate).alpha(bits)
@@ -72,22 +73,23 @@ def _log_expm1(x: float) -> float:
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
-    """Return the threshold τ, which is an integer, and the δ that the release spends.
+    """Return the threshold τ for noisy counters, and the δ that a release with this threshold costs.
 
     Parameters
     ----------
     l1 : number
-        Largest number of elements that one unit adds.
+        Largest number of elements of one unit, for example a person.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rule : str
-        "derived" for the smallest τ whose δ suffices. "published" for 1 + 2·ln(3/δ)/ε by Lebeda & Tětek,
-        rounded up, or the derived one if that is larger.
+        Rule for the threshold. "derived" gives the smallest τ that costs at most the given δ. "published"
+        gives the formula 1 + 2·ln(3/δ)/ε of Lebeda & Tětek, rounded up, or the derived threshold if this is
+        larger.
 
     Returns
     -------
     int, float
-        τ in counts, and δ rounded up.
+        Threshold τ in counts, and the δ that it costs, rounded up.
     """
     rate = decay(l1, epsilon)
     elements = int(l1)
@@ -118,28 +120,28 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Count the elements in a sketch with few counters, and release the noisy counters that reach a
-    threshold.
+    """Count the elements in a sketch with few counters, which keeps the frequent elements. Add noise to the
+    counters, and release those that reach a threshold.
 
     Parameters
     ----------
     keys : int64[n]
         Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Number of elements in each.
+        Number of elements in each of these cells.
     size : int
-        Number of counters.
+        Number of counters in the sketch.
     l1, epsilon, delta, rule
-        The same as for `misra_gries_threshold`.
+        Sensitivity, privacy cost, and rule for the threshold, as in `misra_gries_threshold`.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     int64[k], int64[k], int
-        Keys, noisy counters and the threshold.
+        Keys of the released counters, their noisy values, and the threshold.
     Receipt
-        Cost, with the δ that is spent.
+        Receipt that records the privacy cost, with the δ that the threshold costs.
 
     Raises
     ------
@@ -160,14 +162,14 @@ def misra_gries(
 def sketch(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], size: int
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the keys and counters of a sketch. The sketch reads a stream that lists the cells in
-    order, each as often as its count says.
+    """Return the keys and counters of a sketch with `size` counters. The sketch reads a stream of elements,
+    in which each cell occurs as often as its count says.
 
-    All elements with one key follow each other, so the loop handles them together. If the key has
-    no counter, the elements lower all counters by the same amount, until one is 0. The elements
-    that are left take over the counter of the smallest key with counter 0. The array stores each
-    counter minus a common number, so that one step lowers all of them. Keys below 0 are
-    placeholders for unused counters.
+    The elements of a cell follow one another, so the loop handles them together. Elements whose key has no
+    counter lower all counters by the same amount, until one of the counters is 0. The remaining elements of
+    this key then take over the counter that is 0. If several are 0, they take the one with the smallest key.
+    The code stores each counter plus a common number, so it can lower all counters in one step. Negative keys
+    stand for counters that are not used.
     """
     heap = [(0, key) for key in range(-size, 0)]
     lowered = 0
@@ -189,7 +191,9 @@ def draw_misra_gries(
     rate: Fraction,
     words: Words,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the keys and noisy counters of the sketch that reach the threshold."""
+    """Compute the sketch and add noise to its counters. Return the keys and noisy values of the counters that
+    reach the threshold.
+    """
     kept, counters = sketch(keys, counts, size)
     noise = np.zeros(1 + len(kept), np.int64)
     two_sided(rate).add(noise, words)

@@ -1,14 +1,17 @@
-"""The parts of one measurement: blocks of cells, the secret keys of parts, and the noise drawn on each part.
+"""Parts of one measurement, which are drawn separately: blocks of cells, the secret keys of parts, and the
+noise on each part.
 
-A part is a set of runs of cells, and the parts together contain each cell once. Noise, coins and priorities
-of different cells are independent, and the distribution for a cell does not depend on its part. The joint
-result of all parts therefore has the same distribution as if everything were drawn in a single part. This
-holds for every division of the cells, even one that depends on private data. All parts together are one
-measurement, with one receipt per block.
+The cells of a table are divided into parts, for example one part per thread or per file. The random draws for
+different cells are independent, and their distribution does not depend on the part. So the joint result of
+all parts has the same distribution as if everything were drawn in a single part. This is true for every
+division of the cells, even if the division depends on private data. All parts together are one measurement.
+Cells whose noise has the same distribution form a block, and each block has one receipt, which records the
+privacy cost.
 
-The secret key of a part determines all of its draws. If a part is drawn twice, because a task was repeated
-or for a second round, it gives the same noise again. Never draw one part for two tables. A part and its
-results reveal the data, so parts stay on the machines that have the data, and are never written to files.
+The secret key of a part determines all of its draws. So if a part is drawn twice, for example because a task
+failed and was repeated, its noise is the same. Never draw the same part for two tables. Anyone with a part
+and its results can compute the data. So parts stay on the machines that have the data, and are never written
+to files.
 """
 
 from __future__ import annotations
@@ -42,10 +45,11 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells with one noise distribution. One unit changes them by at most `l1` in
-    total, and their noise costs `epsilon`.
+    """Consecutive cells that get geometric noise from the same distribution. One unit changes their counts by
+    at most `l1` in total, and the noise costs `epsilon`.
 
-    `linf` is the largest change of any one cell (default `l1`). It determines the ρ on the receipt.
+    `linf` is the largest change of any single count by one unit. Default `l1`. A smaller number gives a
+    smaller ρ on the receipt.
     """
 
     size: int
@@ -55,16 +59,16 @@ class Block(NamedTuple):
 
     @property
     def law(self) -> Law:
-        """Distribution of the noise on each cell."""
+        """Distribution of the noise that each cell gets."""
         return Law(GEOMETRIC, decay(self.l1, self.epsilon))
 
     @property
     def moved(self) -> float | Fraction:
-        """Sensitivity of the block to one unit, in the form that `Source.add` takes."""
+        """Sensitivity of the counts of the block to one unit, in the form that `Source.add` takes."""
         return self.l1
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Return the receipt for measuring the block, which is the record of its privacy cost."""
+        """Return the receipt that records the privacy cost of the noise on this block."""
         rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
         return source.receipt(name, DP(self.epsilon), rho=rho)
 
@@ -73,24 +77,25 @@ AnyBlock = Block | GaussianBlock
 
 
 def as_block(block: Any) -> AnyBlock:
-    """Return a block unchanged, or make one from a tuple of its fields."""
+    """Return a block. If the argument is a tuple of the fields of `Block`, create the block from it."""
     return block if isinstance(block, GaussianBlock) else Block(*block)
 
 
 def check_size(size: int, released: float) -> None:
-    """Raise a ValueError if a summary does not fit in memory. The check uses public numbers only.
+    """Raise a ValueError if a release would be too large for the memory. The check uses only public numbers,
+    so the error reveals nothing about the data.
 
     Parameters
     ----------
     size : int
         Number of all cells of the domain.
     released : float
-        Expected number of cells that an empty table releases.
+        Expected number of cells that are released from a table in which all cells are empty.
 
     Raises
     ------
     ValueError
-        If that number is above `MAX_RELEASED_CELLS`.
+        If this number is above 2²⁸ (`MAX_RELEASED_CELLS`).
     """
     if released > MAX_RELEASED_CELLS:
         raise ValueError(
@@ -100,7 +105,7 @@ def check_size(size: int, released: float) -> None:
 
 
 def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the values that reach θ, on one side or on both."""
+    """Return a mask of the values v that pass the filter: v >= θ or, with `sides` = 2, also v <= −θ."""
     if sides == 1:
         return noisy >= theta
     return (noisy >= theta) | (noisy <= -theta)
@@ -114,8 +119,8 @@ def passes_and_sampled(
     source: Source,
     names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the values v that reach θ. If τ > 0, each of these is kept with probability
-    min(|v|/τ, 1) only.
+    """Return a mask of the values v that pass the filter θ and are then sampled. If τ > 0, a value that
+    passes is kept with probability min(|v|/τ, 1). If τ = 0, all of these values are kept.
     """
     if not tau > 0:
         return passes(noisy, ceil(theta), sides)
@@ -136,7 +141,7 @@ Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
 
 
 class Run(NamedTuple):
-    """Consecutive cells of one block: the first cell, and a block of the same length."""
+    """Consecutive cells of one block: the number of the first cell, and a block that has only these cells."""
 
     start: int
     block: AnyBlock
@@ -144,11 +149,10 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """Some cells of a measurement, with everything that is needed to draw their noise except the
-    counts.
+    """Some cells of a measurement, with everything that is needed to draw their noise except their counts.
 
-    The key and the results of a part reveal the counts, so a part cannot be printed or saved. If
-    there is only one part, it may draw from a generator and then needs no key.
+    Anyone with the key and the results of a part can compute the counts, so a part cannot be printed or
+    saved. If there is only one part, `key` may be a source of random draws in place of a key.
     """
 
     runs: tuple[Run, ...]
@@ -163,24 +167,22 @@ class Part:
 
     @property
     def source(self) -> Source:
-        """Return the source of random draws of this part. If the part has a key, the draws are the
-        same every time.
-        """
+        """Source of the random draws of this part. If the part has a key, the draws are the same every time."""
         return Source(self.key) if isinstance(self.key, bytes) else self.key
 
     @property
     def everything(self) -> bool:
-        """Return whether every cell is released, whatever its value."""
+        """Whether every cell of the part is released, whatever its noisy value is."""
         return self.sides == 2 and self.theta == 0 and self.tau == 0
 
 
 def balanced_ranges(
     keys: Int[np.ndarray, " n"], size: int, parts: int
 ) -> list[list[tuple[int, int]]]:
-    """Divide the cells into ranges with similar numbers of cells and of occupied cells.
+    """Divide the cells into ranges that contain about equally many cells and equally many non-empty cells.
 
-    The ranges depend on the data, but they only divide the work among threads. They do not change
-    the distribution of a release, and are never published.
+    The ranges depend on the private data, but they only divide the work among threads. They do not change the
+    distribution of a release, and are never published.
     """
     places = [len(keys) * i // parts for i in range(1, parts)]
     ends = {0, size, *keys[places].tolist()} if len(keys) else {0, size}
@@ -189,8 +191,8 @@ def balanced_ranges(
 
 
 def keys_of_parts(rng: bytes | None, parts: int) -> list[bytes]:
-    """Return a secret key for each part. The keys come from the operating system, or from one given
-    key, which makes the noise repeatable.
+    """Return a secret key for each part. If `rng` is None, the keys come from the operating system. Otherwise
+    they are computed from the key `rng`, so that the noise can be drawn again.
     """
     if rng is None:
         return [system_key() for _ in range(parts)]
@@ -200,7 +202,7 @@ def keys_of_parts(rng: bytes | None, parts: int) -> list[bytes]:
 
 
 def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
-    """Raise a ValueError if the ranges of the parts omit a cell or contain it twice."""
+    """Raise a ValueError if the ranges of all parts together do not contain each cell exactly once."""
     everything = sorted((low, high) for own in ranges for low, high in own)
     ascending = all(list(own) == sorted(own) for own in ranges)
     ends = [0, *(high for _, high in everything)]
@@ -210,7 +212,7 @@ def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
 
 
 def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
-    """Split ranges of cells at the ends of blocks."""
+    """Split ranges of cells where a block ends, so that each piece is in one block."""
     starts = list(accumulate((block.size for block in blocks), initial=0))
     runs = []
     for low, high in ranges:
@@ -225,7 +227,7 @@ def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
 
 
 def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slice]:
-    """Return, for each run of cells, the slice of the sorted keys that are in it."""
+    """Return, for each run of cells, the slice of the sorted keys that belong to cells of this run."""
     slices = []
     for start, block in runs:
         last = start + block.size - 1  # a search for the key behind it might overflow
@@ -239,7 +241,7 @@ def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slic
 
 
 class NoisyPart(NamedTuple):
-    """Result of one part: sorted keys and noisy values."""
+    """Released cells of one part: their keys in ascending order and their noisy values."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -248,28 +250,29 @@ class NoisyPart(NamedTuple):
 def survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> NoisyPart:
-    """Return the cells of one part that pass the filter and are then sampled.
+    """Add noise to the cells of one part, and return those that pass the filter and are then sampled.
 
     Parameters
     ----------
     part : Part
-        One of the `parts` of a measurement.
+        Part of a measurement.
     keys : int64[n]
-        Sorted keys of its occupied cells.
+        Keys of the non-empty cells of the part, in ascending order.
     counts : int[n]
         Counts of these cells.
 
     Returns
     -------
     NoisyPart
-        Sorted keys and noisy values. Drawing the same part again gives the same result.
+        Keys and noisy values of the released cells. If you draw the same part again, the result is the same.
     """
     return merged(draw_survivors(part, keys, counts))
 
 
 class DrawnRun(NamedTuple):
-    """Run of cells with its noise. It has a mask of the occupied cells that are kept, and the ranks
-    and noisy values of the empty cells that are kept.
+    """Run of cells after noise was added. It contains the keys and noisy values of the non-empty cells with a
+    mask of those that are released, and the ranks and noisy values of the released empty cells. The rank of
+    an empty cell is its number among the empty cells of the run.
     """
 
     start: int
@@ -281,7 +284,9 @@ class DrawnRun(NamedTuple):
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
-    """Return the keys and values that several runs release. If `out` is given, write them there."""
+    """Return the keys and noisy values of all released cells of several runs, in order. If `out` is given,
+    they are written into its arrays.
+    """
     ends = list(accumulate(map(_released, runs), initial=0))
     if out is None:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
@@ -295,8 +300,8 @@ def _released(run: DrawnRun) -> int:
 
 
 def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
-    """Return the cells that all parts release, in order. Threads write the parts directly to their
-    places in the result.
+    """Return the released cells of all parts, in order. Several threads write the parts directly into the
+    result.
     """
     sizes = on_threads(lambda own: sum(map(_released, own)), runs, threads)
     ends = list(accumulate(sizes, initial=0))
@@ -313,7 +318,7 @@ def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> Noisy
 def draw_survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> list[DrawnRun]:
-    """Draw noise on all cells of a part, and mark the cells that pass the filter."""
+    """Draw the noise of all cells of a part. Mark the cells that pass the filter and are then sampled."""
     source = part.source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
@@ -334,27 +339,29 @@ def draw_survivors(
 
 
 class EmptyKeys(NamedTuple):
-    """Keys of the empty cells of a run. They are computed only on request."""
+    """Keys of the empty cells of a run, which are computed only when they are needed."""
 
     start: int
     size: int
     occupied: Int[np.ndarray, " n"]
 
     def __call__(self) -> Int[np.ndarray, " empty"]:
-        """Return all of the keys."""
+        """Return the keys of all empty cells of the run."""
         every = np.arange(self.start, self.start + self.size)
         return np.setdiff1d(every, self.occupied, assume_unique=True)
 
     def at(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return the keys with the given ranks. The other keys are not computed."""
+        """Return the keys of the empty cells with the given ranks (numbers among the empty cells). Other keys
+        are not computed.
+        """
         keys = np.empty(len(ranks), np.int64)
         kernels.place_ranks(self.start, self.occupied, ranks, keys)
         return keys
 
 
 class Sample(NamedTuple):
-    """Noisy values from which the threshold τ_s is guessed. They are private, and only the code
-    that joins the parts may use them.
+    """Some noisy values of a part, from which the threshold of priority sampling is guessed. They are
+    private, and only the code that joins the parts may use them.
     """
 
     sizes: Float[np.ndarray, " some"]
@@ -363,8 +370,8 @@ class Sample(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Cells that may have the largest priorities of all, with the first bits of each priority. They
-    are private until all parts are joined.
+    """Cells that may have the largest priorities, with the first bits of each random priority. They are
+    private until all parts are joined.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -373,15 +380,16 @@ class Pool(NamedTuple):
 
 
 def joined(pools: Sequence[Pool]) -> Pool:
-    """Return all cells of several pools."""
+    """Return one pool with the cells of several pools."""
     if len(pools) == 1:
         return pools[0]  # without a copy
     return Pool(*map(np.concatenate, zip(*pools, strict=True)))
 
 
 class Prioritised:
-    """Noisy cells of a part with their inverse priorities. An empty cell is included only if its
-    inverse priority is below 1/τ.
+    """Noisy cells of a part with their inverse priorities, for priority sampling. The object contains all
+    non-empty cells that pass the filter, and those empty cells whose inverse priority is below 1/τ, where τ
+    is a guessed threshold.
     """
 
     def __init__(self, part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]):
@@ -404,14 +412,14 @@ class Prioritised:
         self.taus: list[float] = []
 
     def sample(self) -> Sample:
-        """Return noisy values from which τ_s is guessed."""
+        """Return some noisy values, from which the threshold of priority sampling is guessed."""
         values = self.occupied.values
         empty = [own.size - len(own.occupied) for own in self.empty]
         return Sample(priorities.sample_of(values), len(values), empty)
 
     def best(self, taus: Sequence[float]) -> list[Pool]:
-        """Return the occupied cells with a priority above the last τ, and the empty cells that each
-        τ added.
+        """Return the cells with a priority above the last guess in `taus`. The first pool contains the
+        non-empty cells, and each further pool contains the empty cells that one of the guesses added.
         """
         for tau in taus[len(self.taus) :]:
             self._extend(tau)
@@ -419,7 +427,7 @@ class Prioritised:
         return [Pool(self.keys[places], above.values, above.drawn), *self.rounds]
 
     def _extend(self, tau: float) -> None:
-        """Draw the empty cells with a priority between τ and the previous τ."""
+        """Draw the empty cells whose priority is between the new guess `tau` and the guess before."""
         part, above = self.part, self.taus[-1] if self.taus else None
         source = self.source.step(1 + len(self.taus))
         drawn = []
@@ -445,18 +453,18 @@ def _inside(keys: Int[np.ndarray, " k"], run: Run) -> slice:
 
 
 def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """Draw the first round of priority sampling. It gives some noisy values of each part, from
-    which the threshold τ_s is guessed.
+    """Draw a part for the first round of priority sampling. The result contains some noisy values, from which
+    the threshold is guessed.
 
     Parameters
     ----------
     part, keys, counts
-        The same as for `survivors`.
+        Part, and the keys and counts of its non-empty cells, as in `survivors`.
 
     Returns
     -------
     Sample
-        Private noisy values.
+        Some noisy values of the part, which are private.
     """
     return Prioritised(part, keys, counts).sample()
 
@@ -467,21 +475,21 @@ def best(
     counts: Int[np.ndarray, " n"],
     taus: Sequence[float],
 ) -> list[Pool]:
-    """Draw the second round of priority sampling. It gives the cells of the part whose priority is
-    above the last guess τ.
+    """Draw a part for a later round of priority sampling. The result contains the cells whose priority is
+    above the last guess of the threshold.
 
     Parameters
     ----------
     part, keys, counts
-        The same as for `survivors`.
+        Part, and the keys and counts of its non-empty cells, as in `survivors`.
     taus : sequence of float
-        All guesses of τ_s so far, in descending order. Each round repeats the draws for the earlier
-        guesses.
+        All guesses of the threshold so far, in descending order. The draws for earlier guesses are repeated
+        in each round.
 
     Returns
     -------
     list of Pool
-        The occupied cells above the last guess, with those that floats cannot distinguish from them, and
-        the empty cells of each guess.
+        First the non-empty cells whose priority is above the last guess, or so close to it that floating
+        point cannot decide. Then, for each guess, the empty cells that it added.
     """
     return Prioritised(part, keys, counts).best(taus)

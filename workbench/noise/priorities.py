@@ -1,15 +1,15 @@
-"""Selection of the s largest priorities |v|/r among all noisy cells, where r is uniform on (0, 1], in exact
-arithmetic.
+"""Selection of the cells with the largest priorities among all noisy cells, in exact arithmetic. The priority
+of a cell is |v|/r, where v is its noisy value and r is uniform on (0, 1].
 
-Each cell has an inverse priority q = r/|v|. For occupied cells, and for all cells of a noisy table in
-memory, q is uniform on (0, 1/|v|]. An empty cell is drawn only if its q is below 1/τ for a guessed τ. Given
-this and its value, q is again uniform on an interval. All inverse priorities are therefore uniform real
-numbers, and a comparison draws as many of their bits as it needs.
+The code works with the inverse priority q = r/|v|. For a non-empty cell, q is uniform on (0, 1/|v|]. An empty
+cell is drawn only if its q is below 1/τ for a guessed threshold τ. Under this condition, and for a given
+noisy value, q is also uniform on an interval. So all inverse priorities are uniform real numbers. To compare
+two of them, the code draws as many of their bits as necessary.
 
 Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
-Differs If a guess was too high, we extend the draw exactly to a lower one. Drawing everything again would
-        bias τ_s. The published τ_s is rounded down to a multiple of 2^-16, and the weights use this rounded
-        value.
+Differs If a guess was too high, we draw the additional cells for a lower guess and keep the others. If we
+        drew everything again, the published threshold τ_s would be biased. We round τ_s down to a multiple of
+        2^-16, and use the rounded value to weight the released cells.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bound
 
 
 class Candidates:
-    """Cells that may be sampled. Each has the inverse priority low + u·(high − low), where u is
-    uniform on (0, 1].
+    """Cells that may be released by priority sampling. The inverse priority of each is low + u·(high − low),
+    where u is uniform on (0, 1].
 
-    For a noisy value v, low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). For example, `tau`
-    = 0 and `above` = ∞ give the interval from 0 to 1/|v|.
+    For a cell with the noisy value v, low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). For example,
+    tau = 0 and above = ∞ give the interval from 0 to 1/|v|.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Candidates:
 
     @cached_property
     def inverse(self) -> Float[np.ndarray, " n"]:
-        """Return the inverse priorities, as floats."""
+        """Inverse priorities of the cells, rounded to floats."""
         inverse = np.empty(len(self.values))
         kernels.invert(self.values, self.drawn, self.tau, self.above, inverse)
         return inverse
 
     def listed(self, tau: float) -> tuple[Int[np.ndarray, " k"], Candidates]:
-        """Return the cells with a priority above `tau`, and their places. Cells so close to `tau`
-        that floats cannot decide are included.
+        """Return the cells with a priority above `tau`, and their positions. Cells whose priority is so close
+        to `tau` that floats cannot decide are included.
         """
         limit = 1 / tau
         limit += margin(limit)
@@ -85,8 +85,8 @@ class Candidates:
         return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
-        """Return two rational numbers that enclose the inverse priority of cell i. They follow from
-        64 + `extra` bits of the random number u.
+        """Return two fractions between which the inverse priority of cell i is. They are computed from the
+        first 64 + `extra` bits of the random number u.
         """
         u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
         while known_bits < 64 + extra:
@@ -104,11 +104,11 @@ class Candidates:
 def largest_priorities(
     pools: Sequence[Candidates], size: int, tau: float = 0.0
 ) -> tuple[Bool[np.ndarray, " candidates"], float]:
-    """Return the `size` candidates with the largest priorities, and the next priority τ_s, rounded
-    to its grid.
+    """Return a mask of the `size` candidates with the largest priorities, and the next largest priority τ_s,
+    rounded down to a multiple of 2^-16.
 
-    The candidates must include all cells with priorities above `tau`. If there are at most `size`
-    candidates, all are taken and τ_s = 0.
+    The candidates must include all cells whose priority is above `tau`. If there are at most `size`
+    candidates, all of them are taken, and τ_s is 0.
     """
     starts = np.cumsum([0] + [len(pool.values) for pool in pools])
     taken = np.ones(starts[-1], bool)
@@ -136,9 +136,10 @@ def largest_priorities(
 
 
 def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
-    """Return the `size` + 1st smallest inverse priority, as a float below `last`.
+    """Return the smallest inverse priority after the `size` smallest ones, as a float. It must be below
+    `last`.
 
-    Usually only a few values are between the two, and only these are sorted.
+    The method sorts only values that are close to `last`, which usually are few.
     """
     near = np.empty(sum(len(pool.values) for pool in pools))
     high = last + margin(last)
@@ -156,12 +157,16 @@ def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
 
 
 def margin(inverse: float) -> float:
-    """Return how far apart two floats must be so that their order is certain despite rounding."""
+    """Return a distance for inverse priorities. If two floats are farther apart, rounding errors cannot have
+    changed their order.
+    """
     return inverse * 2.0**-40 + 2.0**-62
 
 
 def _sorted(cells: list[int], bounds: Bounds) -> list[int]:
-    """Sort cells by exact inverse priority. Bits are revealed until no two intervals overlap."""
+    """Sort cells by their exact inverse priorities. Random bits are drawn until the intervals of no two cells
+    overlap.
+    """
     extra = 0
     while len(cells) > 1:
         spans = sorted((bounds(i, extra), i) for i in cells)
@@ -173,7 +178,7 @@ def _sorted(cells: list[int], bounds: Bounds) -> list[int]:
 
 
 def _on_grid(i: int, bounds: Bounds) -> float:
-    """Return the priority of cell i, rounded down to the grid."""
+    """Return the priority of cell i, rounded down to a multiple of 2^-16."""
     extra = 0
     while True:
         low, high = bounds(i, extra)
@@ -185,7 +190,7 @@ def _on_grid(i: int, bounds: Bounds) -> float:
 
 
 def sample_of(values: Int[np.ndarray, " n"]) -> Float[np.ndarray, " some"]:
-    """Return the sizes of about ten thousand sampled values, from which τ_s is guessed."""
+    """Return the absolute values of about ten thousand of the values, from which the threshold is guessed."""
     return np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
 
 
@@ -197,11 +202,11 @@ def guess_threshold(
     sides: int,
     wanted: float,
 ) -> float:
-    """Guess a threshold that about `wanted` cells exceed on average. Return 0 if no sampling is
-    needed.
+    """Guess a threshold such that about `wanted` cells have a larger priority. If no more cells than this
+    pass the filter, return 0.
 
-    The release has the same distribution for every guess, so floats suffice. A good guess only
-    saves work.
+    The release has the same distribution for every guess, so floating point is exact enough. A good guess
+    only saves time.
     """
     weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)

@@ -1,16 +1,16 @@
-"""Record and replay of noise, to check that a mechanism uses private data only through its noisy measurements.
+"""Test tool that repeats the noise of a mechanism on a second table. It checks that the mechanism uses
+private data only through its noisy measurements.
 
-The first run, on one table, records each draw: the private numbers that it used, and its outcome. A second
-run on a neighbouring table then receives the same outcomes. The check passes if the second run makes the
-same draws, if the private numbers of each draw differ by at most the declared sensitivity, and if both runs
-release the same result. By composition, this verifies the guarantee for these two tables and this noise,
-provided that each draw has its stated distribution. Noise is stored by the name of a cell, so an empty cell
-of one table can correspond to an occupied cell of the other.
+The first run of the mechanism, on one table, records for each random draw the private numbers that the draw
+used and its outcome. The second run, on a neighbouring table, gets the same outcomes. The check passes if
+three conditions hold: the second run makes the same draws, the private numbers of each draw differ by at most
+the stated sensitivity, and both runs release the same result. This verifies the guarantee for these two
+tables and this noise, if each draw has its stated distribution. Noise is stored by the name of a cell, so it
+is also repeated for a cell that is empty in only one of the two tables.
 
 Source     Cebere et al., Privacy in Theory, Bugs in Practice, PETS 2026.
-Differs    We record single draws, below the functions that mechanisms call. Filters, coins, priorities and
-           the selection of empty cells therefore run on the neighbour as well, instead of being replayed as
-           one outcome.
+Differs    We record single draws, and not the results of the functions that mechanisms call. So filters,
+           coins, priorities and the selection of empty cells are computed again on the neighbouring table.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _GAUSSIAN = (DiscreteGaussian, GaussianCell)
 
 
 class NoSensitivity(Exception):
-    """Error of a draw without a stated sensitivity."""
+    """Error for a mechanism that draws random numbers directly from the generator, without a stated
+    sensitivity.
+    """
 
 
 class Added(NamedTuple):
-    """Record of one call of `Source.add`. It has the names, the exact values, their stated
-    sensitivity, and the distribution of the noise.
+    """Record of one call of `Source.add`: the names of the values, the exact values, the stated sensitivity,
+    the distribution of the noise, and whether the mechanism gave the names itself.
     """
 
     names: UInt64[np.ndarray, " n"]
@@ -52,7 +54,7 @@ class Added(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Record of one call of `Source.choose`. It has the kind of choice, its public numbers, the
+    """Record of one call of `Source.choose`: the name of the function that chose, its public numbers, the
     private numbers that it used, and the outcome.
     """
 
@@ -63,11 +65,12 @@ class Chosen(NamedTuple):
 
 
 class Replay(Source):
-    """Source that records its first run and gives later runs the same outcomes.
+    """Source of random draws that records the first run of a mechanism and gives later runs the same
+    outcomes. Pass it as `rng`.
 
     Parameters
     ----------
-    seed : Seed of the recorded noise.
+    seed : Seed of the noise in the first run. Default 0.
 
     Examples
     --------
@@ -90,13 +93,13 @@ class Replay(Source):
         self._run: list[_Recorded] = []
 
     def again(self) -> None:
-        """Begin another run, which gets the same random outcomes as the first."""
+        """Begin another run, which gets the same random outcomes as the first run."""
         if self._run and self._recorded is None:
             self._recorded = self._run
         self._run = []
 
     def measurement(self) -> Source:
-        """Return the source of randomness for the next measurement."""
+        """Return the source of random draws for the next measurement of this run."""
         place = len(self._run)
         recorded = self._recorded or []
         earlier = recorded[place] if place < len(recorded) else None
@@ -107,17 +110,19 @@ class Replay(Source):
 
     @property
     def key(self) -> bytes:
-        """Return the key from which all noise is derived."""
+        """Key from which all noise is computed."""
         assert isinstance(self._rng, bytes)
         return self._rng
 
     def bytes(self, length: int) -> bytes:
-        """Return the key that decides which rows of a user are kept. It is the same in every run."""
+        """Return random bytes for the key that decides which rows of a user are kept. They are the same in
+        every run.
+        """
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """List the differences between the last run and the first that are larger than one unit may
-        cause.
+        """Return the differences between the last run and the first run that are larger than one unit may
+        cause, as a list of texts. An empty list means that the check passes.
         """
         found = []
         recorded = self._recorded or []
@@ -140,7 +145,9 @@ class Replay(Source):
 
 
 class _Recorded(Source):
-    """Source of one measurement. It repeats the outcomes of the recorded measurement, if there is one."""
+    """Source of random draws for one measurement. If the measurement was recorded in the first run, its
+    outcomes are repeated.
+    """
 
     def __init__(self, key: bytes, earlier: _Recorded | None):
         super().__init__(key)
@@ -153,11 +160,11 @@ class _Recorded(Source):
         self.receipts: list[Receipt] = []
 
     def measurement(self) -> Source:
-        """Return the source itself."""
+        """Return this source itself, because it is for a single measurement."""
         return self
 
     def step(self, number: int) -> Source:
-        """Return the source itself. Its noise belongs to cells and not to steps."""
+        """Return this source itself, because its noise belongs to cells and not to steps."""
         return self
 
     # verbs
@@ -170,8 +177,8 @@ class _Recorded(Source):
         moved: float | Fraction,
         names: Names = None,
     ) -> None:
-        """Add the noise that was recorded for each cell. A cell without recorded noise gets new
-        noise.
+        """Set the values to the noisy values that were recorded for the same cells. A cell without a recorded
+        value gets new noise.
         """
         named = self._named(names, len(values))
         exact = values.copy()
@@ -187,7 +194,7 @@ class _Recorded(Source):
     def survive(
         self, law: Any, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Add noise to each empty cell, and return the cells that pass."""
+        """Draw the noise of each empty cell, and return the ranks and values of those that survive."""
         named = self._named(names, empty)
         values = self._noise(law, named).astype(np.int64)
         if self._earlier is not None:
@@ -205,7 +212,7 @@ class _Recorded(Source):
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """Return the recorded outcome."""
+        """Return the recorded outcome of the choice. In the first run, make the choice and record it."""
         place = len(self.chosen)
         if self._earlier is not None and place < len(self._earlier.chosen):
             outcome = copy.deepcopy(self._earlier.chosen[place].outcome)
@@ -219,7 +226,7 @@ class _Recorded(Source):
     def toss(
         self, chance: Float[np.ndarray, " n"], exact: Any, names: Names = None
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins that are stored under the names."""
+        """Toss coins. A coin with the same name gets the same random number in every run."""
         return self._uniform(self._named(names, len(chance)), "coin") < chance
 
     def places(
@@ -229,8 +236,8 @@ class _Recorded(Source):
         tau: float = 0.0,
         above: float = np.inf,
     ) -> Words:
-        """Return random words that give a cell the same priority in every run, even if the cell is
-        occupied in one run and empty in another.
+        """Return random words that give each cell the same priority in every run, even if the cell is empty
+        in only one of the runs.
         """
         size = np.maximum(np.abs(values), 1).astype(float)
         inverse = self._uniform(self._named(names, len(values)), "coin") / size
@@ -244,18 +251,18 @@ class _Recorded(Source):
         )
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return the words that are stored under the names."""
+        """Return random words. A word with the same name is the same in every run."""
         return self._mixed(self._named(names, count), "words")
 
     def receipt(self, *arguments: Any, **options: Any) -> Receipt:
-        """Write a receipt, and keep it."""
+        """Write a receipt, and record it for the comparison of runs."""
         self.receipts.append(super().receipt(*arguments, **options))
         return self.receipts[-1]
 
     # names
 
     def _named(self, names: Names, count: int) -> UInt64[np.ndarray, " count"]:
-        """Return 64 bits for each name. The second occurrence of a name gets other bits."""
+        """Return 64 bits for each name. If a name occurs again, it gets other bits."""
         if names is None:
             start = self._places
             self._places += count
@@ -279,11 +286,11 @@ class _Recorded(Source):
         return _mix(_mix(named) ^ salt)
 
     def _uniform(self, named: UInt64[np.ndarray, " n"], about: str) -> Float[np.ndarray, " n"]:
-        """Return numbers between 0 and 1."""
+        """Return a pseudo-random number between 0 and 1 for each name. `about` says what the number is for."""
         return ((self._mixed(named, about) >> np.uint64(11)) + 0.5) * 2.0**-53
 
     def _noise(self, law: Any, named: UInt64[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return noise with about the width of the distribution."""
+        """Return noise for each name. It has about the width of the distribution, but need not be exact."""
         u = self._uniform(named, "noise")
         if isinstance(law, _GAUSSIAN):
             from scipy.special import ndtri
@@ -295,8 +302,8 @@ class _Recorded(Source):
         return np.trunc(np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / rate)
 
     def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
-        """Return the noisy value of each name. It is the recorded value, if there is one, and
-        otherwise the entry of `otherwise`.
+        """Return the recorded noisy value of each name. For a name without a recorded value, return the entry
+        of `otherwise`.
         """
         pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
         return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)
@@ -304,7 +311,9 @@ class _Recorded(Source):
     # comparison
 
     def differences(self, other: _Recorded) -> list[str]:
-        """List the differences of another run that are larger than the sensitivities."""
+        """Return the differences between this measurement and that of another run that are larger than the
+        stated sensitivities, as texts.
+        """
         found = []
         costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
         if costs != [[r.name, r.cost, r.relation] for r in other.receipts]:
@@ -343,8 +352,8 @@ class _Recorded(Source):
 
 
 def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
-    """List the differences between a choice and the recorded choice that are larger than its
-    sensitivity.
+    """Return the differences between the private numbers of two choices that are larger than the stated
+    sensitivity, as texts.
     """
     if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
         return ["what it chooses by depends on data"]
@@ -365,7 +374,9 @@ def _distance(
     others: np.ndarray,
     power: int,
 ) -> float:
-    """Return Σ |a − b|^power over all names, with 0 for a missing one."""
+    """Return the sum of |a − b|^power over all names, where a and b are the two values of a name. A missing
+    value counts as 0.
+    """
     every = np.unique(np.concatenate([names, other_names]))
     difference = np.zeros(len(every), np.result_type(values, others))
     np.add.at(difference, np.searchsorted(every, names), values)
@@ -374,7 +385,9 @@ def _distance(
 
 
 def _mix(x: np.ndarray) -> UInt64[np.ndarray, " n"]:
-    """Apply a bijection of 64 bits (the finaliser of SplitMix64)."""
+    """Apply a permutation of all 64-bit words to each word: the last step of the random number generator
+    SplitMix64.
+    """
     x = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,13 +1,16 @@
-"""Randomised response, unary counts with flipped bits (ALP), and loops over reports of bits.
+"""Randomised response, counts that are stored as flipped bits (the mechanism ALP), and loops over reports
+that consist of bits.
 
-Randomised response. The distributions of both variants are exact. A coin is decided in floating point only
-if rounding cannot change the result. A flip compares random bits with the binary digits of its probability
-until they differ (Knuth & Yao, 1976). Source: Warner, JASA 1965. Retention replacement is from Agrawal,
-Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
+Randomised response protects each record separately: every value is replaced at random with some probability.
+There are two variants, retention and flipping. All probabilities are exact. Floating point decides a coin
+only if rounding cannot change the result. To flip a bit, the code compares random bits with the binary digits
+of the probability until they differ (Knuth & Yao, 1976). Source: Warner, JASA 1965. Retention is from
+Agrawal, Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
 
-Counts in unary.
-Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism. Differs Rounding and flips have exactly
-the stated probabilities. The cost grows with the number of flips, and not with the number of bits.
+Counts as flipped bits.
+Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
+Differs Rounding and flips have exactly the stated probabilities. The time grows with the number of flips, and
+        not with the number of bits.
 """
 
 from __future__ import annotations
@@ -39,8 +42,9 @@ _MAX_BITS = 2**16  # of a report
 
 
 class BitLayout(NamedTuple):
-    """Layout of the bits in a report: the first bit of each attribute, and the number of words per
-    row. An attribute with a single code needs no bit, and its entry is −1.
+    """Layout of the bits in a report. `starts` is the number of the first bit of each attribute, and `words`
+    is the number of 64-bit words per report. An attribute with a single code needs no bit, and its entry in
+    `starts` is −1.
     """
 
     starts: Int[np.ndarray, " attributes"]
@@ -48,8 +52,8 @@ class BitLayout(NamedTuple):
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """Return the layout of reports over a domain. There is one bit per code of each attribute.
-    Raise a ValueError if there are too many bits.
+    """Return the layout of the bits in reports over a domain. There is one bit per code of each attribute. A
+    ValueError says if there are more than 2¹⁶ bits.
     """
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
@@ -65,7 +69,9 @@ def bit_layout(domain: Domain) -> BitLayout:
 def transpose(
     rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
 ) -> None:
-    """Turn columns of bits into rows of bits. Append a row in which all bits are set."""
+    """Transpose a matrix of bits: `rows` has one row per report, and `columns` gets one row per bit. The last
+    row of `columns` has all bits set.
+    """
     one, low = np.uint64(1), np.uint64(63)
     for i in range(rows.shape[0]):
         word, bit = i >> 6, one << (np.uint64(i) & low)
@@ -77,7 +83,7 @@ def transpose(
 
 @njit(cache=True, nogil=True)
 def _ones(words: UInt64[np.ndarray, " blocks"]) -> np.int64:
-    """Return how many bits are set."""
+    """Return how many bits are set in all words together."""
     a, b, c = (
         np.uint64(0x5555555555555555),
         np.uint64(0x3333333333333333),
@@ -99,8 +105,9 @@ def count_cells(
     sizes: Int[np.ndarray, " attributes"],
     out: Int[np.ndarray, " cells"],
 ) -> None:
-    """Count, for each query, the reports in which all bits of the query are set. A query names at
-    most one bit per attribute. If it names none, it uses the last row.
+    """Count, for each query, the reports in which all bits of the query are set, and write the count to
+    `out`. There is one query for each combination of one code, or no code, per attribute. If a query has no
+    code for an attribute, it uses the last row of `columns`, in which all bits are set.
     """
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)
@@ -128,8 +135,9 @@ def count_cells(
 
 
 class RandomisedReports(NamedTuple):
-    """Sorted reports of all tuples, with a receipt. `chance` is the probability that an attribute
-    is kept or a bit is flipped.
+    """Random reports of all records in sorted order, and a receipt that records the privacy cost.
+    `probabilities` contains the probability that each attribute is kept, or the probability that a bit is
+    flipped.
     """
 
     reports: np.ndarray
@@ -146,38 +154,41 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Replace the values of every record at random, separately for each record. The report of a record is
-    locally ε-DP, for all its attributes together.
+    """Replace the values of every record at random, independently of other records. The result for a record
+    is called its report. It is locally ε-differentially private for all attributes together, so the record is
+    protected even from someone who sees the single report.
 
-    All attributes with at least two codes get the same share of ε. The function sorts reports by
-    value, because the original order of tuples could identify people.
+    All attributes with at least two codes get the same share of ε. The function sorts the reports by value,
+    because the original order of the records could identify people.
 
     Parameters
     ----------
     keys : int64[n]
         Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Number of tuples in each.
+        Number of records in each of these cells.
     domain : Domain
-        Attributes of the tuples.
+        Domain with the attributes of the records.
     epsilon : number
-        Privacy cost of a tuple's report for that tuple.
+        Privacy loss ε of the report of a record.
     law : "retention" or "flipping"
-        "retention" keeps each attribute with probability p, and otherwise draws it uniformly. "flipping"
-        writes each attribute as one bit per code, and flips every bit with probability f.
+        Variant. "retention" keeps each value with probability p, and otherwise replaces it by a uniformly
+        random value. "flipping" writes each attribute as one bit per code, of which one is set, and flips
+        every bit with probability f.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     RandomisedReports
-        "retention": int64[tuples], sorted keys of the reports, and p for each attribute. "flipping":
-        uint64[tuples, words], 64 bits per word with sorted rows, and f. Both have a receipt.
+        Reports in sorted order, probabilities, and a receipt. For "retention", the reports are keys of cells
+        (int64[records]), and there is one p per attribute. For "flipping", they are rows of bits
+        (uint64[records, words]), and there is a single f.
 
     Raises
     ------
     ValueError
-        If the counts are not integers, or for the same reasons as `noise.decay`.
+        If the counts are not integers, or if ε is not a finite number above 2⁻³⁶.
     """
     check_counts(counts)
     randomised = sum(size > 1 for size in domain.shape)
@@ -199,7 +210,9 @@ def _retention(
     source: Source,
     reads: Reads,
 ) -> tuple[Int[np.ndarray, " tuples"], tuple[float, ...]]:
-    """Return sorted keys of the reports, and the probability that each attribute is kept."""
+    """Return the keys of the reports by retention in sorted order, and the probability that each attribute is
+    kept.
+    """
     probabilities = []
     for k, size in enumerate(domain.shape):
         if size > 1:
@@ -218,7 +231,9 @@ def _flipping(
     source: Source,
     reads: Reads,
 ) -> tuple[UInt64[np.ndarray, "tuples words"], tuple[float, ...]]:
-    """Return bits of the reports, with sorted rows, and the probability that a bit is flipped."""
+    """Return the reports by flipping as rows of bits in sorted order, and the probability that a bit is
+    flipped.
+    """
     starts, width = bit_layout(domain)
     flip = flip_probability(share)
     size = sum(size for size in domain.shape if size > 1)
@@ -231,11 +246,11 @@ def _flipping(
 
 
 def retention_probability(decay: Fraction, size: int) -> Real:
-    """Return the probability p that one of `size` values is kept. It is p = (γ − 1)/(γ − 1 + size)
-    with γ = exp(decay).
+    """Return the probability p with which a value of an attribute with `size` values is kept. It is p = (γ −
+    1)/(γ − 1 + size) with γ = exp(decay).
 
-    If the value is not kept, a uniformly drawn value replaces it, which may be the same. The ratio
-    of probabilities is then γ = 1 + p·size/(1 − p).
+    If the value is not kept, it is replaced by a uniformly random value, which may be the same value. So the
+    true value is γ = 1 + p·size/(1 − p) times as likely in the report as any other value.
     """
 
     def chance(bits: int) -> Interval:
@@ -248,10 +263,10 @@ def retention_probability(decay: Fraction, size: int) -> Real:
 
 
 def flip_probability(decay: Fraction) -> Real:
-    """Return the probability f = 1/(1 + √γ) that a bit is flipped, with γ = exp(decay).
+    """Return the probability f with which a bit is flipped. It is f = 1/(1 + √γ) with γ = exp(decay).
 
-    The bits of two different codes differ in two places, so the likelihood ratio is ((1 − f)/f)² =
-    γ.
+    The bits for two different codes differ in two positions. So a report is at most ((1 − f)/f)² = γ times as
+    likely for one code as for the other.
     """
 
     def chance(bits: int) -> Interval:
@@ -262,7 +277,7 @@ def flip_probability(decay: Fraction) -> Real:
 
 
 def _tuples_moved(one: Int[np.ndarray, " n"], other: Int[np.ndarray, " n"]) -> float:
-    """Return how many tuples differ between two lists of the same length."""
+    """Return how many records differ between two lists of the same length, whatever their order."""
     if len(one) != len(other):
         return inf
     return len(one) - sum((Counter(one.tolist()) & Counter(other.tolist())).values())
@@ -275,8 +290,8 @@ def flipped_codes(
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """Return noisy reports of `size` bits. In a report, one bit is set for the code of each
-    attribute. Then every bit is flipped with probability `flip`.
+    """Return random reports of `size` bits. First, one bit per attribute is set, which says which code the
+    attribute has. Then every bit is flipped with probability `flip`.
     """
     width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
@@ -287,8 +302,8 @@ def flipped_codes(
 def retain_or_replace(
     codes: Int[np.ndarray, " tuples"], size: int, keep: Real, words: Words
 ) -> Int[np.ndarray, " tuples"]:
-    """Keep each code with probability `keep`. Replace the others by uniformly random codes below
-    `size`.
+    """Keep each code with probability `keep`, and replace the others by uniformly random codes from 0 to
+    `size` − 1.
     """
     chance = np.full(len(codes), float(keep(192)))
     replaced = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
@@ -298,7 +313,7 @@ def retain_or_replace(
 
 
 def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
-    """Return independent codes below `size`, each equally likely."""
+    """Draw `count` independent codes from 0 to `size` − 1, all equally likely."""
     codes = np.empty(count, np.int64)
     missing = np.arange(count)
     multiples = 2**64 // size * size  # words below give each code equally often
@@ -314,11 +329,11 @@ def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " coun
 
 
 def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
-    """Return 64·count independent bits, each 1 with probability exactly `chance`.
+    """Draw 64·count independent bits. Each bit is 1 with probability exactly `chance`.
 
-    For each bit, the function draws the binary digits of a uniform number until a digit differs
-    from that of the probability. The bit is 1 if the uniform number is then the smaller one. A few
-    digits usually suffice, so 64 bits take about 7 random words.
+    For each bit, the function draws the binary digits of a uniform number until a digit differs from the same
+    digit of the probability. The bit is 1 if the uniform number is the smaller of the two. Usually a few
+    digits are enough, so 64 bits take about 7 random words.
     """
     heads = np.zeros(count, np.uint64)
     undecided = np.full(count, 2**64 - 1, np.uint64)
@@ -332,7 +347,9 @@ def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " 
 
 
 def _digits(chance: Real) -> Iterator[bool]:
-    """Yield the binary digits of a number in [0, 1) whose binary expansion does not end."""
+    """Yield the binary digits of a real number in [0, 1), one after the other. The number must have
+    infinitely many digits.
+    """
     given = 0
     bits = 192
     while True:
@@ -346,7 +363,9 @@ def _digits(chance: Real) -> Iterator[bool]:
 
 @njit(cache=True, nogil=True)
 def _decide(heads, undecided, where, left, drawn, digit):
-    """Draw one digit for each undecided bit. Words with undecided bits move to the front of `where`."""
+    """Draw one binary digit for each undecided bit. The indices of words with undecided bits are moved to the
+    front of `where`, and their number is returned.
+    """
     k = 0
     for j in range(left):
         i, r = where[j], drawn[j]
@@ -362,8 +381,8 @@ def _decide(heads, undecided, where, left, drawn, digit):
 
 @njit(cache=True, nogil=True)
 def flip_code_bits(bits, codes, starts):
-    """Flip, in each report, the bits of the tuple's codes. Words have 64 bits. An attribute whose
-    start is negative has no bit.
+    """Flip, in each report, the bits that belong to the codes of the record. There are 64 bits per word. An
+    attribute with a negative start has no bit.
     """
     for k in range(len(starts)):
         if starts[k] < 0:
@@ -389,17 +408,19 @@ def alp_projection(
     alpha: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
-    """Store counts in unary in `size` bits, each flipped with probability 1/(α+2). The bits are ε-DP.
+    """Store counts in an array of `size` bits, and flip each bit with probability 1/(α+2). The bits are
+    ε-differentially private.
 
-    The function converts a count x to y = x·ε/(α·l1) levels. It rounds y at random up or down to an
-    integer, so that the mean is y, and limits the result to the number of `hash_words`. For each
-    level, a hash function determines one bit, which is set. Why this is ε-DP: let f(k) be the
-    probability of an output if the number of levels of one cell is k and everything else is fixed.
-    One more level sets at most one more bit. A bit that is set and one that is not have likelihoods that
-    differ by at most the factor (1−p)/p = α + 1, with p = 1/(α+2). So f changes by at most this factor. For
-    real y, the probability of the output is the linear interpolation F of f, with slope
-    |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F changes by at most α per level, which is ε/l1 per count and
-    ε per unit.
+    The function converts a count x to y = x·ε/(α·l1) levels. It rounds y up or down at random to an integer,
+    so that the mean is y, and limits the result to the number of hash functions. The hash function of each
+    level then says which bit is set for this level.
+
+    Here is why this is ε-differentially private. Let f(k) be the probability of an output if one cell has k
+    levels and everything else is fixed. One more level sets at most one more bit. This changes the
+    probability of the output by at most the factor (1−p)/p = α + 1, where p = 1/(α+2) is the probability of a
+    flip. For a real number y of levels, random rounding gives the probability F(y), which interpolates
+    linearly between f(k) and f(k+1). Its slope is at most α·min(f(k), f(k+1)), which is at most α·F. So log F
+    changes by at most α per level, which is ε/l1 per count and ε per unit.
 
     Parameters
     ----------
@@ -408,15 +429,15 @@ def alp_projection(
     counts : int[n]
         Counts of these cells.
     hash_words : uint64[levels, 3]
-        Public hash function for each level.
+        Parameters of the hash function of each level. They are public.
     size : int
-        Number of bits, a power of two >= 64.
+        Number of bits in the array, a power of two >= 64.
     l1 : number
         Largest sum of the changes of all counts by one unit (for example a person).
     epsilon : number
-        Cost of the bits.
+        Privacy loss ε of the array of bits.
     alpha : number
-        Parameter α > 0. A larger α flips fewer bits, but uses fewer levels per count.
+        Parameter α > 0. With a larger α, fewer bits are flipped, but a count has fewer levels.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
@@ -430,7 +451,8 @@ def alp_projection(
     Raises
     ------
     ValueError
-        If an argument is not allowed (see also `noise.decay`).
+        If the counts are not integers, if `size` is not a power of two >= 64, or if ε or l1 is outside its
+        range (see `noise.decay`).
     """
     check_counts(counts)
     if size < 64 or size.bit_count() > 1:
@@ -449,8 +471,8 @@ def alp_projection(
 def randomised_rounding(
     counts: Int[np.ndarray, " n"], rate: Fraction, source: Source, names: Names = None
 ) -> Int[np.ndarray, " n"]:
-    """Multiply counts by a rate, and round each result at random. The probability of rounding up is
-    the fractional part.
+    """Multiply counts by a rate, and round each product up or down at random. The probability of rounding up
+    is the fractional part of the product, so the mean is exact.
     """
     different, which = np.unique(counts, return_inverse=True)
     worth = different.astype(object) * rate.numerator  # as Python's own integers
@@ -473,8 +495,8 @@ def unary_bits(
     alpha: Fraction,
     words: Words,
 ) -> UInt64[np.ndarray, " words"]:
-    """Return the noisy bits. First set the bits for the first levels of every key, then flip each
-    bit at random.
+    """Return an array of `size` noisy bits. First, the function sets the bits for the levels of every key.
+    Then it flips each bit at random.
     """
     bits = np.zeros(size // 64, np.uint64)
     hashes.set_bits(keys, levels, hash_words, bits)
@@ -483,7 +505,7 @@ def unary_bits(
 
 
 def flip_bits(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:
-    """Flip each bit, independently, with probability exactly 1/(α+2)."""
+    """Flip each bit independently with probability exactly 1/(α+2), in place."""
     size = 64 * len(bits)
     for start in range(0, size, _BITS_AT_ONCE):
         portion = min(_BITS_AT_ONCE, size - start)

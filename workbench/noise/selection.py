@@ -1,13 +1,14 @@
-"""Selection of values from an unknown set (partition selection), by exact coins, or by noisy weights and a
-threshold.
+"""Release of values of which no public list exists, for example search terms (partition selection). Values
+that many users have are released, by random coins or by noisy weights and a threshold.
 
-Only values that at least one unit has can be released, so a released value reveals that somebody has it.
-For each unit, the probability that any value which only this unit has is released is at most δ.
+Only values that at least one user has can be released, so a released value reveals that somebody has it. For
+each user, consider the values that nobody else has. The probability that any of them is released is at most
+δ.
 
 Source  Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022 (the optimal coins); Gopi, Gulhane, Kulkarni, Shen,
         Shokouhi & Yekhanin, ICML 2020 (weights of 1/√t).
 Differs Our coins have exactly the stated probability. Weights are rounded down to multiples of 1/1024, the
-        noise is a discrete Gaussian, and the threshold is proven for its tails.
+        noise is a discrete Gaussian, and the threshold is proven for this noise.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ from workbench.value import Bool, Int
 
 
 class OptimalChance:
-    """Function π(n), the largest probability of releasing a value that n units have.
+    """Function π(n): the largest probability with which a value that n users have may be released under (ε,
+    δ)-differential privacy.
 
-    Let s = ε/m and D = δ/m for units with up to m values. Then the probability is π(0) = 0 and π(n) =
-    min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the smallest as long as π(n−1) <=
-    (1 − D)/(e^s + 1). This holds for all n up to `last`, and for these n, π(n) = D·(1 − e^−ns)/((1 −
-    e^−s)·e^−(n−1)s). Beyond `last`, 1 − π(n) = e^−s·(1 − π(n−1) − D).
+    Suppose that each user has at most m values, and let s = ε/m (`step`) and D = δ/m (`share`). Then π(0) =
+    0, and π(n) is the smallest of the three numbers e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), and 1. The
+    first number is the smallest if π(n−1) <= (1 − D)/(e^s + 1). This is true for all n up to `last`, and for
+    these n, π(n) = D·(1 − e^−ns)/((1 − e^−s)·e^−(n−1)s). For larger n, 1 − π(n) = e^−s·(1 − π(n−1) − D).
     """
 
     def __init__(self, step: Fraction, share: Fraction):
@@ -51,9 +53,9 @@ class OptimalChance:
         self.last = first_sufficient(lambda n: not self._rises(n), 1) - 1
 
     def _rises(self, n: int) -> bool:
-        """Return whether the first term is smaller than the second at n units.
+        """Return whether, for n users, the first of the three numbers is smaller than the second.
 
-        The two are never equal, because e^s is transcendental.
+        The two numbers are never equal, because e^s is transcendental.
         """
         bits = 2 * self.guard
         while True:
@@ -66,7 +68,7 @@ class OptimalChance:
             bits *= 2
 
     def __call__(self, n: int, bits: int) -> Interval:
-        """Return π(n) for n >= 1 units."""
+        """Return an interval that contains π(n), for n >= 1 users."""
         work = bits + self.guard
         one, share = Interval.of(1, work), Interval.of(self.share, work)
         down = exp_neg(self.step, work)
@@ -80,7 +82,7 @@ class OptimalChance:
         return Interval(chance.lo >> self.guard, -(-chance.hi >> self.guard), bits)
 
     def floats(self, counts: Int[np.ndarray, " n"]) -> Any:
-        """Return π for each count, to within 2^-50."""
+        """Return π(n) for each count n as a float, with an error of at most 2^-50."""
         different, which = np.unique(counts, return_inverse=True)
         chances = np.ones(len(different))
         for i, n in enumerate(different.tolist()):
@@ -103,19 +105,21 @@ def select_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release some of the values. A value that n units have is released with probability π(n). This
-    is (ε, δ)-DP.
+    """Release some of the values by random coins. The more users have a value, the more likely it is
+    released. The result is (ε, δ)-differentially private.
+
+    A value that n users have is released with probability π(n) (see `OptimalChance`).
 
     Parameters
     ----------
     labels : text[n]
-        Different values.
+        Values that at least one user has, all different.
     counts : int[n]
-        Number of units that have each, at least 1.
+        Number of users who have each value, at least 1.
     per_unit : int
-        Largest number of values of one unit.
+        Largest number of values that one user has.
     epsilon, delta : number
-        Cost of the choice.
+        Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
         Seeded generator, which gives the same choices again. Use None (the default) for choices that you
         publish.
@@ -123,7 +127,7 @@ def select_values(
     Returns
     -------
     text[k]
-        Released values, in the order of `labels`.
+        Values that are released, in the order of `labels`.
     Receipt
         Receipt that records their privacy cost.
 
@@ -142,14 +146,16 @@ def select_values(
 def _tossed(
     labels: np.ndarray, counts: np.ndarray, chance: OptimalChance, words: Words
 ) -> np.ndarray:
-    """Return the values whose coins show heads."""
+    """Toss a coin for each value, and return the values whose coins show heads."""
     return labels[
         accept(chance.floats(counts), lambda i, bits: chance(int(counts[i]), bits), words)
     ]
 
 
 def _counts_moved(one: Any, other: Any) -> float:
-    """Return Σ |a − b| over all values."""
+    """Return the sum of |a − b| over all values, where a and b are the numbers of users with the value in two
+    tables.
+    """
     a, b = (dict(zip(*each, strict=True)) for each in (one, other))
     return float(sum(abs(int(a.get(x, 0)) - int(b.get(x, 0))) for x in {*a, *b}))
 
@@ -162,43 +168,46 @@ _ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
 
 
 def weight_of(values: int) -> int:
-    """Return ⌊1024/√t⌋, the weight that a unit with t values adds to each of them. The squares of
-    these t weights add up to at most 1024².
+    """Return the weight that a user with t values adds to each of these values, which is 1024/√t rounded
+    down. The squares of the t weights add up to at most 1024².
     """
     return isqrt(MOST_VALUES // values)
 
 
 def weight_law(rho: float) -> Law:
-    """Return the distribution of the Gaussian noise that is added to each value's weight."""
+    """Return the distribution of the Gaussian noise that is added to the weight of each value. `rho` is its
+    privacy loss.
+    """
     return Law(GAUSSIAN, gaussian_rate(MOST_VALUES, rho))
 
 
 @lru_cache(64)
 def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
-    """Return the smallest threshold T for which the new values of one unit pass with probability at
-    most δ.
+    """Return the smallest threshold T for which values that only one user has are released with probability
+    at most δ.
 
-    Suppose that a unit has t values that no other unit has. At least one of them reaches T with
-    probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is its weight and X the noise. For the discrete
-    Gaussian, Pr[X >= x] is at most Pr[N(0, σ²) >= x − 1] for x >= 1. The reason is that its terms decrease,
-    and that their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). This
-    bound makes T one step larger than for a continuous Gaussian.
+    Suppose that a user has t values that nobody else has. The noisy weight of at least one of them reaches T
+    with probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is the weight of each value and X is the noise.
+    For the discrete Gaussian X with variance parameter σ² and x >= 1, Pr[X >= x] is at most the probability
+    that a continuous Gaussian is at least x − 1. The reason is that its terms decrease, and that their sum is
+    at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). Because of this bound, T is
+    one step larger than for continuous noise.
 
     Parameters
     ----------
     per_unit : int
-        Largest number of values of one unit.
+        Largest number of values that one user has.
     rho : number
-        Cost of the noise.
+        Privacy loss ρ of the noise.
     delta : float
-        Allowed probability of failure.
+        Largest allowed probability that a value that only one user has is released.
 
     Returns
     -------
     int
-        T, in steps of 1/1024.
+        Threshold T, in units of 1/1024.
     float
-        Probability of failure, rounded up.
+        Probability that a value that only one user has is released, rounded up.
     """
     most = {weight_of(t): t for t in range(1, per_unit + 1)}  # the most values of each weight
     spread = (1 / float(gaussian_rate(MOST_VALUES, rho))) ** 0.5  # √2·σ
@@ -222,37 +231,39 @@ def heavy_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release the values whose weight with Gaussian noise reaches a threshold.
+    """Release the values whose noisy weight reaches a threshold. A user with t values adds about 1/√t to the
+    weight of each. Gaussian noise is added to the weights.
 
-    With a ρ, this is δ-approximate ρ-zCDP. With an ε, it is (ε, δ)-DP: the noise costs (ε, δ/2), and the
-    other half of δ covers values that only one unit has.
+    If you give `rho`, the release is δ-approximate ρ-zCDP. If you give `epsilon`, it is (ε, δ)-differentially
+    private: the noise costs (ε, δ/2), and the other half of δ is for values that only one user has.
 
     Parameters
     ----------
     labels : text[n]
-        Different values.
+        Values that at least one user has, all different.
     weights : int[n]
-        Weight of each value: the sum of `weight_of` over the units that have it.
+        Weight of each value: the sum of `weight_of(t)` over the users who have it, where t is the number of
+        values of the user.
     per_unit : int
-        Largest number of values of one unit.
+        Largest number of values that one user has.
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Allowed probability of failure.
+        Largest allowed probability that a value that only one user has is released.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     text[k]
-        Released values, in the order of `labels`.
+        Values that are released, in the order of `labels`.
     Receipt
         Receipt that records their privacy cost.
 
     Raises
     ------
     ValueError
-        If a unit may have more than 2^20 values.
+        If a user may have more than 2^20 values.
     """
     if per_unit > MOST_VALUES:
         raise ValueError(
@@ -272,6 +283,6 @@ def heavy_values(
 
 
 def _hashes(labels: np.ndarray) -> Any:
-    """Return a 64-bit identifier of each value, which is the same in every table."""
+    """Return a 64-bit hash of each value, which identifies the value in every table."""
     digests = b"".join(blake2b(x.encode(), digest_size=8).digest() for x in labels)
     return np.frombuffer(digests, np.uint64)

@@ -1,4 +1,4 @@
-"""Source of the random draws of a measurement, and of the receipts for them."""
+"""Source of all random draws of a measurement, which also writes the receipts that record the privacy cost."""
 
 from __future__ import annotations
 
@@ -30,28 +30,33 @@ Names = (
 
 
 class AdditiveLaw(Protocol):
-    """Distribution of noise. Its `rate`, together with the sensitivity of the values, determines
-    the privacy cost.
+    """Interface of distributions of noise. The `rate` of the distribution and the sensitivity of the values
+    together determine the privacy cost.
     """
 
     rate: Fraction
 
     def add(self, out: Any, words: Any) -> None:
-        """Add an independent draw to every element of `out`, in place."""
+        """Add an independent draw of noise to every element of `out`, in place."""
 
 
 class EmptyLaw(Protocol):
-    """Distribution of the noise in empty cells. It draws which cells survive, and their values."""
+    """Interface of distributions of empty cells. Such an object draws which cells survive (pass the filter
+    and the sampling), and their noisy values.
+    """
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
-        """Draw which of many cells survive. Return their sorted ranks and their values."""
+        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
+        ascending order, and their noisy values.
+        """
 
 
 class Reads(NamedTuple):
-    """Private numbers on which a choice depends, and the most that one unit can change them.
+    """Private numbers on which a random choice depends, and the largest amount by which one unit can change
+    them (`moved`).
 
-    `distance` is a function that measures how far two sets of such numbers are apart. The default
-    is the l1 norm.
+    The function `distance` measures how far the numbers of two tables are apart. By default, it is the sum of
+    absolute differences. `names` are identifiers of the numbers.
     """
 
     values: Any
@@ -61,22 +66,22 @@ class Reads(NamedTuple):
 
 
 class Source:
-    """Source of all random draws of one measurement. It uses the generator `rng` of the caller.
+    """Source of all random draws of one measurement, and writer of its receipts.
 
-    Four methods make all random draws of a release: `add` adds noise, `survive` draws which empty
-    cells survive, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of
-    draws depends on private data, `names` say to which cell each draw belongs. A subclass can then
-    repeat the draw for the same cell of another table.
+    Four methods make all random draws that protect a release: `add` adds noise, `survive` draws which empty
+    cells survive, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of the draws
+    depends on private data, the argument `names` says to which cell each draw belongs. A subclass that is
+    used in tests can then repeat the draw for the same cell of another table.
 
-    The source marks a receipt as `simulated` if the `rng` has a seed. It marks the receipt as
-    `idealised` if noise was drawn in floating point, because the proof is for real numbers. A
-    mechanism cannot forget these marks.
+    The source marks a receipt as `simulated` if `rng` is not None, because the noise can then be computed
+    again. It marks the receipt as `idealised` if noise was drawn in floating point, because the proof of the
+    guarantee assumes exact real numbers. Mechanisms need not set these marks and cannot forget them.
 
     Parameters
     ----------
     rng : Generator or bytes, optional
-        None for random bits of the operating system, a seeded generator, or a key of 32 bytes from which
-        the bits are derived.
+        Where the random bits come from: the operating system (None), a seeded generator, or a key of 32 bytes
+        from which the bits are computed.
     """
 
     def __init__(self, rng: np.random.Generator | bytes | None):
@@ -85,16 +90,18 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return the source of random draws for the next measurement. `rng` may itself be a source."""
+        """Return the source for the next measurement. `rng` may be None, a generator, a key, or another
+        source.
+        """
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
-        """Return the source of random draws for the next measurement."""
+        """Return the source for the next measurement, which uses the same `rng`."""
         return Source(self._rng)
 
     def step(self, number: int) -> Source:
-        """Return the source of random draws for the n-th step of a part. If the source has a key,
-        the draws are the same every time.
+        """Return the source for one step of a drawing, given by its number. If the source has a key, the
+        draws of a step are the same every time.
         """
         if not isinstance(self._rng, bytes):
             return self
@@ -104,11 +111,11 @@ class Source:
 
     @cached_property
     def words(self) -> Words:
-        """Return uniformly random 64-bit words, from which exact samplers draw."""
+        """Function of n that returns n uniformly random 64-bit words. The exact samplers use these words."""
         return word_source(self._rng)
 
     def bytes(self, length: int) -> bytes:
-        """Return random bytes, for example the key that decides which rows of a user are kept."""
+        """Return random bytes, for example for the key that decides which rows of a user are kept."""
         return self.words(-(-length // 8)).tobytes()[:length]
 
     # verbs
@@ -121,10 +128,10 @@ class Source:
         moved: float | Fraction,
         names: Names = None,
     ) -> None:
-        """Add noise from a distribution to each of the values, in place.
+        """Add independent noise from a distribution to each of the values, in place.
 
-        Without a generator, long arrays are split into parts, and a separate thread with separate random
-        words adds noise to each part. All draws are independent, so this does not change the distribution.
+        If `rng` is None, a long array is split into parts, and several threads add noise to the parts. Each
+        part has random words of its own. All draws are independent, so this does not change the distribution.
 
         Parameters
         ----------
@@ -133,10 +140,11 @@ class Source:
         values : int64[n]
             Exact values, to which noise is added.
         moved : number
-            Sensitivity for which the scale was computed: the largest change of all values by one unit in
-            the l1 norm, or for Gaussian noise the square of the change in the l2 norm.
+            Sensitivity for which the width of the noise was computed. It is the largest change of the values
+            by one unit in the l1 norm. For Gaussian noise, it is the square of this change in the l2 norm.
         names : array, optional
-            Identifiers of the values, needed if their positions depend on private data.
+            Identifiers of the values. They are needed if the positions of the values depend on private data.
+            Default None.
         """
         if getattr(law, "idealised", False):
             law.add(values, self.floats)
@@ -155,16 +163,18 @@ class Source:
     def survive(
         self, law: EmptyLaw, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of many empty cells survive. Return their sorted ranks and their values."""
+        """Draw which of `empty` empty cells survive. Return their ranks (their numbers among the empty cells)
+        in ascending order, and their noisy values.
+        """
         return law.survivors(empty, self.words)
 
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """Make a random choice by calling `draw(*arguments, words)`. If the choice is `idealised`,
-        `draw` receives a generator of floats instead of random words.
+        """Make a random choice: call `draw(*arguments, words)` with a source of random words, and return the
+        result. With `idealised`, the function receives a generator of floats in place of the words.
 
-        The outcome may depend on private data only through the numbers in `reads`.
+        The result may depend on private data only through the numbers in `reads`.
         """
         return draw(*arguments, self.floats if idealised else self.words)
 
@@ -174,26 +184,28 @@ class Source:
         exact: Callable[[int, int], Interval],
         names: Names = None,
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins. Coin i shows heads with probability exactly `exact(i, ·)`. The float `chance`
-        is close to this probability.
+        """Toss independent coins, and return a mask of those that show heads. The probability of coin i is
+        exactly the number that `exact(i, bits)` encloses. The float chance[i] is close to this probability.
         """
         return accept(chance, exact, self.words)
 
     def places(
         self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
     ) -> Words:
-        """Return random words from which priorities between two thresholds are made. The first n
-        words are for n values, and the rest give further bits.
+        """Return a source of random words for the priorities of n noisy values. The first n words are for
+        these values, and all later words give further bits of the priorities.
         """
         return self.words
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return random words that may be published, or that choose among rows with these names."""
+        """Return random words that may be published, for example for hash functions. `names` are identifiers
+        of the words.
+        """
         return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
-        """Return a generator for draws in floating point, and mark the receipt as idealised."""
+        """Generator for draws in floating point. If code uses it, the receipt is marked as idealised."""
         self._idealised = True
         return generator(self._rng)
 
@@ -207,82 +219,88 @@ class Source:
         *,
         rho: float | None = None,
     ) -> Receipt:
-        """Return the receipt for this measurement. `rho` states a smaller cost in ρ, if the
-        structure of the measurement proves one.
+        """Write the receipt for this measurement, which records its privacy cost. If the cost is in ε, `rho`
+        may state a ρ that was proven for this measurement and that is smaller than the ρ that ε implies.
         """
         simulated = self._rng is not None
         return Receipt(name, cost, relation, simulated, self._idealised, rho=rho)
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Return the cost of a whole procedure as one record, if a theorem proves that it is lower than the sum of
-    the costs of its measurements.
+    """Write one receipt for a whole procedure that costs less than the sum of its measurements, as a theorem
+    proves.
 
     Parameters
     ----------
     name : str
-        What was measured.
+        Name of the procedure, which the ledger of a release shows.
     cost : DP or ZCDP
-        Cost of the whole procedure according to the theorem.
+        Privacy cost of the whole procedure according to the theorem.
     theorem : str
-        Authors, year and number.
+        Citation of the theorem: authors, year and number.
     replaces : sequence of Receipt
-        Receipts of the draws: at least one, and all for one relation.
+        Receipts of the measurements in the procedure. There must be at least one, and all must use the same
+        definition of neighbours.
 
     Returns
     -------
     Receipt
-        One receipt that replaces them. It is marked as simulated or idealised if one of them is.
+        Receipt that takes their place. It is marked as simulated or idealised if at least one of them is.
 
     Raises
     ------
     ValueError
-        If there are no receipts, or they are for different relations.
+        If there are no receipts, or if they use different definitions of neighbours.
     """
     return _in_place_of(replaces, Receipt(name, cost, theorem=theorem))
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Mark a procedure for which its paper states a wrong guarantee. The release then states no guarantee.
+    """Write one receipt for a procedure whose guarantee in its paper is wrong. A release with this receipt
+    has no guarantee.
 
     Parameters
     ----------
     name : str
-        What was measured.
+        Name of the procedure, which the ledger of a release shows.
     replaces : sequence of Receipt
-        Receipts of the draws: at least one, and all for one relation.
+        Receipts of the measurements in the procedure. There must be at least one, and all must use the same
+        definition of neighbours.
 
     Returns
     -------
     Receipt
-        One receipt with infinite ε that replaces them. A release with this receipt cannot be saved.
+        Receipt with ε = ∞ that takes their place. A release with this receipt cannot be saved.
 
     Raises
     ------
     ValueError
-        If there are no receipts, or they are for different relations.
+        If there are no receipts, or if they use different definitions of neighbours.
     """
     return _in_place_of(replaces, Receipt(name, DP(inf), withdrawn=True))
 
 
 def unprotected(name: str) -> Receipt:
-    """Mark a measurement of the data without noise. The release then states no guarantee.
+    """Write a receipt for a value that is read from the data without noise. A release with this receipt has
+    no guarantee.
 
     Parameters
     ----------
     name : str
-        Name of the value that was read from the data.
+        Name of the value that was read.
 
     Returns
     -------
     Receipt
-        Receipt with infinite ε.
+        Receipt with ε = ∞.
     """
     return Receipt(name, DP(inf))
 
 
 def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
-    """Return the receipt with the relation and the randomness of the receipts that it replaces."""
+    """Return the receipt with some fields of the receipts that it replaces: the definition of neighbours, and
+    whether they are simulated or idealised.
+    """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
     if len(relations) != 1:
@@ -304,12 +322,12 @@ def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
 def uniform_keys(
     count: int, size: int, *, rng: np.random.Generator | None = None
 ) -> Int[np.ndarray, " count"]:
-    """Draw a uniform sample of the keys of a public domain, without replacement.
+    """Draw a uniformly random set of keys of a public domain. Keys number the cells of the domain.
 
     Parameters
     ----------
     count : int
-        Number of keys, at most `size`.
+        Number of keys to draw, at most `size`.
     size : int
         Number of all cells of the domain.
     rng : Generator, optional
@@ -318,13 +336,15 @@ def uniform_keys(
     Returns
     -------
     int64[count]
-        Different keys, sorted.
+        Different keys, in ascending order.
     """
     return distinct_ranks(count, size, Source.of(rng).public_words)
 
 
 def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " count"]:
-    """Return a sorted uniform sample of `count` distinct numbers below `size`."""
+    """Return `count` different random integers from 0 to `size` − 1, in ascending order. All sets of this
+    size are equally likely.
+    """
     if 2 * count > size:
         return np.delete(np.arange(size), distinct_ranks(size - count, size, words))
     keys = np.empty(0, np.int64)
@@ -340,20 +360,20 @@ def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " cou
 def random_words(
     count: int, *, rng: np.random.Generator | None = None, names: Names = None
 ) -> UInt64[np.ndarray, " count"]:
-    """Draw random 64-bit words, for example for the hash functions of a release, or one for each row.
+    """Draw random 64-bit words that a release contains or uses, for example for its hash functions.
 
     Parameters
     ----------
     count : int
-        Number of words.
+        Number of words to draw.
     rng : Generator, optional
         Seeded generator, which gives the same words again. Use None (the default) for words that you publish.
     names : array, optional
-        Identifiers of the words, if there is one word per private row.
+        Identifiers of the words, if there is one word for each row of private data. Default None.
 
     Returns
     -------
     uint64[count]
-        Independent uniform words.
+        Independent and uniformly random words.
     """
     return sealed(Source.of(rng).public_words(count, names))

@@ -1,13 +1,15 @@
-"""Release of counts above a threshold: stability histograms and noisy comparisons.
+"""Release of counts whose noisy value reaches a threshold: stability histograms and noisy comparisons.
 
-Only non-empty cells are released, so a released cell reveals that somebody is in it. Suppose that one unit
-fills empty cells with counts c_1 … c_k. At least one of them is released with probability 1 − Π (1 −
-q(c_j)), where q(c) = Pr[c + X >= T] for the noise X. The threshold T is the smallest integer for which this
-probability is at most δ for every unit that the bound allows.
+A stability histogram releases only non-empty cells, so a released cell reveals that somebody is in it.
+Suppose that k cells are empty without one person, and that this person adds the counts c_1 to c_k to them.
+The noise X is added to each count, and a cell is released if its noisy count is at least the threshold T. So
+a cell with count c is released with probability q(c) = Pr[c + X >= T], and at least one of the k cells with
+probability 1 − Π (1 − q(c_j)). The threshold is the smallest integer T for which this probability is at most
+δ, whatever counts the bound allows the person to add.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
-Differs We use geometric or Gaussian noise. Instead of a tail bound, we use the exact probability, maximised
-        over all ways in which the bound lets a unit fill cells.
+Differs We use geometric or Gaussian noise. We compute the probability exactly and do not use a bound on it.
+        We take the maximum over all counts that the bound allows one unit to add to empty cells.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from workbench.value import Bool, Int, Num, sealed
 
 
 class FloatLaplace:
-    """Laplace noise in floating point with scale l1/ε."""
+    """Laplace noise with scale l1/ε, drawn in floating point."""
 
     idealised = True
 
@@ -55,16 +57,20 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """Distribution for empty cells that draws which of them survive, but not their values."""
+    """Distribution of empty cells that is used only to draw which cells survive. It does not draw their
+    values.
+    """
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
-        """Draw the survivors among a number of cells, as sorted ranks."""
+        """Draw which of `empty` cells survive. Return their numbers in ascending order, and None in place of
+        their values.
+        """
         return survivor_ranks(empty, self.survival, words), None
 
 
 class Comparisons(NamedTuple):
-    """Result of noisy comparisons. It says which counts and which zeros reach the threshold after
-    noise, and has a receipt.
+    """Result of noisy comparisons with a threshold: a mask of the counts that reach it, the positions of the
+    zeros that reach it, and a receipt that records the privacy cost.
     """
 
     reached: Bool[np.ndarray, " n"]
@@ -82,36 +88,39 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Find which counts reach `threshold` after noise. Besides `counts`, there are `zeros` further
-    counts of 0.
+    """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
+    released.
 
-    The comparisons cost as much privacy as a release of the noisy counts. All zeros pass
-    independently, with the same probability. The function draws directly which of them pass. For
-    integer counts and a positive threshold, its run time therefore grows only with the number of
-    zeros that pass.
+    In addition to `counts`, there are `zeros` counts of 0, which you need not pass.
+
+    The comparisons cost as much privacy as a release of the noisy counts. Each zero reaches the threshold
+    independently, with the same probability. For integer counts and a positive threshold, the function draws
+    directly which zeros reach it, so the running time grows only with the number of these zeros.
 
     Parameters
     ----------
     counts : int[n] or float[n]
-        Counts. Float counts get Laplace noise in floating point, and the receipt is marked as `idealised`.
+        Counts to compare. Integers get geometric noise. Floats get Laplace noise in floating point, and the
+        receipt is then marked as `idealised`.
     zeros : int
-        Number of further counts of 0.
+        Number of additional counts of 0.
     threshold : number
-        Threshold, in counts.
+        Smallest noisy count that counts as reaching the threshold, in counts.
     l1 : number
         Largest sum of the changes of all counts by one unit (for example a person).
     epsilon : number
-        Cost of all comparisons together.
+        Privacy loss ε of all comparisons together.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
     names : tuple of arrays, optional
-        Identifiers of the counts and of the zeros, needed if private data determine which counts are 0.
+        Identifiers of the counts and of the zeros. Tests need them if the private data determine which counts
+        are 0. Default None.
 
     Returns
     -------
     Comparisons
-        A mask of the counts that reach the threshold, the sorted positions of the zeros that reach it, and
-        a receipt.
+        Mask of the counts that reach the threshold, positions of the zeros that reach it in ascending order,
+        and a receipt.
 
     Raises
     ------
@@ -149,7 +158,9 @@ def noisy_threshold(
 
 
 class StableCells(NamedTuple):
-    """Sorted keys of cells, their noisy values, the threshold that they reach, and a receipt."""
+    """Released cells: their keys in ascending order, their noisy counts, the threshold that these reach, and
+    a receipt that records the privacy cost.
+    """
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -167,12 +178,13 @@ def stability_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> StableCells:
-    """Add noise to the non-empty cells only, and return the cells whose noisy counts reach a
-    threshold.
+    """Add noise to the counts of the non-empty cells, and release the cells whose noisy count reaches a
+    threshold. Empty cells are never released.
 
-    A cell that only one unit fills is released with probability at most δ. If it is not released, noise
-    with rate ε/l1 on the other cells hides the unit. Together this is (ε, δ)-DP. With a ρ the noise is
-    Gaussian, and the result is δ-approximate ρ-zCDP.
+    Consider the cells that contain records of only one unit, for example a person. The probability that any
+    of them is released is at most δ. If none of them is released, the noise on the other cells hides the
+    unit. Together, this is (ε, δ)-differentially private. If you give `rho` in place of `epsilon`, the noise
+    is Gaussian, and the result is δ-approximate ρ-zCDP.
 
     Parameters
     ----------
@@ -185,19 +197,19 @@ def stability_histogram(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest probability that a cell filled by only one unit is released.
+        Largest probability with which a cell that contains only one unit may be released.
     rng : Generator, optional
         Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
 
     Returns
     -------
     StableCells
-        Cells to release, the threshold in counts, and a receipt with the δ that is spent.
+        Released cells, the threshold in counts, and a receipt with the exact δ.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed (see also `noise.decay`).
+        If not exactly one of `epsilon` and `rho` is given, or if an argument is outside its range.
     """
     check_counts(counts)
     source = Source.of(rng)
@@ -207,8 +219,8 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """Threshold, parts of the cells, and one receipt (the cost) for all parts. Each part has everything
-    that is needed to draw its noise, except the counts.
+    """Threshold, parts of a histogram that are drawn separately, and one receipt for all parts, which records
+    the privacy cost.
     """
 
     threshold: int
@@ -218,7 +230,9 @@ class StableParts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class StablePart:
-    """Part of the cells. Its key and its results reveal the counts, so it is never printed."""
+    """Part of a histogram, with everything that is needed to draw its noise except the counts. Its key and
+    its results reveal the counts, so a part is never printed.
+    """
 
     law: Law
     moved: float | Fraction
@@ -235,26 +249,27 @@ def stable_parts(
     delta: float,
     rng: bytes | None = None,
 ) -> StableParts:
-    """Prepare a stability histogram that is drawn in parts, for example one part per file.
+    """Prepare a stability histogram whose noise is drawn in parts, for example one part per file.
 
     Parameters
     ----------
     bound, epsilon, rho, delta
-        The same as for `stability_histogram`, for the whole table.
+        Bound and privacy cost of the whole histogram, as in `stability_histogram`.
     parts : int
         Number of parts.
     rng : bytes, optional
-        None to publish, or 32 bytes from which all keys follow, for noise that can be replayed.
+        Use None (the default) for noise that you publish. A key of 32 bytes gives the same noise again, and
+        the keys of all parts are derived from it.
 
     Returns
     -------
     StableParts
-        Arguments for `stable_cells`.
+        Threshold, receipt, and one part for each call of `stable_cells`.
 
     Raises
     ------
     ValueError
-        For the same reasons as `stability_histogram`.
+        If not exactly one of `epsilon` and `rho` is given, or if an argument is outside its range.
     """
     keys = keys_of_parts(rng, parts)
     part, receipt = _stable_part(Source(rng), bound, epsilon, rho, delta)
@@ -264,8 +279,8 @@ def stable_parts(
 def stable_cells(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], part: StablePart
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the non-empty cells of one part whose noisy counts reach the threshold. Drawing a part
-    again gives the same result.
+    """Add noise to the non-empty cells of one part, and return the cells whose noisy count reaches the
+    threshold. If you draw the same part again, the result is the same.
 
     Parameters
     ----------
@@ -274,12 +289,12 @@ def stable_cells(
     counts : int[n]
         Counts of these cells.
     part : StablePart
-        One of the `stable_parts`.
+        One of the parts that `stable_parts` returned.
 
     Returns
     -------
     int64[k], int64[k]
-        Keys and noisy values.
+        Keys of the released cells and their noisy counts.
     """
     noisy = np.array(counts, np.int64)
     source = Source(part.key) if isinstance(part.key, bytes) else part.key
@@ -291,7 +306,7 @@ def stable_cells(
 def _stable_part(
     source: Source, bound: Bound, epsilon: float | None, rho: float | None, delta: float
 ) -> tuple[StablePart, Receipt]:
-    """Return all cells as one part that draws from `source`, and the receipt for them."""
+    """Return one part for all cells, which draws its noise from `source`, and the receipt for it."""
     law = _law(bound, epsilon, rho)
     threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
     if rho is not None:
@@ -314,10 +329,11 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """Return the smallest threshold that is safe. With it, the probability that `stability_histogram`
-    releases a cell which only one unit fills is at most δ.
+    """Return the smallest threshold that is safe for `stability_histogram`. With this threshold, the
+    probability that any cell with records of only one unit is released is at most δ.
 
-    For Gaussian noise with σ > 512 the threshold may be a little larger than necessary.
+    For Gaussian noise with a standard deviation above 512, the threshold may be a little larger than
+    necessary.
 
     Parameters
     ----------
@@ -326,19 +342,20 @@ def stability_threshold(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Allowed probability that a newly filled cell is released.
+        Largest probability with which a cell that contains only one unit may be released, between 0 and 1.
 
     Returns
     -------
     int
-        T, in counts.
+        Threshold, in counts.
     float
-        Probability that a newly filled cell is released, rounded up.
+        Exact probability that a cell with records of only one unit is released, rounded up.
 
     Raises
     ------
     ValueError
-        Unless 0 < delta < 1, or for the same reasons as `noise.decay`.
+        If δ is not between 0 and 1, if not exactly one of `epsilon` and `rho` is given, or if one of these is
+        outside its range.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
@@ -346,16 +363,20 @@ def stability_threshold(
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
-    """Return some ways in which one unit can fill empty cells. The way with the highest probability
-    of release is among them.
+    """Return some ways in which one unit can add counts to empty cells. The way with the highest probability
+    that any of the cells is released is among them.
 
-    A *filling* is a list of counts with the number of cells that get each count. The function g(c) = −log(1
-    − q(c)) is convex on c >= 1, because the noise is log-concave. Consider fillings of k cells. The worst
-    of them therefore gives the count linf to as many cells as possible, the remainder to one cell, and the
-    count 1 to each of the others. To fill one more cell, a filling takes a count from a cell with count r,
-    which changes Σ g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then starts
-    again at linf. Within such a round the changes grow, and all rounds change Σ g by the same amounts. So
-    the worst k is the smallest, the largest, or one at which the first or the last whole round ends.
+    Each way, called a *filling*, is a dictionary from counts to the number of cells that get this count. Let
+    q(c) be the probability that a cell with count c is released. The function g(c) = −log(1 − q(c)) is convex
+    on c >= 1, because the noise is log-concave, and the worst filling has the largest sum of g. Among all
+    fillings of k cells, the worst therefore gives the count linf to as many cells as possible, the remainder
+    to one cell, and the count 1 to each of the others.
+
+    It remains to find the worst k. To fill one more cell, a count of 1 is taken from a cell with count r,
+    which changes the sum of g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then
+    begins again at linf. Within such a round, the changes grow, and all rounds have the same changes. So the
+    worst k is the smallest possible k, the largest possible k, or one at which the first or the last whole
+    round ends.
     """
     linf = max(1, int(bound.linf))
     total = max(1, min(int(bound.l1), int(bound.l0) * linf))
@@ -372,8 +393,8 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
 
 
 def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
-    """Return the filling of `cells` cells with `total` counts in which as many cells as possible get
-    linf.
+    """Return the way to distribute `total` counts over `cells` cells in which as many cells as possible get
+    the count `linf`.
     """
     full, rest = divmod(total - cells, max(linf - 1, 1))
     filling = {1: cells - full - (rest > 0)}
@@ -385,7 +406,9 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
 
 
 def upper_tail(x: int, law: Law, bits: int) -> Interval:
-    """Return Pr[X >= x] for noise X, or an upper bound for wide Gaussian noise."""
+    """Return an interval that contains the probability that the noise is at least x. For wide Gaussian noise,
+    it contains an upper bound on this probability.
+    """
     if law.kind == GAUSSIAN:
         return empty_cells.upper_tail(Fraction(law.rate), x, bits)
     a = two_sided(law.rate).alpha(bits)
@@ -396,8 +419,8 @@ def upper_tail(x: int, law: Law, bits: int) -> Interval:
 
 
 def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
-    """Return the probability that at least one cell that only one unit fills is released. The unit
-    is the worst that the bound allows.
+    """Return the probability that at least one cell with records of only one unit is released, for the worst
+    unit that the bound allows.
     """
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
@@ -411,7 +434,7 @@ def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> In
 
 
 def _guess(law: Law, delta: float, bound: Bound) -> int:
-    """Return a threshold at which the search starts."""
+    """Return a guess of the threshold, at which the search begins."""
     if law.kind != GAUSSIAN:
         return 1
     deviation = float(1 / (2 * law.rate)) ** 0.5
@@ -420,8 +443,8 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
 
 
 def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
-    """Return the smallest integer >= 1 for which `suffices` is true. It must be true for all larger
-    integers as well. A good guess speeds up the search.
+    """Return the smallest integer >= 1 for which the function `suffices` is true. The function must then also
+    be true for all larger integers. A good guess makes the search faster.
     """
     low, high = 0, guess
     step = max(1, high >> 10)
@@ -435,11 +458,11 @@ def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
 
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
-    """Return the smallest threshold T >= 1 that fails with probability at most δ, and this
-    probability, rounded up.
+    """Return the smallest threshold for which the probability that a cell with records of only one unit is
+    released is at most δ. Also return this probability, rounded up.
 
-    The function compares probabilities with δ, and increases the precision until the result is
-    certain. This always ends, because the probability is transcendental and so never equals a
+    The function compares the probability with δ, and increases the precision until the result is certain.
+    This always ends, because the probability is a transcendental number and so never equals δ, which is a
     float.
     """
     exact_delta = Fraction(delta)
