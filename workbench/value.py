@@ -402,7 +402,7 @@ def outer_rows(
 def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """Return the values as an array of floats. A ValueError says if they are not numbers, or if the array
+    """Return the values as an array of floats. Raise a ValueError if they are not numbers, or if the array
     does not have the stated number of `dimensions`.
     """
     import numpy as np

@@ -81,11 +81,11 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound for a named unit, for example "a household". It is marked as believed,
-        because the workbench does not truncate these units.
+        """Return the same bound for a named unit, for example "a household". The new bound is marked as
+        believed, because the workbench does not truncate these units.
 
-        A bound with l0 = 1 and linf = 1 is not marked as believed but "as stated", because it holds if each
-        row is a unit.
+        There is one exception: a bound with l0 = 1 and linf = 1 has the status "as stated", because it holds
+        whenever each row is a unit.
 
         Parameters
         ----------

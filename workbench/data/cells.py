@@ -124,7 +124,7 @@ def joined(pieces: list[np.ndarray]) -> np.ndarray:
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Return counts as 64-bit integers. A ValueError names the first count that is not an integer >= 0."""
+    """Return counts as 64-bit integers. Raise a ValueError if a count is not an integer >= 0."""
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":
         try:

@@ -2,8 +2,8 @@
 
 Some methods keep only some records of each user, at random or by score. Which records are kept depends only
 on a secret key and on the records of this user. The choices for different users are independent if the cipher
-AES behaves like a random permutation. The protection of users comes from noise that a mechanism adds later,
-and not from these choices.
+AES behaves like a random permutation. These choices alone do not protect users. A mechanism adds noise later,
+and the noise protects them.
 
 If you give a seeded generator in place of a key, all users draw in turn from one random sequence. This is for
 experiments whose recorded results must not change.
@@ -134,7 +134,7 @@ def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
 
 
 def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> int:
-    """Return x as a Python integer. A ValueError says if x is not an integer from `low` to `high`."""
+    """Return x as a Python integer. Raise a ValueError if x is not an integer from `low` to `high`."""
     is_whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not is_whole or x < low or (high is not None and x > high):
         limit = "" if high is None else f" and <= {high}"
@@ -307,10 +307,10 @@ class Interactions:
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         item, context : str or tuple of str, optional
-            Columns of items and of contexts. If you give a tuple of names, the combinations of these
-            attributes are the items or contexts. In this case, and if the domain has rules that prepare
-            columns, the names are attributes of the domain. The empty tuple () as context means that all
-            records have the same context. By default, items are the first attribute of the domain and
+            Columns of items and of contexts. You can also give tuples of attributes of the domain. The items
+            or contexts are then the combinations of these attributes. With the empty tuple () as context, all
+            records have the same context. If the domain has rules that prepare columns, give names of
+            attributes and not of columns. By default, items are the first attribute of the domain and
             contexts the second.
         truth_public : bool
             Whether the exact counts are public, so that they may be shown. Default False.
@@ -388,8 +388,8 @@ class Interactions:
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user who has at least one record, in the order of the users'
-        numbers.
+        """Return the number of records of each user, without users who have no records. The users are in the
+        order of their numbers.
         """
         return np.diff(self._starts)
 
@@ -441,7 +441,7 @@ class Interactions:
         ----------
         bound : Bound
             Limit on how much one user may change the numbers of records per item and context. A user may have
-            at most l1 records. If linf is 1, a user may also have no item twice.
+            at most l1 records. If linf is 1, a user may not have an item twice.
 
         Returns
         -------
@@ -616,7 +616,7 @@ class Interactions:
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, which are private. They are numbers of records.
+        """Return the exact answers to queries, in numbers of records. These answers are private.
 
         Parameters
         ----------

@@ -82,8 +82,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files for a list of paths, folders and patterns. A ValueError says if a file would be listed
-    twice.
+    """Return the files for a list of paths, folders and patterns. Raise a ValueError if a file would be
+    listed twice.
     """
     paths: list[Path] = []
     for name in names:

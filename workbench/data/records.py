@@ -404,8 +404,8 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the children of nodes at `level`, if they contain records. Node i contains the records with
-        the numbers from `start[i]` to `stop[i]` − 1.
+        """Return the children of nodes (parts of the space) at `level`, without children that contain no
+        records. Node i contains the records with the numbers from `start[i]` to `stop[i]` − 1.
 
         Records are numbered in the order of their keys. The method copies no records, and its time grows with
         the number of children that contain records.
@@ -422,8 +422,8 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records in each node. A node is given by its level and its lowest key, and the
-        nodes must be in ascending order of their keys.
+        """Return the number of records in each node (part of the space). A node is given by its level and its
+        lowest key. The nodes must be in ascending order of these keys.
         """
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
@@ -433,23 +433,23 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """Return, for each key of a sorted list, the number of records from this key up to, but not
-        including, the next key of the list. For the last key, all later records count.
+        """Return one number for each key of a sorted list: how many records have at least this key and less
+        than the next key of the list. For the last key, all larger keys count.
         """
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the nodes of a level that contain records, in ascending order of their keys, and the number
-        of records in each.
+        """Return the nodes (parts of the space) of a level that contain records, in the order of their keys,
+        and the number of records in each node.
         """
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, which are private. They are numbers of records.
+        """Return the exact answers to queries, in numbers of records. These answers are private.
 
         Parameters
         ----------

@@ -197,7 +197,7 @@ class Table:
 
     @property
     def total(self) -> int:
-        """Sum of the counts of all cells, which is private."""
+        """Sum of the counts of all cells. This number is private."""
         return int(self.counts.sum())
 
 
@@ -211,7 +211,7 @@ class SparseTable(Table):
     domain : Domain
         Domain that lists all possible cells. It is public.
     keys : int64[cells]
-        Keys of the cells that are not empty, in ascending order. Keys number the cells of the domain.
+        Keys of the cells that are not empty, in ascending order. A key is the number of a cell in the domain.
     counts : int64[cells]
         Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
@@ -269,8 +269,8 @@ class SparseTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Create a table from keys in any order, with their counts. Keys number the cells of the domain.
-        Counts of the same cell are added up.
+        """Create a table from rows in any order, each with a key and a count. A key is the number of a cell
+        in the domain. Counts of the same cell are added up.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class SparseTable(Table):
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, which are private.
+        """Return the exact answers to queries. These answers are private.
 
         Parameters
         ----------
@@ -552,5 +552,5 @@ class WideTable(Table):
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries (weighted sums of counts), which are private."""
+        """Return the exact answers to linear queries (weighted sums of counts). These answers are private."""
         return linear_queries(workload, self.domain).sums(self.domain, self.words, self.counts)

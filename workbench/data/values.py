@@ -34,7 +34,7 @@ class UnlistedColumn(NamedTuple):
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
-        """Read the description from a domain file or from its content. A ValueError says if the domain does
+        """Read the description from a domain file or from its content. Raise a ValueError if the domain does
         not consist of exactly one attribute with the labels "unlisted".
         """
         where = ""

@@ -1,8 +1,8 @@
 """Geometric and Laplace noise on vectors, and the ρ (privacy loss in zCDP) that geometric noise costs.
 
-Suppose that one unit, for example a person, changes a value by k. Two-sided geometric noise gives the integer
-x a probability proportional to exp(−a·|x|), where a is called the decay. On this value, the noise is ρ-zCDP
-with ρ = f(k), where
+Suppose that one unit, for example a person, changes a value by k. Two-sided geometric noise is the integer x
+with a probability proportional to exp(−a·|x|), where a is called the decay. The value with this noise is
+ρ-zCDP with ρ = f(k), where
 
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
 
@@ -46,7 +46,7 @@ def geometric_rho(
     decay : number
         Decay of the noise, which is ε/l1.
     l1 : number
-        Largest sum of the changes of all values by one unit (for example a person).
+        Largest total change of the values by one unit (for example a person).
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`.
 
@@ -73,9 +73,9 @@ def _shifted(decay: Fraction, k: Fraction) -> Fraction:
 
 
 def choice_rho(epsilon: float) -> float:
-    """Return the privacy loss ρ of an exponential mechanism that is ε-DP, which is ε²/8. It is rounded up.
+    """Return the privacy loss ρ of an exponential mechanism with privacy loss ε. It is ε²/8, rounded up.
 
-    Source: Cesar & Rogers, ALT 2021. The ρ of other ε-DP measurements may be larger.
+    Source: Cesar & Rogers, ALT 2021. The ρ of other mechanisms with the same ε may be larger.
     """
     exact = Fraction(epsilon)
     return round_up(min(exact**2 / 8, exact))
@@ -101,15 +101,15 @@ class PortionedGeometric:
     Parameters
     ----------
     l1 : number
-        Largest sum of the changes of all values, in all portions, by one unit (for example a person), in
-        counts.
+        Largest total change of the values in all portions by one unit (for example a person), in counts.
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
         the receipt.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def geometric(
     """Add two-sided geometric noise to integers. If one unit changes the values by at most `l1` in total, the
     result is ε-differentially private.
 
-    The noise X has the probabilities Pr[X = x] ∝ exp(−|x|·ε/l1) for integers x.
+    The probability that the noise is the integer x is proportional to exp(−|x|·ε/l1).
 
     Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. The noise has exactly this distribution, without
     rounding errors (see `noise.laws`).
@@ -162,21 +162,22 @@ def geometric(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest sum of the changes of all values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person), in counts.
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
         the receipt.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     int64[n]
         Noisy values.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------
@@ -211,7 +212,7 @@ def laplace(
     values : float[n] or int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest sum of the changes of all values by one unit (for example a person).
+        Largest total change of the values by one unit (for example a person).
     epsilon : number
         Privacy loss ε for the release of all values together.
     grid : float
@@ -222,14 +223,15 @@ def laplace(
     l0 : int, optional
         Largest number of values that one unit changes. By default all.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     float64[n]
         Noisy values, which are multiples of the step.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------
@@ -274,17 +276,18 @@ def add_noise(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest sum of the changes of all values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person), in counts.
     epsilon : number
         Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
-        Distribution of the noise. Laplace noise is a multiple of a power of two, which is about a thousandth
-        of the scale l1/ε, but between 1/512 and 1.
+        Distribution of the noise. Laplace noise consists of multiples of a step. The step is a power of two:
+        about a thousandth of the scale l1/ε, but at least 1/512 and at most 1.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
         the receipt.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
@@ -385,9 +388,9 @@ def empty_cell(
     Returns
     -------
     EmptyCell or GaussianCell
-        Object for cells that survive, which means that they pass the filter and the sampling. Its attribute
-        `chance` is the probability that a cell survives. Its method `survivors` draws which of many cells
-        survive.
+        Distribution of a cell that survives, which means that the cell passes the filter and the sampling.
+        The attribute `chance` is the probability that a cell survives. The method `survivors` draws which of
+        many cells survive.
     """
     if law.kind == GAUSSIAN:
         return gaussian_cell(law.rate, theta, sides, tau, above)

@@ -21,7 +21,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Parameters
     ----------
     l1 : number
-        Largest sum of the changes of all values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person), in counts.
     epsilon : number
         Privacy loss ε of the noise.
 
@@ -79,7 +79,7 @@ def capped(ratio: Fraction) -> Fraction:
 
 
 def positive(name: str, x: float | Fraction) -> Fraction:
-    """Return a finite number > 0 as an exact fraction. A ValueError says if the argument is anything else."""
+    """Return a finite number > 0 as an exact fraction. Raise a ValueError if the argument is anything else."""
     whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
     if not ((whole or isfinite(x)) and x > 0):
         raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")

@@ -92,11 +92,11 @@ def item_blanket(
     size : int
         Number of cells in the release, at least `nonempty` and at most `cells`.
     l1 : number
-        Largest sum of the changes of all counts by one unit (for example a person).
+        Largest total change of the counts by one unit (for example a person).
     epsilon : number
         Privacy loss ε of the choice.
     rng : Generator, optional
-        Seeded generator, which gives the same choice again. Use None (the default) for a choice that you
+        With a seeded generator, you get the same choice again. Use None (the default) for a choice that you
         publish.
 
     Returns

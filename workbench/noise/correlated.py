@@ -113,7 +113,7 @@ def correlated_gaussian(
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Default None.
+        With a seeded generator, you get the same noise again. Default None.
 
     Returns
     -------

@@ -365,7 +365,8 @@ class PortionedGaussian:
     relation : str
         Definition of neighbours to which the sensitivity refers. By default, one unit is added or removed.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Raises
     ------
@@ -404,7 +405,7 @@ def gaussian(
     """Add discrete Gaussian noise to integers. If the l2 sensitivity of the values is at most l2, the result
     is ρ-zCDP.
 
-    The noise X has the probabilities Pr[X = x] ∝ exp(−x²·ρ/l2²) for integers x.
+    The probability that the noise is the integer x is proportional to exp(−x²·ρ/l2²).
 
     Source: Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md. The noise has exactly
     this distribution, without rounding errors (see `noise.discrete_gaussian`).
@@ -419,14 +420,15 @@ def gaussian(
     rho : number
         Privacy loss ρ for the release of all values together.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     int64[n]
         Noisy values.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------
@@ -464,14 +466,15 @@ def gaussian_on_grid(
     grid : float
         Step of the grid, a power of two. It must be public.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     float64[n]
         Noisy values, which are multiples of the step.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------

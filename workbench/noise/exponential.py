@@ -84,7 +84,7 @@ def exponential_mechanism(
     available : bool[rows, candidates], optional
         Mask of the candidates that may be chosen, at least one per row. It must be public. By default all.
     rng : Generator, optional
-        Seeded generator, which gives the same choices again. Use None (the default) for choices that you
+        With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.
 
     Returns
@@ -318,7 +318,7 @@ def dirichlet_multinomial(
         Privacy cost for the receipt. The caller must have proved that the draws with this `alpha` cost no
         more.
     rng : Generator, optional
-        Seeded generator, which gives the same draws again. Default None.
+        With a seeded generator, you get the same draws again. Default None.
 
     Returns
     -------

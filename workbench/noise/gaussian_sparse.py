@@ -242,7 +242,8 @@ def gaussian_sparse_histogram(
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------

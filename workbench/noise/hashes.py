@@ -193,7 +193,7 @@ class Visited(NamedTuple):
 
 
 def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
-    """Return the ranges of keys that make up each query. A ValueError says if all cells together would take
+    """Return the ranges of keys that make up each query. Raise a ValueError if all cells together would take
     too many look-ups.
     """
     if not isinstance(workload, Ranges | Subsets | Selections):

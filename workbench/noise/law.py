@@ -141,7 +141,7 @@ def law_to_json(law: Law | None) -> Any:
 
 
 def law_from_json(stored: Any) -> Law | None:
-    """Return the distribution from the form that `law_to_json` wrote. A ValueError says if the rate is too
+    """Return the distribution from the form that `law_to_json` wrote. Raise a ValueError if the rate is too
     small or not finite.
     """
     if stored is None:

@@ -3,10 +3,10 @@ of the noisy cells.
 
 Priority sampling. Each noisy cell gets a random priority, and the `size` cells with the largest priorities
 are released. The next largest priority is called τ_s. The cells are divided into parts that are drawn
-separately. Each part lists its cells whose priority is above a guess of τ_s, which is the same for all parts.
-The guess is lowered until the lists contain enough cells. It determines how long the lists are, but does not
-affect the release. Finally, the listed priorities are compared as exact real numbers, and the cells to
-release are chosen.
+separately. All parts use the same guess of τ_s, and each part lists its cells whose priority is above this
+guess. The guess is lowered until the lists contain enough cells. It determines how long the lists are, but
+does not affect the release. Finally, the listed priorities are compared as exact real numbers, and the cells
+to release are chosen.
 
 Empty cells. Most empty cells are not released, and their noise is never drawn. The released cells have the
 same distribution as if noise were added to every cell and then some of the noisy cells were selected.
@@ -87,8 +87,8 @@ class Measurement:
     Parameters
     ----------
     blocks : sequence of Block
-        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of its counts in
-        the whole table, and its ε or ρ.
+        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
+        counts to one unit (in the whole table), and the ε or ρ of the noise.
     ranges : sequence
         Ranges of cells for each part, in ascending order. Together, they must contain each cell exactly once.
     theta : number
@@ -96,7 +96,8 @@ class Measurement:
     sides : int
         2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     tau : number
-        Sampling threshold for `threshold_sample`, in counts. 0 for none.
+        Sampling threshold τ for `threshold_sample`, in counts. A noisy value v that passes the filter is kept
+        with probability min(|v|/τ, 1). Default 0: all are kept.
     size : int
         Number of cells that `priority_sample` releases. Default 0.
     rng : bytes or Generator, optional
@@ -288,8 +289,8 @@ def threshold_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of their counts,
-        and its ε or ρ.
+        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
+        counts to one unit, and the ε or ρ of the noise.
     theta : number
         Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
     sides : int
@@ -298,7 +299,8 @@ def threshold_sample(
         Sampling threshold τ, in counts. A noisy value v that passes the filter is kept with probability
         min(|v|/τ, 1). Default 0: all are kept.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
     threads : int, optional
         Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
         returns.
@@ -378,8 +380,8 @@ def priority_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Runs of cells with the same noise. A block gives its number of cells, the sensitivity of their counts,
-        and its ε or ρ.
+        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
+        counts to one unit, and the ε or ρ of the noise.
     theta : number
         Filter θ, in counts. Only a cell whose noisy value v passes can be released: v >= θ or, with `sides` =
         2, v <= −θ.
@@ -388,7 +390,8 @@ def priority_sample(
     sides : int
         2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
     threads : int, optional
         Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
         returns.

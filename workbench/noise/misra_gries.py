@@ -134,7 +134,8 @@ def misra_gries(
     l1, epsilon, delta, rule
         Sensitivity, privacy cost, and rule for the threshold, as in `misra_gries_threshold`.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------

@@ -52,8 +52,8 @@ class BitLayout(NamedTuple):
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """Return the layout of the bits in reports over a domain. There is one bit per code of each attribute. A
-    ValueError says if there are more than 2¹⁶ bits.
+    """Return the layout of the bits in reports over a domain. There is one bit per code of each attribute.
+    Raise a ValueError if there are more than 2¹⁶ bits.
     """
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
@@ -176,7 +176,8 @@ def randomised_response(
         random value. "flipping" writes each attribute as one bit per code, of which one is set, and flips
         every bit with probability f.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
@@ -433,20 +434,21 @@ def alp_projection(
     size : int
         Number of bits in the array, a power of two >= 64.
     l1 : number
-        Largest sum of the changes of all counts by one unit (for example a person).
+        Largest total change of the counts by one unit (for example a person).
     epsilon : number
         Privacy loss ε of the array of bits.
     alpha : number
         Parameter α > 0. With a larger α, fewer bits are flipped, but a count has fewer levels.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     uint64[size/64]
         The bits.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------

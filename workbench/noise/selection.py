@@ -121,7 +121,7 @@ def select_values(
     epsilon, delta : number
         Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        Seeded generator, which gives the same choices again. Use None (the default) for choices that you
+        With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.
 
     Returns
@@ -129,7 +129,7 @@ def select_values(
     text[k]
         Values that are released, in the order of `labels`.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------
@@ -251,14 +251,15 @@ def heavy_values(
     delta : float
         Largest allowed probability that a value that only one user has is released.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------
     text[k]
         Values that are released, in the order of `labels`.
     Receipt
-        Receipt that records their privacy cost.
+        Receipt that records the privacy cost.
 
     Raises
     ------

@@ -331,7 +331,8 @@ def uniform_keys(
     size : int
         Number of all cells of the domain.
     rng : Generator, optional
-        Seeded generator, which gives the same draws again. Use None (the default) for draws that you publish.
+        With a seeded generator, you get the same draws again. Use None (the default) for draws that you
+        publish.
 
     Returns
     -------
@@ -367,7 +368,8 @@ def random_words(
     count : int
         Number of words to draw.
     rng : Generator, optional
-        Seeded generator, which gives the same words again. Use None (the default) for words that you publish.
+        With a seeded generator, you get the same words again. Use None (the default) for words that you
+        publish.
     names : array, optional
         Identifiers of the words, if there is one word for each row of private data. Default None.
 

@@ -107,11 +107,12 @@ def noisy_threshold(
     threshold : number
         Smallest noisy count that counts as reaching the threshold, in counts.
     l1 : number
-        Largest sum of the changes of all counts by one unit (for example a person).
+        Largest total change of the counts by one unit (for example a person).
     epsilon : number
         Privacy loss ε of all comparisons together.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
     names : tuple of arrays, optional
         Identifiers of the counts and of the zeros. Tests need them if the private data determine which counts
         are 0. Default None.
@@ -199,7 +200,8 @@ def stability_histogram(
     delta : float
         Largest probability with which a cell that contains only one unit may be released.
     rng : Generator, optional
-        Seeded generator, which gives the same noise again. Use None (the default) for noise that you publish.
+        With a seeded generator, you get the same noise again. Use None (the default) for noise that you
+        publish.
 
     Returns
     -------

@@ -8,7 +8,7 @@ once, at the end, and never understate the cost.
 A guarantee compares neighbours: two data sets that differ in one unit, usually one person. By default, one of
 the two data sets contains all records of the unit and the other contains none of them. The constant
 `ADD_REMOVE` stands for this definition of neighbours. Some mechanisms use another definition, and then their
-receipts name it. Costs under different definitions are never added up.
+receipts name it. Costs with different definitions are never added up.
 """
 
 from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large

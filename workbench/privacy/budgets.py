@@ -33,9 +33,10 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(1024)
 def rho_above(epsilon: float) -> float:
-    """Return the ρ that ε-DP implies, rounded up. The formula is ρ = ε·tanh(ε/2), which is at most ε²/2.
+    """Return the ρ that ε-differential privacy implies, rounded up. It is ρ = ε·tanh(ε/2), which is at most
+    ε²/2.
 
-    No mechanism with ε-DP has a larger ρ. For randomised response, the formula is exact.
+    No mechanism with this ε has a larger ρ, and randomised response has exactly this ρ.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below
@@ -184,9 +185,10 @@ class ZCDP:
     """Privacy guarantee of a release, or a limit on its privacy cost, in ρ-zero-concentrated differential
     privacy (zCDP). If δ > 0, it is δ-approximate zCDP, which may fail with probability δ.
 
-    Consider the distributions of the output on two data sets that differ in one person. The definition
-    requires that their Rényi divergence of order α is at most α·ρ, for every α > 1. The number ρ alone does
-    not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes δ and returns the ε.
+    Consider the distributions of the output on two data sets that differ in one person. A release is ρ-zCDP
+    if the Rényi divergence of order α between these distributions is at most α·ρ, for every α > 1. The number
+    ρ alone does not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes δ and returns the
+    ε.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -207,7 +209,7 @@ class ZCDP:
         Parameters
         ----------
         budget : DP
-            A finite ε > 0, and 0 < δ < 1.
+            Budget with a finite ε > 0 and with 0 < δ < 1.
 
         Returns
         -------
@@ -282,7 +284,9 @@ class ZCDP:
         return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget covers the cost `spent`. A cost in ε is converted to ρ."""
+        """Return whether this budget is at least as large as the cost `spent`. If the cost is stated in ε,
+        the method first converts it to ρ.
+        """
         if isinstance(spent, DP):
             if spent.epsilon == inf:
                 return False
@@ -293,7 +297,7 @@ class ZCDP:
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
     """Return a `ZCDP` with an exact sum of costs, rounded up to floats.
 
-    A ValueError says if the sum of ρ is too large for a float or the sum of δ reaches 1, because such a sum
+    Raise a ValueError if the sum of ρ is too large for a float or the sum of δ reaches 1, because such a sum
     guarantees nothing.
     """
     if delta >= 1:

@@ -33,11 +33,11 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """Record of one noisy measurement of private data, with its privacy cost. Only the package
-    `workbench.noise` writes receipts.
+    """Record of one noisy measurement of private data, for example of a table of counts, with its privacy
+    cost. Only the package `workbench.noise` writes receipts.
 
-    The field `relation` names the definition of neighbours: one unit (usually a person) is added or removed,
-    or it is replaced.
+    The field `relation` names the change of the data that the guarantee is about: one unit (usually a person)
+    is added or removed, one unit is replaced, or (for "local") the values of a single record change.
 
     The field `part` is for measurements of disjoint groups of people. It is a pair of two names: the first
     names the division into groups, and the second names the measured group. Each person is in one group. So
@@ -48,8 +48,8 @@ class Receipt:
     noise that was drawn in floating point, for which the proof does not hold exactly. Do not publish a
     release with such noise.
 
-    The field `theorem` cites a theorem if the cost is smaller than the sum over all random draws. The field
-    `withdrawn` marks a procedure whose guarantee in its paper is wrong.
+    The field `theorem` cites a theorem if this theorem proves a smaller cost than the sum over all random
+    draws. The field `withdrawn` marks a procedure whose guarantee in its paper is wrong.
 
     The field `rho` is for a measurement whose `cost` is in ε. It gives a ρ that was proven for this
     measurement, and that is smaller than ε·tanh(ε/2), the ρ that every ε implies.
@@ -72,8 +72,8 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Return the name of the measurement. A remark follows if a theorem gives its cost, or if its
-        guarantee is withdrawn.
+        """Name of the measurement. A remark is added if its cost is from a theorem, or if its guarantee is
+        withdrawn.
         """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
@@ -96,19 +96,20 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must use the same definition of neighbours.
+        Receipts of measurements of one private data set. All must protect against the same change of the
+        data, for example one added or removed person.
 
     Returns
     -------
     DP or ZCDP
         Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a
-        `ZCDP`, the sum is a `ZCDP`. Each measurement with a cost in ε then counts with the ρ that its ε
-        implies, or with the smaller ρ in its receipt.
+        `ZCDP`, the sum is a `ZCDP`. For a measurement with a cost in ε, this sum uses the ρ that the ε
+        implies, or the smaller ρ in its receipt.
 
     Raises
     ------
     ValueError
-        If the receipts use different definitions of neighbours (their field `relation`).
+        If the receipts protect against different changes of the data (their field `relation`).
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
@@ -134,19 +135,20 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must use the same definition of neighbours.
+        Receipts of measurements of one private data set. All must protect against the same change of the
+        data, for example one added or removed person.
 
     Returns
     -------
     epsilon, delta : Fraction
-        Sums over all measurements. Of measurements of disjoint groups of people, only the most expensive
-        group counts.
+        Sums over all measurements. If measurements are about disjoint groups of people, only the most
+        expensive group counts.
 
     Raises
     ------
     ValueError
-        If the receipts use different definitions of neighbours, if one of them guarantees nothing (ε = ∞), or
-        if the cost of one is in ρ.
+        If the receipts protect against different changes of the data (their field `relation`), if one of them
+        guarantees nothing (ε = ∞), or if the cost of one is in ρ.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -161,19 +163,21 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must use the same definition of neighbours.
+        Receipts of measurements of one private data set. All must protect against the same change of the
+        data, for example one added or removed person.
 
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. A measurement with a cost in ε counts with the ρ that its ε implies, or
-        with the smaller ρ in its receipt. Of measurements of disjoint groups of people, only the most
-        expensive group counts.
+        Sums over all measurements. For a measurement with a cost in ε, the sum uses the ρ that this ε
+        implies, or the smaller ρ in its receipt. If measurements are about disjoint groups of people, only
+        the most expensive group counts.
 
     Raises
     ------
     ValueError
-        If the receipts use different definitions of neighbours, or if one of them guarantees nothing (ε = ∞).
+        If the receipts protect against different changes of the data (their field `relation`), or if one of
+        them guarantees nothing (ε = ∞).
     """
     return _summed(_prices(receipts))
 
@@ -181,16 +185,16 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest ε that is proven for all measurements together, at a δ that you choose.
 
-    If the cost of a measurement is stated in ε, this ε also implies a ρ. For each such measurement, the
-    function adds either its ε or its ρ to the total. It makes these choices so that the total ε is small (see
-    the page on accounting). The result holds only if you fixed the costs of all measurements before the first
-    release. If you chose a cost after you had seen an earlier answer, the guarantee is the whole budget from
-    which you spent.
+    Costs can be added up in ε or in ρ, and a cost in ε also implies a ρ. The function finds out which
+    measurements to add up in ε and which in ρ, so that the resulting ε is small (see the page on accounting).
+    The result holds only if you fixed the costs of all measurements before the first release. If you chose a
+    cost after you had seen an earlier answer, the guarantee is the whole budget from which you spent.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must use the same definition of neighbours.
+        Receipts of measurements of one private data set. All must protect against the same change of the
+        data, for example one added or removed person.
     delta : float
         Failure probability of the result. Choose δ before you see any answer. It may be 0 if every
         measurement has a cost in ε and none has a δ.
@@ -276,7 +280,7 @@ def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
     """Return one joint cost for each division of people into groups. A measurement without a group counts
     alone.
 
-    A ValueError says if a measurement guarantees nothing (ε = ∞).
+    Raise a ValueError if a measurement guarantees nothing (ε = ∞).
     """
     partitions = _by_part(receipts)
     if _promises_nothing(partitions):

@@ -72,7 +72,7 @@ class Axis:
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes of a basis that get noise from the same distribution. One record changes
+    """Consecutive nodes (transformed counts) that get noise from the same distribution. One record changes
     `nodes_per_count` of the nodes.
 
     The changed nodes are on different levels. `widths` has one number per level: a node of this level is the
@@ -89,14 +89,14 @@ class NodeBlock(NamedTuple):
         """Return the squared l2 sensitivity of all nodes in the block: the largest sum of squared changes by
         one unit.
 
-        `bound` limits the records of a unit. The result is exact or an upper bound.
+        `bound` says how much one unit can change the counts. The result is exact or an upper bound.
         """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
 
 class NodeWeights(NamedTuple):
-    """Nodes from which parts of queries (pieces) are computed. The value of `nodes[i]` times `factor[i]` is
-    added to piece number `pieces[i]`.
+    """Nodes (transformed counts) from which parts of queries, called pieces, are computed. The value of node
+    `nodes[i]` times `factor[i]` is added to the piece with the number `pieces[i]`.
     """
 
     pieces: Int[np.ndarray, " k"]
@@ -106,7 +106,7 @@ class NodeWeights(NamedTuple):
 
 class Basis(Protocol):
     """Interface of linear transforms of a table's counts. A mechanism adds noise to the transformed counts,
-    which are called nodes. In the simplest basis, the nodes are the counts themselves.
+    which are called nodes. In the simplest case, the nodes are the counts themselves.
     """
 
     @property
@@ -121,20 +121,20 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive nodes. All nodes of a block get noise from the same distribution. Together,
-        the blocks contain all nodes.
+        """Blocks of consecutive nodes (transformed counts). All nodes of a block get noise from the same
+        distribution. Together, the blocks contain all nodes.
         """
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Transform the counts of a table, which are given for the cells `keys`. Return the numbers of the
-        nodes whose value is not 0, in ascending order, and these values.
+        """Transform the counts of a table. The counts belong to the cells with the numbers `keys`. Return the
+        numbers of the nodes (transformed counts) whose value is not 0, in ascending order, and these values.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes that depend only on one range of cells. Pairs (first, last + 1) describe runs of
-        node numbers.
+        """Return the nodes (transformed counts) that depend only on one range of cells. The result is a list
+        of runs of nodes, each given by the number of its first node and the number after its last node.
 
         The range has 2^`bits` cells and begins at the cell `start`, which is a multiple of 2^`bits`.
         """
@@ -142,14 +142,15 @@ class Basis(Protocol):
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Transform the counts of the cells in one range of 2^`bits` cells. Return only those nodes that
-        depend on no other cells.
+        """Transform the counts of the cells in one range of 2^`bits` cells. Return only those nodes
+        (transformed counts) that do not depend on any other cell.
         """
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the nodes that depend on more than one range. Return their numbers and their values.
+        """Compute the nodes (transformed counts) that depend on more than one range of cells. Return their
+        numbers and their values.
 
         Together, the ranges contain all cells. They are given by their first cells and by the sums of their
         counts (`totals`).
@@ -157,7 +158,9 @@ class Basis(Protocol):
 
 
 class TransformBasis(Basis, Protocol):
-    """Interface of a basis that also finds the nodes from which a query is computed."""
+    """Interface of a transform of a table's counts that also finds the transformed counts (nodes) from which
+    a query is computed.
+    """
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
         """Split queries into pieces that `terms` can process, for example into ranges. Return the number of
@@ -165,13 +168,14 @@ class TransformBasis(Basis, Protocol):
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Yield the nodes from which the pieces of queries are computed, with their factors. The nodes come
-        in several batches, and a batch contains at most one node per piece.
+        """Yield the nodes (transformed counts) from which the pieces of queries are computed, each with a
+        factor. A piece is the sum of its nodes times their factors. The nodes come in several batches, and a
+        batch contains at most one node per piece.
         """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns that describe the given nodes: the level, the first cell, and the cell after the
-        last one.
+        """Return columns that describe the given nodes (transformed counts): their level in the tree, their
+        first cell, and the cell after their last one.
         """
 
 
@@ -211,8 +215,8 @@ class Cells:
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return the basis for a transform on a domain. If the transform is None, the nodes of the basis are the
-    counts of the cells.
+    """Return the basis for a transform on a domain, which computes the transformed counts. If the transform
+    is None, these are the counts themselves.
     """
     return Cells(domain) if transform is None else transform.on(domain)
 

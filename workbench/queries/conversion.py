@@ -25,7 +25,7 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
     """Convert a workload to linear queries, which are weighted sums of counts. If you give a recipe for
     random queries, the queries are drawn first.
 
-    On a domain with d attributes, a range of cells becomes a sum of at most 2d − 1 boxes. A ValueError says
+    On a domain with d attributes, a range of cells becomes a sum of at most 2d − 1 boxes. Raise a ValueError
     if the workload cannot be converted, for example because it contains too many scattered cells.
     """
     workload = workload.on(domain)

@@ -33,8 +33,8 @@ class Dyadic:
 
     `split` says how the levels share the privacy budget. With "uniform", all levels get the same share, as in
     the paper. With "geometric", each level gets 2^⅓ times as much ε, or √2 times as much ρ, as the level
-    above it. This split is by Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012). They derive it for
-    queries that need more of the small intervals than a range query does.
+    above it. Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012) propose this split, for queries that need
+    more of the small intervals than a range query does.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 gives boxes)")
@@ -49,7 +49,7 @@ class Dyadic:
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """Return the basis for a domain, which computes the sums over dyadic intervals of its cells.
+        """Return an object that computes the sums of counts over all dyadic intervals of a domain.
 
         Parameters
         ----------
@@ -59,7 +59,8 @@ class Dyadic:
         Returns
         -------
         DyadicBasis
-            Basis whose nodes are intervals of cells in the order of the domain, or boxes if `dims` is 2.
+            Object that computes the sums. The intervals consist of cells in the order of the domain. If
+            `dims` is 2, the sums are over boxes.
 
         Raises
         ------
@@ -75,7 +76,9 @@ class Dyadic:
 
 @dataclass(frozen=True)
 class DyadicBasis:
-    """Basis whose nodes are the sums of counts over dyadic intervals (or boxes) of a domain."""
+    """Sums of counts over all dyadic intervals (or boxes) of a domain. The sums are called nodes, and are
+    numbered.
+    """
 
     transform: Dyadic
     domain: Domain
@@ -143,8 +146,8 @@ class DyadicBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums of the counts of the cells `keys` over all intervals. Return the numbers of the
-        nodes whose value is not 0, in ascending order, and these values.
+        """Compute the sums over all intervals. The counts belong to the cells with the numbers `keys`. Return
+        the numbers of the nodes whose value is not 0, in ascending order, and these values.
         """
         if len(self.axes) == 1:
             return self._forward(keys, counts)
@@ -239,7 +242,7 @@ class DyadicBasis:
         return query_of_range[range_of_box], boxes
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the fewest nodes that together make up each piece. All have the factor 1."""
+        """Yield the fewest nodes (intervals) that together make up each piece. All nodes have the factor 1."""
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
             return
@@ -275,7 +278,7 @@ class DyadicBasis:
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
         """Yield the given nodes level by level, each with its parents. A box has one parent per axis.
 
-        The nodes must be in ascending order. A slice says which of them are on the level.
+        The given nodes must be in ascending order. For each level, a slice says which of the nodes are on it.
         """
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):

@@ -20,15 +20,16 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Haar wavelet transform of counts, without normalisation. It computes the total and one difference for
-    each dyadic interval: the sum of its left half minus the sum of its right half.
+    """Haar wavelet transform of counts, without normalisation. It computes the total and, for each dyadic
+    interval, the sum of its left half minus the sum of its right half. Dyadic intervals are obtained by
+    halving the list of all cells again and again.
     """
 
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return the basis for a domain, which computes the Haar coefficients of the counts in the order of
-        the cells.
+        """Return an object that computes the Haar coefficients of the counts on a domain, with the cells in
+        the order of the domain.
 
         Parameters
         ----------
@@ -38,7 +39,7 @@ class Haar:
         Returns
         -------
         HaarBasis
-            Basis whose nodes are the Haar coefficients. There are as many as cells.
+            Object that computes the Haar coefficients. There are as many coefficients as cells.
         """
         domain.refuse_wide()
         return HaarBasis(domain)
@@ -46,7 +47,8 @@ class Haar:
 
 @dataclass(frozen=True)
 class HaarBasis:
-    """Basis whose nodes are the Haar coefficients of the counts on a domain, without normalisation.
+    """Haar coefficients of the counts on a domain, without normalisation. The coefficients are called nodes,
+    and are numbered.
 
     There are as many coefficients as cells. Node 0 is the sum of all counts. An interval whose right half is
     beyond the last cell has no coefficient, because its sum is the sum of its left half.
@@ -81,8 +83,8 @@ class HaarBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the total and the differences of the counts of the cells `keys`. Return the numbers of the
-        nodes whose value is not 0, in ascending order, and these values.
+        """Compute the total and the differences. The counts belong to the cells with the numbers `keys`.
+        Return the numbers of the nodes whose value is not 0, in ascending order, and these values.
         """
         nodes, values, keys, counts = self._differences(keys, counts, 0)
         nodes.append(keys[:1])  # the root is node 0, like the total

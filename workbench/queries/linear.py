@@ -34,7 +34,7 @@ class Linear(ABC):
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
-        """Return the same queries for the given domain. A ValueError says if the queries do not fit the
+        """Return the same queries for the given domain. Raise a ValueError if the queries do not fit the
         domain.
         """
 
@@ -50,7 +50,7 @@ class Linear(ABC):
     @abstractmethod
     def max_term(self) -> float:
         """Largest absolute value of one term of a query for one record, or an upper bound on this value. A
-        query is a sum of terms.
+        query is a sum of one or more terms.
         """
 
     @property
@@ -100,8 +100,9 @@ class Linear(ABC):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of its weights times the `values` of the cells `keys`. All
-        other cells are empty. If weights and values are integers, the answers are exact.
+        """Return the answer to each query: the sum of its weights times the `values` of the cells. The values
+        belong to the cells with the numbers `keys`, and all other cells are empty. If weights and values are
+        integers, the answers are exact.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -116,7 +117,7 @@ class Linear(ABC):
         to multiples of the step, and then added up exactly. Answers beyond ±2⁶² are clipped.
 
         Each term of a query is rounded separately for each record, so one record does not change how another
-        is rounded. A ValueError says if a term is larger than 2²⁷ steps.
+        is rounded. Raise a ValueError if a term is larger than 2²⁷ steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -145,14 +146,15 @@ class Margins(ABC):
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
-        codes, with one row per attribute. Use this method if `dense` returns None.
+        codes (numbers of the values), with one row per attribute. Use this method if `dense` returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of a table that is given by the sorted keys of its cells and their values. Keys number the
-    cells of the domain. The codes of each attribute are computed once and kept for other marginals.
+    """Marginals of a table that is given by the sorted keys (numbers) of its cells and their values. A
+    marginal is a table on a few of the attributes. The codes of each attribute are computed once and kept for
+    other marginals.
     """
 
     def __init__(
@@ -169,8 +171,8 @@ class TableMargins(Margins):
         return self._columns[axis]
 
     def _cells(self, axes: tuple[int, ...]) -> Int[np.ndarray, " n"]:
-        """Return, for each key, the number of its cell in the marginal on `axes`. From one number to the
-        next, the code of the last attribute changes first.
+        """Return, for each key, the number of its cell in the marginal on `axes`. The cells are numbered as
+        in a nested loop, with the last attribute in the innermost loop.
         """
         cells = np.zeros(len(self.values), np.int64)
         for k in axes:
@@ -191,8 +193,8 @@ class TableMargins(Margins):
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
-        codes, with one row per attribute. If the values of the table are integers, the counts are also
-        integers.
+        codes (numbers of the values), with one row per attribute. If the values of the table are integers,
+        the counts are also integers.
         """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
@@ -205,7 +207,7 @@ class TableMargins(Margins):
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
     """Return one vector of equal probabilities per attribute, as the prior distribution of a record.
 
-    A ValueError says if the vectors would need more than a gigabyte of memory.
+    Raise a ValueError if the vectors would need more than a gigabyte of memory.
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
@@ -240,8 +242,8 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """Return the position in the domain of each attribute that is used. A ValueError says if the domain does
-    not have the attribute, or has another number of codes for it.
+    """Return the position in the domain of each attribute that is used. Raise a ValueError if the domain
+    lacks such an attribute, or has another number of values for it.
     """
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):

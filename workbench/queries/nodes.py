@@ -19,15 +19,15 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Queries on data in a hierarchy, which is a tree that divides the space of values. Each query counts the
-    records below one node.
+    """Queries on records in a tree that divides the space of values into smaller and smaller parts (nodes).
+    Each query counts the records in one node.
 
     Parameters
     ----------
     levels : int64[queries]
         Level of each node. The root has level 0.
     keys : uint64[words, queries]
-        Lowest key of each node. Keys number the values of the tree.
+        Lowest key of each node. A key is the number of a value in the tree.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Nodes:
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
         """Create one query per text, which counts the strings that begin with this text.
 
-        A ValueError names a text with which no string of the tree can begin.
+        Raise a ValueError if no string of the tree can begin with one of the texts.
         """
         keys, why = tree.encode(texts)
         if why.any():
@@ -52,7 +52,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the queries unchanged. A ValueError says if they are not nodes of the tree `domain`."""
+        """Return the queries unchanged. Raise a ValueError if they are not nodes of the tree `domain`."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -78,8 +78,8 @@ class Nodes:
 
 @value
 class Level:
-    """Recipe with one query for each node of one level of a tree. The query counts the records below the
-    node. A level may have at most 2²² nodes.
+    """Recipe with one query for each node of one level of a tree. A node is a part of the space of values,
+    for example a square, and the query counts the records in it. A level may have at most 2²² nodes.
     """
 
     level: int = parameter(
@@ -87,7 +87,7 @@ class Level:
     )
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return one query per node of the level.
+        """Return one query per node of the level, in the given tree.
 
         Parameters
         ----------
@@ -117,8 +117,8 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the queries of a workload on a tree. A ValueError says if such queries cannot be asked about the
-    tree.
+    """Return the queries of a workload on a tree. Raise a ValueError if such queries cannot be asked about
+    the tree.
     """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
@@ -126,8 +126,8 @@ def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
 
 
 class KeyRuns(NamedTuple):
-    """Ranges of keys that make up queries. For each range, the arrays contain its lowest key, its highest
-    key, and the number of its query.
+    """Ranges of keys (numbers of values in a tree) that make up queries. For each range, the arrays contain
+    its lowest key, its highest key, and the number of its query.
     """
 
     queries: Int[np.ndarray, " runs"]
@@ -136,8 +136,8 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the queries of a workload as ranges of keys, which number the values of a tree. A ValueError
-    says if this is not possible.
+    """Return the queries of a workload as ranges of keys, which are the numbers of values in a tree. Raise a
+    ValueError if this is not possible.
     """
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)

@@ -51,8 +51,8 @@ class Products(Linear):
     attributes : tuple of str
         Names of the attributes.
     factors : tuple of float64[rows, values]
-        Different factors of each attribute: one row per factor, with one value per code of the attribute. The
-        first row contains only ones.
+        One matrix per attribute. Each row is a factor, with one number for each code (number of a value) of
+        the attribute. The first row contains only ones.
     which : int64[terms, attributes]
         Row of `factors` that each term uses for each attribute. It is 0 if the term does not depend on the
         attribute.
@@ -121,9 +121,9 @@ class Products(Linear):
             Domain that contains the attributes.
         queries : sequence
             Queries. A term is given as {attribute: factor} or as (coefficient, {attribute: factor}). The
-            empty term {} counts every record once. You can give a factor in three ways: as (lo, hi), which is
-            1 for the codes from lo to hi − 1 and 0 for others, as a set of codes with the value 1, or as an
-            array with one value per code.
+            empty term {} counts every record once. You can give a factor in three ways. (lo, hi) is 1 for the
+            codes from lo to hi − 1, and 0 for others. A set of codes is 1 for these codes, and 0 for others.
+            An array contains one number per code.
 
         Returns
         -------
@@ -133,8 +133,8 @@ class Products(Linear):
         Raises
         ------
         ValueError
-            If a query does not have one of these forms, or if it names an attribute or code that is not in
-            the domain, or if an array does not have one value per code.
+            If a query does not have one of these forms, if it names an attribute or code that is not in the
+            domain, or if an array does not have one number per code.
 
         Examples
         --------
@@ -182,9 +182,9 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Create queries that count the records in boxes. A box contains, for each attribute, the codes from
-        `lo` to `hi` − 1. With `offsets`, query i is the sum over the boxes from offsets[i] to offsets[i + 1]
-        − 1.
+        """Create queries that count the records in boxes. A box has one interval per attribute, which
+        contains the codes (numbers of the values) from `lo` to `hi` − 1. With `offsets`, a query is the sum
+        over several boxes: query i uses the boxes from offsets[i] to offsets[i + 1] − 1.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -237,8 +237,8 @@ class Products(Linear):
         wavelet is 1 everywhere. Each other wavelet is 1 on the left half of a dyadic interval, −1 on its
         right half, and 0 elsewhere.
 
-        For an attribute with n codes, the dyadic intervals divide the next power of two above n. Wavelets
-        that are 0 on all n codes are left out.
+        The dyadic intervals are obtained by halving again and again. For an attribute with n codes, the
+        halving begins with the next power of two above n. Wavelets that are 0 on all n codes are left out.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")

@@ -22,11 +22,13 @@ _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
 
 class Workload(Protocol):
-    """Interface of lists of queries on a table. Each query adds up the counts of some cells."""
+    """Interface of lists of queries on a table of counts. Each query adds up the counts of some cells. A cell
+    is a combination of values, one per attribute, and the cells of a domain are numbered.
+    """
 
     def on(self, domain: Domain) -> Workload:
-        """Return the queries for the given domain. If the queries are random, they are drawn now. A
-        ValueError says if they do not fit the domain.
+        """Return the queries for the given domain. If the queries are random, they are drawn now. Raise a
+        ValueError if they do not fit the domain.
         """
 
     def __len__(self) -> int:
@@ -55,7 +57,7 @@ class Recipe(Protocol):
     """
 
     def on(self, domain: Any) -> Any:
-        """Return the queries for the given domain or tree. A ValueError says if they do not fit."""
+        """Return the queries for the given domain or tree. Raise a ValueError if they do not fit."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
@@ -95,8 +97,9 @@ def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
-    """Queries that count the records in ranges of cells. The cells of a domain are numbered, and a range
-    contains the cells with the numbers from `lo` to `hi` − 1.
+    """Queries that count the records in ranges of cells. A cell is a combination of values, one per
+    attribute. The cells of a domain are numbered, and a range contains the cells with the numbers from `lo`
+    to `hi` − 1.
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ class Ranges:
             raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
 
     def on(self, domain: Domain) -> Ranges:
-        """Return the queries unchanged. A ValueError says if a range ends beyond the last cell of the
+        """Return the queries unchanged. Raise a ValueError if a range ends beyond the last cell of the
         domain.
         """
         if len(self) and self.hi.max() > domain.size:
@@ -162,8 +165,8 @@ class Ranges:
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query, computed from the running sums `prefix`. They are sums of the
-        values of the cells `keys`, or of all cells if `keys` is None.
+        """Return the answer to each query, computed from the running sums `prefix`. These are sums of the
+        values of the cells `keys`, or of the values of all cells if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -171,9 +174,7 @@ class Ranges:
         return (prefix[last] - prefix[first]).astype(float)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
-        """Return the queries themselves, because they are ranges already. Also return their numbers 0, 1, 2,
-        ….
-        """
+        """Return the queries themselves, because they are already ranges, and their numbers 0, 1, 2, …."""
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
@@ -183,9 +184,9 @@ class Ranges:
         A box has one interval of codes per attribute. On a domain with d attributes, a range is made up of at
         most 2d − 1 boxes.
 
-        The method goes through the attributes from the last to the first. At each attribute, a range consists
-        of whole blocks of cells, with a part of a block at each end. The parts become boxes, and the whole
-        blocks are left for the attribute before.
+        The method goes through the attributes from the last to the first. Cells that differ only in the
+        current attribute form a block. A range consists of whole blocks, and of a part of a block at each
+        end. The parts become boxes, and the whole blocks are treated at the next attribute.
         """
         boxes = []
         owners = []
@@ -233,8 +234,9 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
-    """Queries that count the records in any sets of cells. Create them with `Subsets.of`, which takes sets of
-    keys (the numbers of the cells).
+    """Queries that count the records in any sets of cells. A cell is a combination of values, one per
+    attribute, and its number is called its key. Create the queries with `Subsets.of`, which takes sets of
+    keys.
 
     Parameters
     ----------
@@ -264,7 +266,7 @@ class Subsets:
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
 
     def on(self, domain: Domain) -> Subsets:
-        """Return the queries unchanged. A ValueError says if a cell is not in the domain."""
+        """Return the queries unchanged. Raise a ValueError if a cell is not in the domain."""
         members = self.members
         if len(members) and not 0 <= members.min() <= members.max() < domain.size:
             raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
@@ -306,8 +308,8 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Queries that count the records in boxes of cells. A box has one interval per attribute, which contains
-    the codes (the numbers of the values) from `lo` to `hi` − 1.
+    """Queries that count the records in boxes. A box has one interval of values per attribute. The values are
+    given by their codes (numbers), and the interval contains the codes from `lo` to `hi` − 1.
 
     Parameters
     ----------
@@ -340,7 +342,7 @@ class Boxes:
             )
 
     def on(self, domain: Domain) -> Boxes:
-        """Return the queries unchanged. A ValueError says if a box is not in the domain."""
+        """Return the queries unchanged. Raise a ValueError if a box is not in the domain."""
         if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
             raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
         return self
@@ -377,9 +379,9 @@ class Boxes:
         """Return ranges of cells that together make up the boxes. Also return the number of the box to which
         each range belongs.
 
-        The last attribute gives an interval of consecutive cells. So there is one range for each combination
-        of codes of the attributes before. Last attributes of which all boxes contain all codes make longer
-        ranges.
+        For each combination of codes of the other attributes, the interval of the last attribute is one range
+        of consecutive cells. If all boxes contain all codes of the last attribute, these ranges are joined to
+        longer ones.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -412,12 +414,12 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Pseudo-random order of the numbers from 0 to `size` − 1. The position of each number is computed from
+    """Pseudo-random order of the integers from 0 to `size` − 1. The position of each number is computed from
     the seed when it is needed, so the order takes no memory. The order is public.
 
-    The computation uses a permutation of the numbers below the next power of two. It is applied again and
-    again until the result is below `size`. The permutation consists of multiplications by odd numbers and of
-    xor-shifts, as in the last step of the hash function MurmurHash3.
+    The computation uses a permutation of the integers below the next power of two. The permutation is applied
+    again and again until the result is below `size`. The permutation consists of multiplications by odd
+    numbers and of xor-shifts, as in the last step of the hash function MurmurHash3.
     """
 
     size: int
@@ -463,8 +465,8 @@ class Windows:
     ranges: Ranges
 
     def on(self, domain: Domain) -> Windows:
-        """Return the queries unchanged. A ValueError says if they were drawn for a domain with another number
-        of cells.
+        """Return the queries unchanged. Raise a ValueError if they were drawn for a domain with another
+        number of cells.
         """
         if domain.size != self.shuffle.size:
             raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")

@@ -23,7 +23,7 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 @value
 class RandomRanges:
     """Recipe for random range queries. Each of the `count` queries counts the records in `size` consecutive
-    cells, at a uniformly random place.
+    cells, which begin at a random cell. All first cells are equally likely.
 
     >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
     5
@@ -57,7 +57,8 @@ class RandomRanges:
 @value
 class RandomSubsets:
     """Recipe for queries on random subsets. Each of the `count` queries counts the records in `size` random
-    cells. The subset is a run of `size` cells in one random order of all cells.
+    cells. To draw the subsets, all cells are put into one random order, and each subset is a run of `size`
+    cells in this order.
     """
 
     size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
@@ -107,8 +108,9 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """Recipe for queries on random boxes. Each of the `count` queries counts the records in a box at a
-    uniformly random place. `shape` contains, for each attribute, the number of values in the box.
+    """Recipe for queries on random boxes. Each of the `count` queries counts the records in a box, which has
+    an interval of values for each attribute. `shape` contains the lengths of the intervals. All positions of
+    the box are equally likely.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -166,7 +168,8 @@ class RandomMarginalRanges:
     """Recipe for random range queries on a few attributes. For each of the `count` queries, `dims` attributes
     are chosen at random, and each of them gets a random interval of values.
 
-    All non-empty intervals of an attribute are equally likely. The paper says only "random".
+    All non-empty intervals of an attribute are equally likely. (The paper says only that the ranges are
+    "random".)
 
     >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
     5
@@ -213,8 +216,8 @@ class RandomMarginalRanges:
 @value
 class RandomTables:
     """Recipe for random queries on k attributes. For each of the `count` queries, k attributes are chosen at
-    random. The query counts the records with certain combinations of values of these attributes, and each
-    combination is included with probability ½.
+    random. The query counts the records with certain combinations of values of these attributes. Each
+    combination is among them with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -232,8 +235,8 @@ class RandomTables:
         Returns
         -------
         TableQueries
-            Queries, each given by a table with the entry 1 for a combination that it includes, and 0 for
-            others.
+            Queries, each given by a table of zeros and ones. The entry is 1 for a combination of values that
+            the query counts.
 
         Raises
         ------
@@ -283,8 +286,8 @@ class Marginals:
         Returns
         -------
         Products
-            Queries, one marginal after the other. From one cell of a marginal to the next, the value of the
-            last attribute changes first.
+            Queries, one marginal after the other. The cells of a marginal are in the order of a nested loop,
+            with the last attribute in the innermost loop.
 
         Raises
         ------
@@ -330,8 +333,8 @@ class NamedMarginals:
         Returns
         -------
         Products
-            Queries, one marginal after the other. From one cell of a marginal to the next, the value of the
-            attribute that you list last changes first.
+            Queries, one marginal after the other. The cells of a marginal are in the order of a nested loop,
+            with the attribute that you list last in the innermost loop.
 
         Raises
         ------

@@ -69,8 +69,8 @@ class CodeSets(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
     """Queries that count the records with certain values. A query has one set of values per attribute, and
-    counts a record if each of its values is in the set of the attribute. Values are given by their codes,
-    which number the values of an attribute.
+    counts a record if each value of the record is in the set of its attribute. Values are given by their
+    codes, which are the numbers of an attribute's values.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Selections:
     sets : tuple of CodeSets
         Different sets of codes for each attribute. No set is empty.
     which : int64[queries, attributes]
-        Number of the set that each query uses for each attribute. Set 0 contains all codes.
+        For each query and attribute, the number of the set that the query uses. Set 0 contains all codes.
 
     Examples
     --------
@@ -98,8 +98,8 @@ class Selections:
         """Create one query for each combination of values of the given attributes. All other attributes may
         have any value.
 
-        The queries are ordered so that the value of the last attribute changes first. A ValueError says if
-        there are more than 2²² combinations.
+        The queries are in the order of a nested loop, with the last attribute in the innermost loop. Raise a
+        ValueError if there are more than 2²² combinations.
         """
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
@@ -122,8 +122,8 @@ class Selections:
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
-        """Return the queries unchanged. A ValueError says if the domain has other attributes or other numbers
-        of codes.
+        """Return the queries unchanged. Raise a ValueError if the domain has other attributes or other
+        numbers of codes.
         """
         if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
             raise ValueError(
@@ -138,8 +138,8 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of cells in which it counts records. This is the product of the
-        sizes of its sets of codes.
+        """Return, for each query, the number of cells (combinations of values) in which it counts records.
+        This is the product of the sizes of its sets.
         """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):

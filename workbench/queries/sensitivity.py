@@ -1,9 +1,10 @@
 """Sensitivity of linear queries, computed without data. It says how much one record can change all answers
 together.
 
-The value of query i for a record t is f_i(t). The l1 sensitivity is the largest value of Σ_i |f_i(t)| over
-all possible records t. For all queries on the same set of attributes, the absolute values are first added up
-to one table. The sensitivity is then the maximum of the sum of these tables.
+A linear query i is a function f_i of a record t, and its answer is the sum of f_i(t) over all records. The l1
+sensitivity is the largest value of Σ_i |f_i(t)| over all possible records t. For all queries on the same set
+of attributes, the absolute values are first added up to one table. The sensitivity is then the maximum of the
+sum of these tables.
 
 The maximum is exact if the attributes that occur together have few enough cells for one array in memory.
 Otherwise the workbench joins as many tables as fit into memory, and adds up the maxima of the joined tables.
@@ -42,7 +43,7 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
     record is added or replaced. The result is exact or a proven upper bound.
 
     `relation` says whether a record is added or replaced. If it is replaced and the domain is small, the
-    result is exact. For larger domains, it is the smaller of two upper bounds. The first is twice the
+    result is exact. For larger domains, the result is the smaller of two upper bounds. The first is twice the
     sensitivity to an added record. The second adds up, over all queries, the difference between the largest
     and the smallest value of the query for a record.
     """

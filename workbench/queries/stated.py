@@ -4,7 +4,7 @@ A query that is a sum of products is written as a list of terms [coefficient, {a
 has one value per code of the attribute. It is written in one of three forms: [lo, hi] has the value 1 for the
 codes from lo to hi − 1, {"codes": […]} has the value 1 for the listed codes, and {"values": […]} lists the
 value for every code. A query that is given by a table is written as {"table": [attributes], "values": […]}.
-In the list of values, the code of the last attribute changes first.
+The values are in the order of a nested loop, with the last attribute in the innermost loop.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def _table_texts(workload: TableQueries) -> list[str]:
 
 
 def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
-    """Return the queries from lines that `to_text` wrote. A ValueError names a line that has another form."""
+    """Return the queries from lines of JSON that `to_text` wrote. Raise a ValueError if a line has another
+    form.
+    """
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
     runs = (
@@ -186,8 +188,8 @@ def read_queries(text: str, domain: Domain) -> Selections:
     ----------
     text : str
         Name of the file. A text file contains one query per line, for example `origin=Bern hour=7..9`. Lines
-        that begin with # are comments. A JSON file contains a list of queries. Each is such a text, or an
-        object {attribute: labels}. The labels are one label, a list of labels, or {"from": label, "to":
+        that begin with # are comments. A JSON file contains a list of queries. A query in it is such a text,
+        or an object {attribute: labels}. The labels are one label, a list of labels, or {"from": label, "to":
         label} for a range with both ends included.
     domain : Domain
         Domain that contains the attributes and labels.

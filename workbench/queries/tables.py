@@ -25,8 +25,8 @@ from workbench.value import Float, Int, read_only, sealed
 
 
 class TableGroup(NamedTuple):
-    """Queries on the same attributes, with one table of values per query and the positions of the queries in
-    the workload.
+    """Queries on the same attributes: the names of the attributes, one table of values per query, and the
+    positions of the queries in the list of all queries.
     """
 
     attributes: tuple[str, ...]
@@ -42,11 +42,11 @@ class TableQueries(Linear):
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
-        For each set of attributes, their names and the tables of all queries on them. The attributes are in
-        the order of the domain.
+        One pair per set of attributes: the names of the attributes in the order of the domain, and the tables
+        of all queries on these attributes.
     order : int64[queries], optional
-        Position of each table's query in the workload, one group after the other. By default, the queries are
-        in the order of the tables.
+        For each table, the position of its query in the list of all queries. Tables are counted through all
+        groups. By default, the queries are in the order of the tables.
 
     Raises
     ------
@@ -158,7 +158,7 @@ class TableQueries(Linear):
 
     def numbered_groups(self) -> Iterator[TableGroup]:
         """Yield one group after the other. A group contains the queries on the same attributes and their
-        positions in the workload.
+        positions in the list of all queries.
         """
         start = 0
         for names, tables in self.groups:
@@ -225,7 +225,7 @@ class TableQueries(Linear):
 
 
 def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the attributes and tables of one group, with a read-only array. A ValueError says if the two do
+    """Return the attributes and tables of one group, with a read-only array. Raise a ValueError if the two do
     not fit.
     """
     names = tuple(names)

@@ -174,11 +174,11 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     domain : Domain
         Domain that contains the attributes and labels.
     queries : mapping, str, or a list of them
-        Queries. A query {attribute: labels} counts the records that satisfy the condition on every attribute
-        in it. The labels of an attribute are one label, a pair (first, last), or a list or set of labels and
-        pairs. A pair stands for all labels from the first to the last in the order of the domain, including
-        both. Attributes that are not in the query may have any value. A query may also be a text, in the form
-        that `typed_query` parses.
+        One query or a list of queries. A query {attribute: labels} counts the records that satisfy the
+        condition on every attribute in it. The labels of an attribute are one label, a pair (first, last), or
+        a list or set of labels and pairs. A pair stands for all labels from the first to the last in the
+        order of the domain, including both. Attributes that are not in the query may have any value. A query
+        may also be a text, in the form that `typed_query` parses.
 
     Returns
     -------
@@ -248,8 +248,8 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Create one query for each combination of labels of the given attributes. From one query to the next,
-    the label of the last attribute changes first.
+    """Create one query for each combination of labels of the given attributes. The queries are in the order
+    of a nested loop, with the last attribute in the innermost loop.
 
     Parameters
     ----------
@@ -310,8 +310,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     Returns
     -------
     TypedQuestion
-        Queries, and the labels of each. From one query to the next, the label of the last attribute changes
-        first.
+        Queries, and the labels of each query. They are in the order of a nested loop, with the last attribute
+        in the innermost loop.
 
     Raises
     ------

@@ -6,7 +6,7 @@ hierarchy is a tree that divides a space of values, for example all points of a 
 smaller parts. A part is called a *node*.
 
 In a hierarchy, every value has a number, which is called its *key*. The key has one digit for each level of
-the tree, and the digit says which child contains the value. So the values in a node at level 3 have keys with
+the tree, and the digit says which child contains the value. So all values in a node at level 3 have keys with
 the same first three digits. A node is stored as its level and its lowest key. If records are sorted by key,
 the records of a node follow one another. A key is stored in one or two 64-bit words.
 """

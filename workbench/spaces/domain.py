@@ -62,7 +62,7 @@ def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _nobody(stated: Any) -> Any:
-    """Return the value of `missing_user`, with a list of texts as a tuple. A ValueError says if the value is
+    """Return the value of `missing_user`, with a list of texts as a tuple. Raise a ValueError if the value is
     not allowed.
     """
     if stated in ("refuse", "drop"):
@@ -115,7 +115,7 @@ class Domain:
 
     The values of an attribute are numbered from 0, and the number of a value is its *code*. A *cell* is a
     combination of one value per attribute. The cells are numbered from 0, and the number of a cell is its
-    *key*. From one key to the next, the code of the last attribute changes first.
+    *key*. They are numbered as in a nested loop, with the last attribute in the innermost loop.
 
     Parameters
     ----------
@@ -228,8 +228,8 @@ class Domain:
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key (the number of the cell) of each row of a data frame. Also say which rows were left
-        out or not allowed.
+        """Return the key of each row of a data frame, which is the number of its cell. Also return which rows
+        are left out and which are not allowed.
 
         Parameters
         ----------
@@ -311,8 +311,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps between the keys of neighbouring cells, with one number per attribute. If the code of an
-        attribute grows by 1, the key of the cell grows by this number.
+        """One number per attribute. If the code of the attribute grows by 1, the key (number) of the cell
+        grows by this number.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
@@ -323,8 +323,8 @@ class Domain:
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Return the keys of cells, which number all cells of the domain. You give each cell by its codes,
-        which number the values of each attribute.
+        """Return the keys (numbers) of cells. You give each cell by its codes, which are the numbers of its
+        values.
 
         Parameters
         ----------
@@ -360,16 +360,16 @@ class Domain:
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
-        """Return the codes of the cells with the given keys, with one row per cell and one column per
-        attribute.
+        """Return the codes (the numbers of the values) of cells with the given keys (numbers). The array has
+        one row per cell and one column per attribute.
         """
         return np.stack([self.column(keys, a) for a in self.attributes], axis=1)
 
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the code of one attribute for each of the cells with the given keys. For a wide domain, give
-        one row of keys for each of its `parts`.
+        """Return the code of one attribute, for each of the cells with the given keys (numbers). For a wide
+        domain, give one row of keys for each of its `parts`.
         """
         axis = self.axis(attribute)
         if self.is_wide:
@@ -424,8 +424,8 @@ class Domain:
         return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
-        """Return a data frame with one row for each of the cells with the given keys. It has one column of
-        labels per attribute.
+        """Return a data frame with one row per cell and one column of labels per attribute. You give the
+        cells by their keys (numbers).
         """
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
@@ -458,11 +458,11 @@ class Domain:
         ----------
         attributes : dict
             Attributes by name, in the order in which the domain lists them. You can give an attribute in five
-            ways: a number of values (the codes 0, 1, …), a range of integers as {"from": a, "to": b}, which
-            includes both ends and may have a "step", a list of labels, a text file with one label per line as
-            {"file": name}, or a rule of `workbench.spaces`. You give a rule as an object or as a dictionary
-            of its fields. The entry `"missing_user": "drop"` leaves out rows without a user. The entry
-            `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
+            ways. A number n stands for the values 0 to n − 1. {"from": a, "to": b} stands for the integers
+            from a to b, both included, and may also have a "step". A list contains the labels. {"file": name}
+            names a text file with one label per line. A rule of `workbench.spaces` is given as an object or
+            as a dictionary of its fields. The entry `"missing_user": "drop"` leaves out rows without a user.
+            The entry `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
         folder : Path, optional
             Folder that contains the files of labels and maps. Default the current folder. With None, an entry
             that names a file raises an error. Use None for untrusted input.
@@ -513,7 +513,7 @@ class Domain:
 
 
 def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range | None:
-    """Return the labels of an attribute as Python values. A ValueError says if they are not of one type, not
+    """Return the labels of an attribute as Python values. Raise a ValueError if they are not of one type, not
     different, or not `n` in number.
     """
     if labels is None:

@@ -101,8 +101,8 @@ WORD = 2**64
 
 @value
 class Digits:
-    """Number system for the keys of a tree, which number its leaves. A key has one digit per level, and the
-    digit says which child contains the leaf.
+    """Number system for the leaves of a tree. The number of a leaf is called its key. A key has one digit per
+    level of the tree, and the digit says which child of a node contains the leaf.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -191,8 +191,8 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return, for each key, the node at a level that contains it. Give one level for all keys, or one
-        level per key.
+        """Return, for each key, the node at the given level that contains the key. Give one level for all
+        keys, or one level per key.
         """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
@@ -267,19 +267,21 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the values, which number the values of the tree. Values that are not in the
-        space have no key and are left out.
+        """Return the key of each value, which is its number in the tree. Values that are not in the space
+        have no key and are left out.
 
-        The second array has one number for each value: 0 if the value is in the space. Any other number n
-        says why the value is left out, with the n-th text of `reasons`.
+        The second array has one number for each value: 0 if the value has a key. Otherwise, the number n
+        refers to the n-th text of `reasons`, which says why the value is left out.
         """
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether all `keys` are possible keys of this tree."""
+        """Return whether all `keys` are keys of this tree, which means that they are numbers of values."""
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Return whether the tree has a node for each pair of a level and a lowest key."""
+        """Return whether the tree has all of these nodes (parts of the space). A node is given by its level
+        and its lowest key.
+        """
         if not len(levels):
             return True
         if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
@@ -289,21 +291,21 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw one uniformly random key in each node. For a tree of strings, the result is the node's prefix
-        itself, which is also a string.
+        """Draw one uniformly random key (number of a value) in each node (part of the space). For a tree of
+        strings, the result is the prefix of the node itself, because a prefix is also a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node at `level`. The number is 0 for a node that cannot be
-        divided further.
+        """Return the number of children of each node (part of the space) at `level`. The number is 0 for a
+        node that cannot be divided further.
         """
         return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a data frame with one row per node. Its columns describe the node in the words of the data,
-        for example its prefix.
+        """Return a data frame with one row per node (part of the space). Its columns describe the node, for
+        example by its prefix.
         """
 
 
@@ -363,6 +365,6 @@ class OverHierarchy:
 
     @property
     def domain(self: Any) -> Hierarchy:
-        """Hierarchy that describes the possible values of the records."""
+        """Tree that contains all possible values of the records."""
         tree: Hierarchy = self.hierarchy
         return tree

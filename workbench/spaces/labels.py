@@ -34,7 +34,7 @@ from workbench.value import Float, not_allowed, parameter, shown, value
 
 
 def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels as Python values. A ValueError says if they are not all of one type, for example all
+    """Return labels as Python values. Raise a ValueError if they are not all of one type, for example all
     text.
     """
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
@@ -55,7 +55,7 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Rule for a column that already contains the labels, of which you give a public list.
+    """Rule for a column that already contains the labels. You give a public list of the allowed labels.
 
     Different spellings of a number are the same label, for example 3, 3.0, "3" and "3.00".
 
@@ -163,10 +163,10 @@ class Cross(Rule):
     """Rule that combines several columns into one attribute. Its labels are all combinations of the columns'
     labels.
 
-    Each column has a rule of its own, which contains the name of the column. This rule also decides about
-    missing values and about values without a label, so the combined rule has no such settings.
+    Each column has a rule of its own, which contains the name of the column. This rule also says what happens
+    to missing values and to values without a label, so the combined rule has no settings for them.
 
-    In the list of combinations, the label of the last column changes first.
+    The combinations are in the order of a nested loop, with the last column in the innermost loop.
 
     Parameters
     ----------
@@ -271,11 +271,11 @@ class Bins(Rule):
     bins : int
         Number of bins of equal width between `low` and `high`.
     closed : "left" or "right"
-        Edge that belongs to the bin. With "left", a bin is [0, 10). With "right", it is (0, 10]. Default
-        "left".
+        Edge that belongs to the bin. With "left", a bin from 0 to 10 contains 0 and not 10. With "right", it
+        contains 10 and not 0. Default "left".
     below, above : "other" or "clamp"
         Treatment of numbers below the first bin and above the last bin. With "clamp", they are put into this
-        bin. With "other", they are values without a label, which the parameter `other` treats. Default
+        bin. With "other", they have no label, and the parameter `other` says what happens to them. Default
         "other".
     labels : texts, optional
         One label per bin. By default, a label names the edges, for example "0 to under 10".

@@ -66,7 +66,7 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys, which number the possible strings.
+        """Number system of the keys. The key of a string is its number among all possible strings.
 
         A key has one digit per symbol of the string: the position of the symbol in the alphabet, counted from
         1. Digits after the end of the string are 0.
@@ -75,14 +75,14 @@ class Prefixes(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can themselves be divided further. The child for the end
-        of the string is not counted, because a complete string cannot be divided.
+        """Largest number of children of a node that can be divided further. The child for the end of the
+        string is not counted, because a complete string cannot be divided.
         """
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node at `level`. A prefix has one child per symbol, and one
-        child for the end of the string. A complete string has no children.
+        """Return the number of children of each node at `level`. A node is a prefix, and has one child per
+        symbol and one child for the end of the string. A complete string has no children.
         """
         many = super().children(level, nodes)
         if level:
@@ -90,8 +90,8 @@ class Prefixes(Hierarchy):
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the strings, which number all possible strings. Strings that do not fit have no
-        key and are left out.
+        """Return the key of each string, which is its number among all possible strings. Strings that do not
+        fit have no key and are left out.
 
         The second array has one number per string: 0 if the string has a key, 1 if it is too long, and 2 if
         it contains a symbol that is not in the alphabet. The strings may be any sequence of text, for example

@@ -76,7 +76,7 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys, which number the finest boxes.
+        """Number system of the keys. The key of a finest box is its number.
 
         A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
         the lower half (0) or the upper half (1). The first dimension has the highest bit.
@@ -95,14 +95,14 @@ class Quadtree(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can themselves be divided further."""
+        """Largest number of children of a node that can be divided further."""
         return 2**self.dims
 
     def encode(
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of the finest box (cell) that contains each point. Points outside the space have no
-        key and are left out.
+        """Return the key of each point, which is the number of the finest box that contains the point. Points
+        outside the space have no key and are left out.
 
         The second array has one number per point: 0 if the point has a key, and 1 if it is outside the space.
         """
@@ -122,7 +122,7 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """Return the lower corner of each node. Coordinates are counted in finest cells, from 0."""
+        """Return the lower corner of the box of each node. Coordinates are counted in finest boxes, from 0."""
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
         for level, width in enumerate(self.digits.widths):
@@ -133,16 +133,16 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension, a tuple with one number per level: the number of parts into which the level
-        divides a box along this dimension. Here, all numbers are 2.
+        """For each dimension, a tuple with one number per level. It says into how many parts the level
+        divides a box along this dimension, and is always 2.
         """
         return ((2,) * self.depth,) * self.dims
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the box of each node as its first cell and the end of its range along each dimension.
-        Coordinates are counted in finest cells, from 0, and the end is not part of the box.
+        """Return the box of each node as two corners. Coordinates are counted in finest boxes, from 0. The
+        upper corner is one step beyond the last finest box in the node.
         """
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))

@@ -222,9 +222,9 @@ class Rule:
 
     A rule turns each value into a code, which is the position of a label in the list of all labels.
 
-    The code of a row, and whether the row is left out, depend only on the rule and on this row. So a person
-    affects no rows but their own. A bound on the number of rows per person therefore still holds after the
-    rule is applied.
+    The code of a row, and whether the row is left out, depend only on the rule and on this row. So one
+    person's rows do not change how other rows are prepared. A bound on the number of rows per person
+    therefore still holds after the rule is applied.
 
     Parameters
     ----------
@@ -260,10 +260,9 @@ class Rule:
             """Labels for the values, in the order of their codes."""
 
     def _name(self, usual: Any, stated: Any) -> None:
-        """Set the field `labels` to the labels that the user gave, or to the usual ones if the user gave
-        none.
+        """Set the field `labels` to the `stated` labels, or to the `usual` ones if no labels are stated.
 
-        A ValueError says if the user gave too many or too few.
+        Raise a ValueError if there are too many or too few stated labels.
         """
         labels = tuple(usual if stated is None else stated)
         if len(labels) != len(usual):

@@ -195,7 +195,7 @@ def read_json(path: Path) -> Any:
 
 
 def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dictionary with the `pairs` of keys and values of a JSON object. A ValueError says if a key
+    """Return a dictionary with the `pairs` of keys and values of a JSON object. Raise a ValueError if a key
     occurs twice.
     """
     stated: dict[str, Any] = {}

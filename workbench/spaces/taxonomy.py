@@ -128,7 +128,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys, which number the leaves.
+        """Number system of the keys. The key of a leaf is its number.
 
         A key has one digit per level: the position of the code among the codes that have the same code above
         them. If the leaf is above the lowest level, the remaining digits are 0.
@@ -141,7 +141,7 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can themselves be divided further."""
+        """Largest number of children of a node that can be divided further."""
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
@@ -170,8 +170,8 @@ class Taxonomy(Hierarchy):
         return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the keys of the codes that are leaves. Keys number the leaves. Other codes have no key and
-        are left out.
+        """Return the key of each code that is a leaf (has no codes below it). The key is the number of the
+        leaf. Other codes have no key and are left out.
 
         The second array has one number per code: 0 if the code is a leaf, and 1 if it is not.
         """
@@ -268,15 +268,15 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each attribute, a tuple with one number per division along this attribute: the number of parts.
-        An attribute with n > 1 values is divided once, into n parts. An attribute with one value is not
-        divided.
+        """For each attribute, a tuple with the number of parts into which the tree divides it. An attribute
+        with n > 1 values is divided once, into n parts, so the tuple is (n,). For an attribute with one
+        value, the tuple is empty.
         """
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can themselves be divided further."""
+        """Largest number of children of a node that can be divided further."""
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
@@ -299,14 +299,16 @@ class Attributes(Boxed):
         return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
-        """Return the codes of the values of each node's lowest cell, with one row per attribute."""
+        """Return the codes (numbers of the values) of the lowest cell in each node, with one row per
+        attribute.
+        """
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the range of codes that each node covers, for every attribute. Codes number the values of an
-        attribute.
+        """Return, for each node and every attribute, the range of codes that the node covers. Codes are the
+        numbers of the values of an attribute.
 
         The first array contains the first code of each range, and the second array the code after the last
         one.

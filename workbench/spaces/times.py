@@ -44,8 +44,8 @@ class TimePart(Rule):
     Some parts of a time recur: hour (0 to 23), weekday (Monday to Sunday), day (1 to 31), ISO week (1 to 53),
     month (1 to 12) and quarter (Q1 to Q4). Their list of values is known. The other parts are year,
     year-month (2024-03) and date (2024-03-31). For these, you state the first and the last possible value.
-    Choose both from public knowledge, and not from the data. A time outside this range is a value without a
-    label, which the parameter `other` treats.
+    Choose both from public knowledge, and not from the data. A time outside this range has no label, and the
+    parameter `other` says what happens to it.
 
     The column may contain dates and times as a data type. If it contains text, state the `format` of the
     text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The times stay in the time zone in which
@@ -67,13 +67,13 @@ class TimePart(Rule):
         Time zone in which times without a zone were recorded, for example UTC. The workbench converts such
         times to `zone`. Dates without a time are not converted. When clocks are set back, an hour occurs
         twice, and the workbench assumes the first. When clocks are set forward, an hour does not occur, and a
-        time in it is a value without a label.
+        time in this hour has no label.
     first, last : str or int, optional
         First and last possible value of a year, year-month or date, for example 2020, "2020-01" or
         "2020-01-31".
     date_only : bool
         Whether the column contains dates that some program exported as times at midnight UTC. If so, the rule
-        uses the date as written. A time that is not midnight is then a value without a label. Default False.
+        uses the date as written. A time that is not midnight then has no label. Default False.
     labels : optional
         Names for the values in place of the usual ones, in the same order.
 
