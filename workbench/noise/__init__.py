@@ -10,42 +10,42 @@ The noise has exactly the stated distribution, without rounding errors, unless a
 the release shows.
 
 Noise on values
-    `geometric`, `laplace`      noise on a vector of values
-    `add_noise`, `variance`     the same for a named distribution, and the variance of the noise
-    `gaussian`                  discrete Gaussian noise, priced in ρ
-    `gaussian_on_grid`          the same for numbers that are rounded to a grid
-    `PortionedGeometric`        geometric noise on a long vector that arrives in portions
-    `PortionedGaussian`         Gaussian noise on such a vector
-    `alp_projection`            counts as bits at hashed places of a bit array, some of which are flipped
-    `randomised_response`       noise on each tuple separately, which protects the tuple by itself
+    `geometric`, `laplace`      noise on a vector of values, with the privacy cost in ε
+    `add_noise`, `variance`     one of these two noises by name, and the variance of the noise
+    `gaussian`                  discrete Gaussian noise, with the privacy cost in ρ
+    `gaussian_on_grid`          discrete Gaussian noise on numbers that are rounded to a grid
+    `PortionedGeometric`        geometric noise on a long vector that you pass in portions
+    `PortionedGaussian`         Gaussian noise on a long vector that you pass in portions
+    `alp_projection`            counts in an array of bits, of which some are flipped at random
+    `randomised_response`       random changes of each record, independently of other records
 
-Choice of cells, nodes or candidates
+Choice of cells, values or candidates
     `threshold_sample`          noisy cells that pass a filter and are then sampled
     `priority_sample`           noisy cells with the largest priorities
-    `noisy_threshold`           counts that reach a threshold after noise, including counts of 0
+    `noisy_threshold`           which counts reach a threshold after noise is added
     `stability_histogram`       non-empty cells whose noisy count reaches a threshold
-    `stability_threshold`       the smallest threshold that is safe for it, for a given δ
-    `gaussian_sparse_histogram` non-empty cells with Gaussian noise, and the exact δ
-    `misra_gries`               noisy counters of a sketch that reach a threshold
-    `correlated_gaussian`       Gaussian noise with a part that all cells share
-    `item_blanket`              a fixed number of cells, of which random ones hide the others
-    `exponential_mechanism`     one candidate per row, more probable if its score is higher
-    `dirichlet_multinomial`     synthetic records from counts and a prior
+    `stability_threshold`       smallest safe threshold of a stability histogram
+    `gaussian_sparse_histogram` non-empty cells whose count with Gaussian noise reaches a threshold
+    `misra_gries`               counts of frequent elements, from a sketch with few counters
+    `correlated_gaussian`       non-empty cells with Gaussian noise, of which all cells share a part
+    `item_blanket`              fixed number of cells, where random cells hide the non-empty ones
+    `exponential_mechanism`     one candidate per row, more likely if its score is higher
+    `dirichlet_multinomial`     synthetic records from counts and a prior distribution
 
 Functions without private data, and without a receipt
-    `threshold_sample_public`   threshold sampling of public noisy values
-    `priority_sample_public`    priority sampling of public noisy values
-    `uniform_keys`              a public sample of keys
+    `threshold_sample_public`   sample of noisy values that are already public
+    `priority_sample_public`    noisy values with the largest priorities, already public
+    `uniform_keys`              random set of cells of a public domain
     `random_words`              random words that a release contains
-    `empty_cell`, `decay`       the distribution for an empty cell, and the decay of geometric noise
-    `check_size`                a check that a summary fits in memory
+    `empty_cell`, `decay`       noise of an empty cell, and the decay ε/l1 of geometric noise
+    `check_size`                check that a release fits into memory
 
-Receipts that replace the sum of the draws
-    `by_theorem`                for a procedure that costs less than the sum, by a theorem
-    `withdrawn`                 for a procedure whose printed price is wrong
-    `unprotected`               for a measurement without noise
+Receipts for whole procedures
+    `by_theorem`                if a theorem proves a smaller cost than the sum of the measurements
+    `withdrawn`                 if the guarantee of a procedure in its paper is wrong
+    `unprotected`               if a value is released without noise
 
-`Aligned` is a seeded `rng` that keeps the noise of each cell fixed while parameters change.
+`Aligned` is a seeded generator for interactive pages. If you change a parameter, each cell keeps its noise.
 """
 
 from workbench.noise.additive import (

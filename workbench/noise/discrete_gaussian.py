@@ -402,8 +402,8 @@ def gaussian(
     rho: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise to integers. If the l2 sensitivity of the values is at most l2, the result
-    is ρ-zCDP.
+    """Add discrete Gaussian noise to integers. If one unit changes the values by at most l2 in the Euclidean
+    norm, the result is ρ-zCDP.
 
     The probability that the noise is the integer x is proportional to exp(−x²·ρ/l2²).
 
@@ -448,8 +448,8 @@ def gaussian_on_grid(
     grid: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If the l2 sensitivity of
-    the values is at most √l2_squared, the result is ρ-zCDP.
+    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If one unit changes the
+    values by at most √l2_squared in the Euclidean norm, the result is ρ-zCDP.
 
     The function first rounds each value to a multiple of the step, which changes it by at most half a step.
     For n values, this raises the l2 sensitivity by at most √n steps, and the noise is wide enough for this.

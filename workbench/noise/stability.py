@@ -91,7 +91,7 @@ def noisy_threshold(
     """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
     released.
 
-    In addition to `counts`, there are `zeros` counts of 0, which you need not pass.
+    The table also contains counts of 0. You pass only their number, in `zeros`.
 
     The comparisons cost as much privacy as a release of the noisy counts. Each zero reaches the threshold
     independently, with the same probability. For integer counts and a positive threshold, the function draws
@@ -105,7 +105,7 @@ def noisy_threshold(
     zeros : int
         Number of additional counts of 0.
     threshold : number
-        Smallest noisy count that counts as reaching the threshold, in counts.
+        Threshold, in counts. A count reaches it if the noisy count is at least this number.
     l1 : number
         Largest total change of the counts by one unit (for example a person).
     epsilon : number
@@ -198,7 +198,7 @@ def stability_histogram(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest probability with which a cell that contains only one unit may be released.
+        Largest allowed probability that a cell with records of only one unit is released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -344,7 +344,7 @@ def stability_threshold(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest probability with which a cell that contains only one unit may be released, between 0 and 1.
+        Largest allowed probability that a cell with records of only one unit is released, between 0 and 1.
 
     Returns
     -------

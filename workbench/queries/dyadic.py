@@ -37,9 +37,9 @@ class Dyadic:
     more of the small intervals than a range query does.
     """
 
-    dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 gives boxes)")
+    dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 for boxes)")
     split: str = parameter(
-        "uniform", choices=("uniform", "geometric"), doc="share of ε per level"
+        "uniform", choices=("uniform", "geometric"), doc="how the levels share the budget"
     )
 
     @property

@@ -29,9 +29,11 @@ class RandomRanges:
     5
     """
 
-    size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
+    size: int = parameter(
+        low=1, integer=True, unit="cells", doc="number of cells in each query"
+    )
     count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed of the random queries")
 
     def on(self, domain: Domain) -> Ranges:
         """Draw the range queries for a domain. Every call returns the same queries.
@@ -61,9 +63,11 @@ class RandomSubsets:
     cells in this order.
     """
 
-    size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
+    size: int = parameter(
+        low=1, integer=True, unit="cells", doc="number of cells in each query"
+    )
     count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed of the random queries")
 
     def on(self, domain: Domain) -> Windows:
         """Draw the queries for a domain. Every call returns the same queries.
@@ -119,10 +123,10 @@ class RandomBoxes:
     shape: tuple[int, ...] = parameter(
         check=_wrong_box_shape,
         unit="cells",
-        doc="codes per attribute that a query covers",
+        doc="number of values in each query, for each attribute",
     )
     count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed of the random queries")
 
     def on(self, domain: Domain) -> Boxes:
         """Draw the boxes for a domain. Every call returns the same queries.
@@ -176,8 +180,10 @@ class RandomMarginalRanges:
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
-    dims: int = parameter(2, 1, integer=True, unit="attributes", doc="attributes per range")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
+    dims: int = parameter(
+        2, 1, integer=True, unit="attributes", doc="number of attributes in each query"
+    )
+    seed: int = parameter(0, 0, integer=True, doc="seed of the random queries")
 
     def on(self, domain: Domain) -> Products:
         """Draw the queries for a domain. Every call returns the same queries.
@@ -221,8 +227,10 @@ class RandomTables:
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
-    k: int = parameter(2, 1, integer=True, unit="attributes", doc="attributes per table")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
+    k: int = parameter(
+        2, 1, integer=True, unit="attributes", doc="number of attributes in each query"
+    )
+    seed: int = parameter(0, 0, integer=True, doc="seed of the random queries")
 
     def on(self, domain: Domain) -> TableQueries:
         """Draw the queries for a domain. Every call returns the same queries.
@@ -273,7 +281,9 @@ class Marginals:
     26
     """
 
-    k: int = parameter(low=0, integer=True, unit="attributes", doc="attributes per marginal")
+    k: int = parameter(
+        low=0, integer=True, unit="attributes", doc="number of attributes in each marginal"
+    )
 
     def on(self, domain: Domain) -> Products:
         """Return one query for each cell of each marginal.
