@@ -1,10 +1,10 @@
 """A workbench for publishing data under differential privacy.
 
-A dataset is a loader of private data, for example of patients in an area. A mechanism turns the data into a
-release, which you may publish. A release answers a workload, which is a list of queries. For research,
-metrics compare these answers with the true ones. A sweep runs many such comparisons and collects their
-results as rows of a table. A plot draws the rows. A claim is a statement of a paper that is checked against
-the rows.
+A dataset loads private data, for example a table of patients. A mechanism turns the data into a release,
+which you may publish. From the release you get answers to a workload, which is a list of queries. In
+experiments, metrics compare these answers with the true answers. A sweep runs a mechanism many times and
+collects the results as rows of a table. A plot draws the rows. A claim is a statement of a paper that is
+checked against the rows.
 
 The parts of the package are imported when you first use their names, so `import workbench` is fast.
 """

@@ -235,7 +235,7 @@ def limited_threads(threads: int) -> Iterator[None]:
     Parameters
     ----------
     threads : int
-        At least 1.
+        Largest number of threads, at least 1.
     """
     token = _limit.set(thread_count(threads))
     try:
@@ -271,9 +271,9 @@ def slices(size: int, parts: int) -> list[slice]:
 
 
 def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
-    """Call a function of a slice so that the slices together cover the indices from 0 to `size` − 1. With
-    several threads, each thread gets one slice of nearly equal length. With one thread, a single slice covers
-    all indices.
+    """Call a function with slices that together cover the indices from 0 to `size` − 1. With several threads,
+    each thread calls the function with one slice, and the slices are of nearly equal length. With one thread,
+    a single slice covers all indices.
 
     Parameters
     ----------
@@ -399,8 +399,8 @@ def project_folder() -> Path:
     `experiments`.
 
     The search begins in the current folder and continues with the folders above it. If none of them has both
-    subfolders, the function tries the source folder that contains this package. If this also fails, it
-    returns the current folder.
+    subfolders, the function tries the source folder that contains this package. If this folder does not have
+    both subfolders either, the function returns the current folder.
     """
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[1]

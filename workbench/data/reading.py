@@ -278,9 +278,9 @@ def prepared_rows(
     """Yield the rows of a table in batches. The function `prepare` computes the keys of the rows from some
     columns, and says which rows it leaves out.
 
-    If a value is not allowed, a ValueError names its place. If `refuse` is False, no error is raised. The
-    values that are not allowed are then returned with each batch, and so are the rows of the batch that have
-    a user.
+    Raise a ValueError that names the place of the first value that is not allowed. With `refuse` = False,
+    raise no error, and return the values that are not allowed with each batch. The rows of the batch that
+    have a user are also returned.
     """
     others = count, None if users is None else users.column
     names = [*columns, *(name for name in others if name is not None)]

@@ -243,7 +243,7 @@ class Records(OverHierarchy):
         hierarchy : Hierarchy
             Tree that contains all possible values.
         keys : uint64[words, n] or uint64[n]
-            Keys of the tree, which number its values.
+            Key of each record. A key is the number of a value in the tree.
         counts : int[n]
             Number of records with each key. A key with the count 0 is left out.
         bound : Bound or PUBLIC

@@ -90,7 +90,8 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users of rows. Each row has the number of its user, and `ids` contains the identifier for each number.
+    """Users of rows. `numbers` contains the number of the user of each row, and `ids` contains the identifier
+    that belongs to each number.
 
     If `ids` is None, the number itself is the identifier. `who` describes one user for texts, for example "a
     user (column id)".

@@ -58,8 +58,8 @@ class UnlistedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnlistedValues:
-    """Different values that each user has in a column of which no public list of values exists, for example
-    search terms.
+    """Values that each user has in a column of texts, for example search terms. There is no public list of
+    the possible values.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class UnlistedValues:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> UnlistedValues:
-        """Create the object from one value per row. Rows may be in any order.
+        """Create the object from rows in any order. Each row contains one value.
 
         Parameters
         ----------

@@ -93,9 +93,9 @@ class Law:
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution of the noise on the nodes of one block. In a release, the blocks of nodes
-        may get noise of different widths. This object describes the noise of the whole release, and the
-        method computes that of one block.
+        """Return the distribution of the noise on one block of nodes (transformed counts). In a release,
+        blocks may get noise of different widths. This object describes the noise for the whole budget of the
+        release, and the method computes the noise of one block.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)

@@ -69,9 +69,9 @@ class Source:
     """Source of all random draws of one measurement, and writer of its receipts.
 
     Four methods make all random draws that protect a release: `add` adds noise, `survive` draws which empty
-    cells survive, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of the draws
-    depends on private data, the argument `names` says to which cell each draw belongs. A subclass that is
-    used in tests can then repeat the draw for the same cell of another table.
+    cells are released, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of the
+    draws depends on private data, the argument `names` says to which cell each draw belongs. A subclass that
+    is used in tests can then repeat the draw for the same cell of another table.
 
     The source marks a receipt as `simulated` if `rng` is not None, because the noise can then be computed
     again. It marks the receipt as `idealised` if noise was drawn in floating point, because the proof of the
@@ -233,14 +233,14 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     Parameters
     ----------
     name : str
-        Name of the procedure, which the ledger of a release shows.
+        Name of the procedure. It is printed in the list of costs of a release.
     cost : DP or ZCDP
         Privacy cost of the whole procedure according to the theorem.
     theorem : str
         Citation of the theorem: authors, year and number.
     replaces : sequence of Receipt
-        Receipts of the measurements in the procedure. There must be at least one, and all must use the same
-        definition of neighbours.
+        Receipts of the measurements in the procedure. There must be at least one, and all must protect
+        against the same change of the data, for example one added or removed person.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     Raises
     ------
     ValueError
-        If there are no receipts, or if they use different definitions of neighbours.
+        If there are no receipts, or if they protect against different changes of the data.
     """
     return _in_place_of(replaces, Receipt(name, cost, theorem=theorem))
 
@@ -262,10 +262,10 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     Parameters
     ----------
     name : str
-        Name of the procedure, which the ledger of a release shows.
+        Name of the procedure. It is printed in the list of costs of a release.
     replaces : sequence of Receipt
-        Receipts of the measurements in the procedure. There must be at least one, and all must use the same
-        definition of neighbours.
+        Receipts of the measurements in the procedure. There must be at least one, and all must protect
+        against the same change of the data, for example one added or removed person.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     Raises
     ------
     ValueError
-        If there are no receipts, or if they use different definitions of neighbours.
+        If there are no receipts, or if they protect against different changes of the data.
     """
     return _in_place_of(replaces, Receipt(name, DP(inf), withdrawn=True))
 
@@ -298,8 +298,8 @@ def unprotected(name: str) -> Receipt:
 
 
 def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
-    """Return the receipt with some fields of the receipts that it replaces: the definition of neighbours, and
-    whether they are simulated or idealised.
+    """Return the receipt with three fields taken from the receipts that it replaces: `relation`, `simulated`
+    and `idealised`.
     """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
@@ -322,7 +322,7 @@ def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
 def uniform_keys(
     count: int, size: int, *, rng: np.random.Generator | None = None
 ) -> Int[np.ndarray, " count"]:
-    """Draw a uniformly random set of keys of a public domain. Keys number the cells of the domain.
+    """Draw a uniformly random set of keys of a public domain. A key is the number of a cell in the domain.
 
     Parameters
     ----------
