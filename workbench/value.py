@@ -40,8 +40,9 @@ def parameter(
 
     A number must be at least `low` and at most `high`, or above `low` if `strict` is true. With `integer`, it
     must be an integer. `unit` and `doc` are text for the reader. `choices` is a tuple of the allowed values.
-    `check` is a function of the value that returns None if the value is allowed, and otherwise a text that
-    says what is needed. If you give both `choices` and `check`, a value has to pass only one of the two.
+    `check` is a function that is called with the value. It returns None if the value is allowed, and
+    otherwise a text that says which values are allowed. If you give both `choices` and `check`, a value has
+    to pass only one of the two.
 
     With `many`, the value is a tuple of one or more values that are all different, and each of them is
     checked. If the default is None, then None is allowed and means that the object chooses the value itself.

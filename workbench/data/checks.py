@@ -117,7 +117,7 @@ _EXAMPLES = 5  # different values of a column that are shown
 
 @dataclass
 class RefusedColumn:
-    """Values of one column that are not allowed in a release.
+    """Report on one column with values that are not allowed in a release.
 
     Parameters
     ----------
@@ -126,9 +126,9 @@ class RefusedColumn:
     need : str
         Text that says which values are allowed.
     rows : int
-        Number of rows with a value in this column that is not allowed.
+        Number of rows in which this column contains such a value.
     examples : dict of str
-        Up to five different values that are not allowed, as text, each with the place where it occurs first.
+        Up to five of these values as text, each with the place where it occurs first.
     """
 
     column: str

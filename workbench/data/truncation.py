@@ -145,8 +145,8 @@ def kept_of_words(
     """Truncate each user if the key of a cell consists of several 64-bit words. Return the different cells in
     ascending order, and the kept rows. The keys of the kept rows are positions in the list of cells.
 
-    The order of a user's cells does not depend on other users, so the choice of rows does not either. `who`
-    contains the last arguments of `kept_rows`.
+    The order of a user's cells does not depend on other users, so the choice of rows is also independent of
+    them. `who` contains the last arguments of `kept_rows`.
     """
     order = argsort_keys(words)
     ordered = words[:, order]

@@ -1,5 +1,5 @@
-"""Values of a text column of which no public list exists, for example search terms, and the users who have
-them.
+"""Values of a text column without a public list of values, for example search terms, and the users who have
+these values.
 """
 
 from __future__ import annotations

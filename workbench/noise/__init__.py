@@ -27,7 +27,7 @@ Choice of cells, values or candidates
     `stability_threshold`       smallest safe threshold of a stability histogram
     `gaussian_sparse_histogram` non-empty cells whose count with Gaussian noise reaches a threshold
     `misra_gries`               counts of frequent elements, from a sketch with few counters
-    `correlated_gaussian`       non-empty cells with Gaussian noise, of which all cells share a part
+    `correlated_gaussian`       non-empty cells with Gaussian noise, part of which is common to all
     `item_blanket`              fixed number of cells, where random cells hide the non-empty ones
     `exponential_mechanism`     one candidate per row, more likely if its score is higher
     `dirichlet_multinomial`     synthetic records from counts and a prior distribution

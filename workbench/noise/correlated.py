@@ -1,4 +1,5 @@
-"""Gaussian noise on the non-empty cells, of which one part is the same for all cells, and a threshold.
+"""Release of the non-empty cells whose noisy count reaches a threshold. One part of the Gaussian noise is the
+same for all cells.
 
 There are at most k non-empty cells. Cell i gets the noise Z + Z_i: the draw Z is shared by all cells and has
 variance b, and each Z_i has variance a = √k·b. The covariance matrix of the noise is a·I + b·11ᵀ, where I is

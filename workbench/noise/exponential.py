@@ -328,7 +328,7 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        If the counts are not integers.
+        If a count is not an integer.
     """
     check_counts(counts)
     source = Source.of(rng)

@@ -155,8 +155,8 @@ def randomised_response(
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
     """Replace the values of every record at random, independently of other records. The result for a record
-    is called its report. It is locally ε-differentially private for all attributes together, so the record is
-    protected even from someone who sees the single report.
+    is called its report. The report is locally ε-differentially private, for all attributes together. So the
+    record is protected even from someone who sees its report.
 
     All attributes with at least two codes get the same share of ε. The function sorts the reports by value,
     because the original order of the records could identify people.
@@ -189,7 +189,7 @@ def randomised_response(
     Raises
     ------
     ValueError
-        If the counts are not integers, or if ε is not a finite number above 2⁻³⁶.
+        If a count is not an integer, or if ε is infinite or below 2⁻³⁶.
     """
     check_counts(counts)
     randomised = sum(size > 1 for size in domain.shape)
@@ -453,7 +453,7 @@ def alp_projection(
     Raises
     ------
     ValueError
-        If the counts are not integers, if `size` is not a power of two >= 64, or if ε or l1 is outside its
+        If a count is not an integer, if `size` is not a power of two >= 64, or if ε or l1 is outside its
         range (see `noise.decay`).
     """
     check_counts(counts)

@@ -1,5 +1,6 @@
-"""Release of values of which no public list exists, for example search terms (partition selection). Values
-that many users have are released, by random coins or by noisy weights and a threshold.
+"""Release of values without a public list of values, for example search terms (partition selection). Values
+that many users have are released. Random coins, or noisy weights and a threshold, decide which values these
+are.
 
 Only values that at least one user has can be released, so a released value reveals that somebody has it. For
 each user, consider the values that nobody else has. The probability that any of them is released is at most
@@ -105,7 +106,7 @@ def select_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release some of the values by random coins. The more users have a value, the more likely it is
+    """Release some of the values, chosen by random coins. A value that many users have is more likely to be
     released. The result is (ε, δ)-differentially private.
 
     A value that n users have is released with probability π(n) (see `OptimalChance`).
@@ -134,7 +135,7 @@ def select_values(
     Raises
     ------
     ValueError
-        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
     """
     chance = optimal_chance(decay(per_unit, epsilon), Fraction(delta) / per_unit)
     source = Source.of(rng)

@@ -126,7 +126,7 @@ def noisy_threshold(
     Raises
     ------
     ValueError
-        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
     """
     source = Source.of(rng)
     rho = None
@@ -211,7 +211,7 @@ def stability_histogram(
     Raises
     ------
     ValueError
-        If not exactly one of `epsilon` and `rho` is given, or if an argument is outside its range.
+        If you give both or neither of `epsilon` and `rho`, or if an argument is outside its range.
     """
     check_counts(counts)
     source = Source.of(rng)
@@ -271,7 +271,7 @@ def stable_parts(
     Raises
     ------
     ValueError
-        If not exactly one of `epsilon` and `rho` is given, or if an argument is outside its range.
+        If you give both or neither of `epsilon` and `rho`, or if an argument is outside its range.
     """
     keys = keys_of_parts(rng, parts)
     part, receipt = _stable_part(Source(rng), bound, epsilon, rho, delta)
@@ -356,8 +356,8 @@ def stability_threshold(
     Raises
     ------
     ValueError
-        If δ is not between 0 and 1, if not exactly one of `epsilon` and `rho` is given, or if one of these is
-        outside its range.
+        If δ is outside the range from 0 to 1, if you give both or neither of `epsilon` and `rho`, or if one
+        of these is outside its range.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")

@@ -1,4 +1,4 @@
-"""Lists of queries on a table (workloads), and transforms of a table's counts with which mechanisms answer
+"""Lists of queries on a table (workloads), and transforms of a table's counts that help mechanisms to answer
 queries.
 
 A *workload* is a list of queries. A query adds up the counts of some cells. The same code computes the true

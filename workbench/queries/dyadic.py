@@ -1,4 +1,6 @@
-"""Transform of counts to sums over dyadic intervals: of the cells in one order, or along two attributes."""
+"""Transform of counts to sums over dyadic intervals, which are obtained by halving again and again. The
+intervals consist of cells, or of the values of two attributes.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ class Dyadic:
         Parameters
         ----------
         domain : Domain
-            Domain of the table. If `dims` is 2, it must have two attributes.
+            Domain of the table. If `dims` is 2, the domain must have two attributes.
 
         Returns
         -------

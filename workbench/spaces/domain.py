@@ -513,8 +513,8 @@ class Domain:
 
 
 def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range | None:
-    """Return the labels of an attribute as Python values. Raise a ValueError if they are not of one type, not
-    different, or not `n` in number.
+    """Return the labels of an attribute as Python values. Raise a ValueError if the labels have several
+    types, if two labels are equal, or if their number is not `n`.
     """
     if labels is None:
         return None

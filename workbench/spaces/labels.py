@@ -214,7 +214,7 @@ class Cross(Rule):
 
 @value
 class Unlisted(Rule):
-    """Rule for a column of texts of which no public list exists, for example search terms. The texts stay
+    """Rule for a column of texts without a public list of values, for example search terms. The texts stay
     private until a mechanism selects some of them for publication.
 
     Different spellings of a number are the same value, for example "3.00" and 3.
@@ -283,8 +283,8 @@ class Bins(Rule):
     Raises
     ------
     ValueError
-        If the edges are not finite or not ascending, if they are given in two ways, or if there are more than
-        a million bins.
+        If an edge is infinite, if the edges do not ascend, if you give them in two ways, or if there are more
+        than a million bins.
 
     Examples
     --------

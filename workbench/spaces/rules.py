@@ -193,15 +193,15 @@ _SHOWN = 60  # characters of a list of labels in an error
 
 
 def is_text(x: Any) -> str | None:
-    """Return None if the value is a non-empty text. Otherwise return a text that says what is needed (a
-    `check` of `parameter`).
+    """Return None if the value is a non-empty text. Otherwise return a text that says which values are
+    allowed. The function is used as `check` of `parameter`.
     """
     return None if isinstance(x, str) and x else "need text"
 
 
 def is_list(x: Any) -> str | None:
-    """Return None if the value is a non-empty list, tuple or range. Otherwise return a text that says what is
-    needed.
+    """Return None if the value is a non-empty list, tuple or range. Otherwise return a text that says which
+    values are allowed.
 
     The function is used as `check` of `parameter`. The members of the list are not checked here.
     """
@@ -210,7 +210,7 @@ def is_list(x: Any) -> str | None:
 
 def check_texts(x: Any) -> str | None:
     """Return None if the value is a list or tuple of texts or integers. Otherwise return a text that says
-    what is needed (a `check` of `parameter`).
+    which values are allowed. The function is used as `check` of `parameter`.
     """
     good = isinstance(x, list | tuple) and all(type(text) in (str, int) for text in x)
     return None if good else "need a list of texts, or integers"
