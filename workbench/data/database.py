@@ -36,7 +36,7 @@ class DatabaseTable(FileSource):
     path : Path
         Path of the database file.
     table : str, optional
-        Exact name of a table in the database. If it is missing, a ValueError lists the tables.
+        Exact name of a table in the database. Without a name, a ValueError lists the tables.
     """
 
     tables: str  # a query for the names of tables that are stored, and are no view

@@ -63,8 +63,8 @@ class Frontier:
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return a frontier with only those nodes with records for which the mask `rows` is true, and without
-        the nodes that are empty.
+        """Return a frontier with some of the nodes that contain records, namely those for which the mask
+        `rows` is true. It has no empty nodes.
         """
         return replace(
             self,
@@ -76,7 +76,7 @@ class Frontier:
         )
 
     def children(self) -> Children:
-        """Return the children of all nodes, if they contain records."""
+        """Return the children of all nodes, without children that contain no records."""
         return self.records.occupied_children(
             self.level, self.nodes, self.start, self.stop, self.ends
         )
@@ -94,9 +94,10 @@ class Frontier:
         """Divide some nodes. Return the nodes of the next level that may still be divided, and all nodes that
         are not divided further.
 
-        The divided nodes are those with records for which the mask `passed` is true, and the empty nodes with
-        the numbers in `spawning`. If `discount` is given, it is called with the divided nodes that have
-        records. It discards some of their records, and returns these nodes and their children with records.
+        Two kinds of nodes are divided: nodes with records for which the mask `passed` is true, and the empty
+        nodes whose numbers are in `spawning`. The function `discount` is optional. It is called with the
+        divided nodes that have records, discards some of these records, and returns the nodes together with
+        their children that have records.
         """
         split = self.where(passed)
         if discount is None:

@@ -211,7 +211,9 @@ def series_of(name: str, column: Any) -> pl.Series:
 
 
 def _refuse_far_times(times: Any) -> None:
-    """Raise a ValueError if a date or time is not in the years 1 to 9999, which Python can represent."""
+    """Raise a ValueError if the year of a date or time is outside 1 to 9999. Python cannot represent other
+    years.
+    """
     days = times.to_physical()
     if times.dtype != pl.Date:
         days = days // _TICKS[times.dtype.time_unit]
@@ -292,8 +294,8 @@ class FileSource(Source):
 
 
 class ParquetFile(FileSource):
-    """Source that reads a Parquet file. The attribute `row_groups` says which row groups are read. By
-    default, these are all.
+    """Source that reads a Parquet file. The attribute `row_groups` says which row groups (parts of the file)
+    are read. By default, all are read.
     """
 
     def __init__(self, path: Path):
@@ -312,7 +314,7 @@ class ParquetFile(FileSource):
         self.row_groups = range(len(groups))
 
     def choose(self, row_groups: range) -> None:
-        """Restrict the source to some consecutive row groups of the file."""
+        """Restrict this source to some consecutive row groups, which are the parts of a Parquet file."""
         self.row_groups = row_groups
         self.first_row = int(self.starts[row_groups.start])
 
@@ -343,8 +345,8 @@ class ParquetFile(FileSource):
 
 
 def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
-    """Return the columns of text that the file stores with a list of their different texts, at least in one
-    row group. Such columns are read as categories, so that memory contains each text once.
+    """Return the columns of text for which at least one row group of the file stores a list of the different
+    texts. Such columns are read as categories, so that each text is in memory only once.
     """
     plain = {"PLAIN", "RLE", "BIT_PACKED"}
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]

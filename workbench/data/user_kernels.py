@@ -1,4 +1,6 @@
-"""Compiled loops that number the names of users, draw random numbers, and truncate the counts of each user."""
+"""Compiled loops that give numbers to the names of users, draw random numbers, and truncate the counts of
+each user.
+"""
 
 import numpy as np
 
@@ -144,8 +146,8 @@ def heads(s, coins):
 
 @njit(cache=True, nogil=True)
 def keep_units(counts, total, wanted, s, undecided, low):
-    """Lower the counts of a user's cells to a total of `wanted`. Which of the `total` single counts are kept
-    is random, and all choices are equally likely.
+    """Lower the counts of a user's cells so that their sum is `wanted`. The counts that are kept are chosen
+    at random among all `total` counts, and all choices are equally likely.
 
     Each single count gets a uniform random real number, and the counts with the `wanted` smallest numbers are
     kept. The numbers are drawn bit by bit, until it is decided for each count whether it is kept. The single
@@ -211,9 +213,9 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
-    """Split sorted numbers, each of which combines a user (high bits) and a cell (the last `key_bits` bits).
-    Write the users to `users`, the position at which the cells of each user begin to `starts`, and the cells
-    into `packed` itself. Return the numbers of users and of cells.
+    """Split sorted numbers. Each number combines a user (its high bits) and a cell (its last `key_bits`
+    bits). The users are written to `users`, the position of each user's first cell to `starts`, and the cells
+    into `packed` itself. Return how many users and how many cells there are.
 
     With `are_rows`, a number may occur several times. It is then written only once, and `sums` gets the
     number of times.

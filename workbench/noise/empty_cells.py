@@ -1,5 +1,7 @@
-"""Sampler for empty cells that survive: those whose noise passes a filter and that are then sampled. It does
-not visit the other empty cells, which may be very many.
+"""Sampler for the empty cells of a noisy table that are released. It does not visit the other empty cells,
+which may be very many.
+
+An empty cell *survives* if its noise passes a filter and the cell is then sampled.
 
 Geometric noise. The noisy values of all empty cells are independent and have the same distribution. So each
 cell survives independently with the same probability p. The number of cells between two survivors has a
@@ -23,8 +25,9 @@ Lower thresholds. Priority sampling may lower its threshold, and then draws agai
 survive at the larger threshold. Under this condition, such a cell should be a candidate with probability c/(1
 − p), where c is the sum of the new hat and p is the probability of surviving at the larger threshold. But p
 is not known exactly, only the sum q >= p of the hat at the larger threshold. So each cell becomes a candidate
-with probability c/(1 − q), and then a coin with probability (1 − q)/(1 − p) decides whether it stays one. The
-coin decides whether a cell that did not survive before was also not a candidate before.
+with probability c/(1 − q), and then a coin with probability (1 − q)/(1 − p) decides whether it stays one.
+This is the probability that a cell was not a candidate at the larger threshold, under the condition that it
+did not survive there.
 """
 
 from __future__ import annotations
@@ -72,9 +75,8 @@ class _Cell:
 
     @property
     def _weight_at_most(self) -> tuple[Fraction, Fraction]:
-        """Two upper bounds on the probability that a value v is kept at threshold τ and was not kept at the
-        larger threshold `above`. The first bound is the first number times v, and the second bound is the
-        second number.
+        """Two numbers a and b that bound a probability. A value v is kept at threshold τ and was not kept at
+        the larger threshold `above` with a probability of at most a·v, and of at most b.
         """
         if not self.sampled:
             return Fraction(1), Fraction(1)
@@ -90,8 +92,8 @@ class _Cell:
         return weight if self.above is None else weight - min(v / self.above, Fraction(1))
 
     def _float_weight(self, v: Any) -> Any:
-        """Return the same probability as `_weight` in floating point, by a formula that does not lose
-        digits.
+        """Return the probability of `_weight` in floating point. The formula does not lose digits by
+        subtraction.
         """
         tau = float(self.tau)
         if self.above is None:
@@ -387,8 +389,8 @@ class GaussianCell(_Cell):
 
     @cached_property
     def _rises(self) -> bool:
-        """Whether the hat function that also has the factor v has the smaller sum, so that fewer proposals
-        are rejected.
+        """Whether to use the hat function with the additional factor v. It is used if its sum is smaller,
+        because fewer proposals are then rejected.
         """
         if not self.sampled:
             return False
@@ -465,8 +467,8 @@ class GaussianCell(_Cell):
         return v, stays
 
     def _no_candidates_before(self, n: int, words: Words) -> Bool[np.ndarray, " n"]:
-        """Toss n coins. Each decides whether a cell that did not survive at the larger threshold was also not
-        a candidate there.
+        """Decide at random for n cells whether they were candidates at the larger threshold, under the
+        condition that they did not survive there. Return a mask of those that were not candidates.
         """
         before = self._before
         heads = np.zeros(n, bool)

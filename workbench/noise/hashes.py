@@ -6,9 +6,9 @@ independent for any two keys.
 
 In a sketch, the hash says in which bucket the count of a key is added up. The hash alone is too regular for
 this purpose. If two keys are in the same bucket, then other pairs of keys with the same distance are often in
-the same bucket. So sums over many cells would have far larger errors than their variance suggests. So a
-sketch first applies a random permutation of all 64-bit words to its keys. After this, hardly any two pairs of
-keys have the same distance.
+the same bucket. Sums over many cells would then have far larger errors than their variance suggests. A sketch
+therefore first applies a random permutation of all 64-bit words to its keys. After this, hardly any two pairs
+of keys have the same distance.
 
 Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The
         permutation has the form of the last step of MurmurHash3, with random multipliers.

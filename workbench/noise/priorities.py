@@ -7,7 +7,7 @@ noisy value, q is also uniform on an interval. So all inverse priorities are uni
 two of them, the code draws as many of their bits as necessary.
 
 Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
-Differs If a guess was too high, we draw the additional cells for a lower guess and keep the others. If we
+Differs If a guess was too high, we keep the drawn cells and draw additional cells for a lower guess. If we
         drew everything again, the published threshold τ_s would be biased. We round τ_s down to a multiple of
         2^-16, and use the rounded value to weight the released cells.
 """

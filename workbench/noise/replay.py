@@ -312,7 +312,7 @@ class _Recorded(Source):
 
     def differences(self, other: _Recorded) -> list[str]:
         """Return the differences between this measurement and that of another run that are larger than the
-        stated sensitivities, as texts.
+        stated sensitivities, as a list of texts.
         """
         found = []
         costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
@@ -353,7 +353,7 @@ class _Recorded(Source):
 
 def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
     """Return the differences between the private numbers of two choices that are larger than the stated
-    sensitivity, as texts.
+    sensitivity, as a list of texts.
     """
     if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
         return ["what it chooses by depends on data"]

@@ -320,8 +320,8 @@ def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
 
 
 def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
-    """Sort receipts by the two names in `Receipt.part`: the division of people into groups, and the group. A
-    receipt without `part` is a division of its own with one group.
+    """Sort receipts by the two names in `Receipt.part`, which name a division of people into groups, and a
+    group. A receipt without `part` is treated as a division with a single group.
     """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}

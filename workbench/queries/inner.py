@@ -135,8 +135,8 @@ def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
 
 
 def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the factors that at least one term uses, without the others, and which of them each term uses.
-    In each matrix, the first row is the factor that is constantly 1.
+    """Return the numbers of the factors that each term uses, and the factors themselves, without those that
+    no term uses. For each attribute, the first factor is constantly 1.
     """
     which = np.zeros_like(a.which)
     factors = []

@@ -160,7 +160,7 @@ def range_to_dict(labels: range) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a text file in UTF-8. A FileNotFoundError says if the path is not an ordinary
+    """Return the content of a text file in UTF-8. Raise a FileNotFoundError if the path is not an ordinary
     file.
     """
     if not path.is_file():
@@ -228,8 +228,8 @@ def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any
     column.
 
     Older CSV files have no such header. In them, the first line is read as a pair if the labels were given
-    separately, or if its label occurs in another line. Otherwise a ValueError asks whether the first line is
-    a header.
+    separately, or if its label occurs in another line. Otherwise, the function raises a ValueError that asks
+    whether the first line is a header.
     """
     if not isinstance(stated, str):
         return stated
