@@ -1,4 +1,6 @@
-"""Nodes of one level of a tree that a mechanism may still divide, and the step to the next level."""
+"""Nodes (parts of the space) on one level of a tree, which a mechanism may still divide, and the step to the
+next level.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Nodes of one level of a tree that a mechanism may still divide, with and without records.
+    """Nodes (parts of the space) on one level of a tree, which a mechanism may still divide. There are nodes
+    with and without records.
 
     The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
     `stop[i]` − 1. Records that were discarded on levels above are not included. The nodes without records are

@@ -1,8 +1,8 @@
 """Geometric and Laplace noise on vectors, and the ρ (privacy loss in zCDP) that geometric noise costs.
 
-Suppose that one unit, for example a person, changes a value by k. Two-sided geometric noise is the integer x
-with a probability proportional to exp(−a·|x|), where a is called the decay. The value with this noise is
-ρ-zCDP with ρ = f(k), where
+Suppose that one unit, for example a person, changes a value by k. The probability that two-sided geometric
+noise is the integer x is proportional to exp(−a·|x|), where a is called the decay. The value with this noise
+is ρ-zCDP with ρ = f(k), where
 
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
 

@@ -15,8 +15,8 @@ _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bit
 
 
 def decay(l1: float | Fraction, epsilon: float) -> Fraction:
-    """Return the decay of geometric noise, which is ε/l1, as an exact fraction. With decay a, the integer x
-    has a probability proportional to exp(−a·|x|).
+    """Return the decay of geometric noise, which is ε/l1, as an exact fraction. With decay a, the probability
+    that the noise is the integer x is proportional to exp(−a·|x|).
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """Return the rate of Gaussian noise, which is ρ/l2², as an exact fraction. With rate r, the integer x has
-    a probability proportional to exp(−r·x²). If the ratio is larger than 2^60, the result is 2^60, because
-    the noise is then always 0.
+    """Return the rate of Gaussian noise, which is ρ/l2², as an exact fraction. With rate r, the probability
+    that the noise is the integer x is proportional to exp(−r·x²). If the ratio is larger than 2^60, the
+    result is 2^60, because the noise is then always 0.
     """
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:

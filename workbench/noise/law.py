@@ -47,7 +47,9 @@ class Law:
     """
 
     kind: str = parameter(choices=(GEOMETRIC, GAUSSIAN), doc="shape of the distribution")
-    rate: float | Fraction = parameter(check=_check_rate, doc="rate of decay")
+    rate: float | Fraction = parameter(
+        check=_check_rate, doc="rate (a higher rate means less noise)"
+    )
 
     @property
     def variance(self) -> float:

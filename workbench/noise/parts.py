@@ -380,7 +380,7 @@ class Pool(NamedTuple):
 
 
 def joined(pools: Sequence[Pool]) -> Pool:
-    """Return one pool with the cells of several pools."""
+    """Join several pools of cells into one."""
     if len(pools) == 1:
         return pools[0]  # without a copy
     return Pool(*map(np.concatenate, zip(*pools, strict=True)))
@@ -418,8 +418,9 @@ class Prioritised:
         return Sample(priorities.sample_of(values), len(values), empty)
 
     def best(self, taus: Sequence[float]) -> list[Pool]:
-        """Return the cells with a priority above the last guess in `taus`. The first pool contains the
-        non-empty cells, and each further pool contains the empty cells that one of the guesses added.
+        """Return the cells whose priority is above the last guess of the threshold in `taus`. The first pool
+        contains non-empty cells. For each guess, a further pool contains the empty cells that this guess
+        added.
         """
         for tau in taus[len(self.taus) :]:
             self._extend(tau)

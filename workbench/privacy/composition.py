@@ -41,8 +41,8 @@ class Receipt:
 
     The field `part` is for measurements of disjoint groups of people. It is a pair of two names: the first
     names the division into groups, and the second names the measured group. Each person is in one group. So
-    measurements of different groups cost together only as much as the most expensive group, if units are
-    added or removed.
+    measurements of all groups together cost only as much as the most expensive group. This rule is only used
+    if units are added or removed.
 
     The field `simulated` marks noise that anyone with the seed can compute again. The field `idealised` marks
     noise that was drawn in floating point, for which the proof does not hold exactly. Do not publish a

@@ -241,7 +241,9 @@ class Hierarchy(Protocol):
 
         @property
         def digits(self) -> Digits:
-            """Number system of the keys, which have one digit for each level of the tree."""
+            """Number system in which keys (numbers of values) are written. A key has one digit for each level
+            of the tree.
+            """
 
         def __getattr__(self, name: str) -> Any:
             """Return an attribute that only some of the subclasses have, for example `alphabet`."""

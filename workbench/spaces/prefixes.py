@@ -66,7 +66,8 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys. The key of a string is its number among all possible strings.
+        """Number system in which keys are written. The key of a string is its number among all possible
+        strings.
 
         A key has one digit per symbol of the string: the position of the symbol in the alphabet, counted from
         1. Digits after the end of the string are 0.

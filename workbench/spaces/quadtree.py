@@ -76,7 +76,7 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys. The key of a finest box is its number.
+        """Number system in which keys are written. The key of a finest box is its number.
 
         A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
         the lower half (0) or the upper half (1). The first dimension has the highest bit.

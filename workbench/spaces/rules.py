@@ -53,8 +53,8 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Table of texts with their positions. It finds the values of a column of any type, and accepts different
-    spellings of a number.
+    """Table that gives a position for each of some texts. It looks up the values of a column of any type, and
+    accepts different spellings of a number.
     """
 
     places_of: Mapping[str, int]

@@ -128,7 +128,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys. The key of a leaf is its number.
+        """Number system in which keys are written. The key of a leaf is its number.
 
         A key has one digit per level: the position of the code among the codes that have the same code above
         them. If the leaf is above the lowest level, the remaining digits are 0.
@@ -251,8 +251,8 @@ class Attributes(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system of the keys. A key has one digit per attribute, which is the code of the attribute's
-        value.
+        """Number system in which keys (numbers of cells) are written. A key has one digit per attribute,
+        which is the code of the attribute's value.
         """
         return Digits(self.domain.shape)
 
