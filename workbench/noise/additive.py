@@ -106,7 +106,7 @@ class PortionedGeometric:
         Privacy loss ε for the release of all portions together.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt.
+        the receipt, which records the privacy cost.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -167,7 +167,7 @@ def geometric(
         Privacy loss ε for the release of all values together.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt.
+        the receipt, which records the privacy cost.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -219,7 +219,7 @@ def laplace(
         Step of the grid, a power of two. It must be public.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt.
+        the receipt, which records the privacy cost.
     l0 : int, optional
         Largest number of values that one unit changes. By default all.
     rng : Generator, optional
@@ -284,7 +284,7 @@ def add_noise(
         about a thousandth of the scale l1/ε, but at least 1/512 and at most 1.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt.
+        the receipt, which records the privacy cost.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

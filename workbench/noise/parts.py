@@ -49,7 +49,7 @@ class Block(NamedTuple):
     at most `l1` in total, and the noise costs `epsilon`.
 
     `linf` is the largest change of any single count by one unit. Default `l1`. A smaller number gives a
-    smaller ρ on the receipt.
+    smaller ρ on the receipt, which records the privacy cost.
     """
 
     size: int

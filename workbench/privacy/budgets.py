@@ -22,8 +22,8 @@ _LEAST = 1e-150  # α − 1 of an order
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an ε such that ρ-zCDP implies (ε, δ)-DP.
 
-    Every order α of the Rényi divergence gives a valid ε. The function chooses an order that gives a small ε,
-    and rounds up after about 60 digits.
+    For every order α of the Rényi divergence, a formula gives a valid ε. The function chooses an order for
+    which this ε is small, and rounds up after about 60 digits.
     """
     if not rho:
         return Fraction(0)
@@ -44,8 +44,8 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """Return the part of ε that depends on δ, for the Rényi divergence of order α = 1 + shift. The result is
-    rounded up.
+    """Return one part of an ε that ρ-zCDP implies: the part that depends on δ. It is computed for the Rényi
+    divergence of order α = 1 + shift, and rounded up.
 
     At order α, ρ-zCDP implies (ε, δ)-DP with ε = α·ρ + c, where c depends only on α and δ. The function
     returns c, by the formula (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1).

@@ -173,8 +173,8 @@ class HaarBasis:
         """Yield the nodes and factors from which the sum over each range of cells is computed.
 
         The sum over the cells lo to hi − 1 is prefix(hi) − prefix(lo), where prefix(i) is the sum of the
-        first i cells. The method goes up the tree from the leaves. For each prefix, it keeps the share g of
-        the current interval's sum that the prefix contains.
+        first i cells. The method goes up the tree from the leaves. For each prefix, it keeps a number g,
+        which is the share of the current interval's sum that is in the prefix.
 
         Let S be the sum of an interval and d its difference. Then the sum of its left half is (S + d)/2, and
         the sum of its right half is (S − d)/2. If a prefix ends in the left half, it contains the share g of
