@@ -179,9 +179,8 @@ class Interactions:
     Raises
     ------
     ValueError
-        If the columns do not contain integers or have different lengths, if a code is outside the domain, if
-        users are not in ascending order, if the bound is missing, or if `distinct` is True but a user has an
-        item twice.
+        If a column has another type or length, or a code is outside the domain. Also if users are not in
+        ascending order, if the bound is missing, or if a user has an item twice although `distinct` is True.
     """
 
     domain: Domain

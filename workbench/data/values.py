@@ -205,8 +205,7 @@ class UnlistedValues:
         user : str, optional
             Name of the column that contains the user of each row.
         user_type, rng, key, table, progress
-            Reading of users, source of the random choices, name of a table in a database file, and function
-            that is called with the progress, as in `SparseTable.read`.
+            Settings with the same meaning as in `SparseTable.read`.
 
         Returns
         -------

@@ -36,8 +36,8 @@ from workbench.value import Int, sealed
 
 class CorrelatedNoise(NamedTuple):
     """Parameters of correlated noise, in counts. `shared` is the standard deviation of the draw that all
-    cells share, `own` is that of the separate draw of each cell, and `threshold` is the smallest noisy count
-    that is released.
+    cells share. `own` is the standard deviation of the separate draw of each cell. `threshold` is the
+    smallest noisy count that is released.
     """
 
     shared: float

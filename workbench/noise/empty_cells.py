@@ -22,12 +22,12 @@ distribution. No sum needs more than about ten thousand terms, even for very wid
 or more would become candidates, the sampler draws the noise of every cell instead.
 
 Lower thresholds. Priority sampling may lower its threshold, and then draws again those cells that did not
-survive at the larger threshold. Under this condition, such a cell should be a candidate with probability c/(1
-− p), where c is the sum of the new hat and p is the probability of surviving at the larger threshold. But p
-is not known exactly, only the sum q >= p of the hat at the larger threshold. So each cell becomes a candidate
-with probability c/(1 − q), and then a coin with probability (1 − q)/(1 − p) decides whether it stays one.
-This is the probability that a cell was not a candidate at the larger threshold, under the condition that it
-did not survive there.
+survive at the larger threshold. Let c be the sum of the new hat, and p the probability of surviving at the
+larger threshold. Under the condition that a cell did not survive there, it should be a candidate with
+probability c/(1 − p). But p is not known exactly. Only the sum q >= p of the hat at the larger threshold is
+known. So each cell becomes a candidate with probability c/(1 − q), and then a coin with probability (1 −
+q)/(1 − p) decides whether it stays one. This is the probability that a cell was not a candidate at the larger
+threshold, under the condition that it did not survive there.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def exponential_mechanism(
     The choices in all rows together cost ε. If an added unit raises all scores of a row, or lowers all of
     them, set `monotone`. Then the probability is proportional to exp(ε·score_i / sensitivity), without the
     factor 2, and the choices are still ε-differentially private. The reason is that one unit multiplies each
-    weight by a factor between e^−ε and 1 (or between 1 and e^ε), and the sum of the weights by a factor in
-    the same range.
+    weight by a factor between e^−ε and 1 (or between 1 and e^ε). The sum of the weights is multiplied by a
+    factor in the same range.
 
     Integer scores are used unchanged. Float scores are first rounded down to multiples of the step `grid`. If
     a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most ⌈sᵢ/grid⌉

@@ -2,8 +2,8 @@
 
 A unit, for example a person, changes at most C counts, each by at most m. Suppose that a of its cells are
 new, which means that they are empty in the smaller of two neighbouring tables. A cell is released if its
-noisy count is at least the threshold T. So the release from the larger table contains at least one new cell
-with probability 1 − q, where q = (1 − Pr[X >= T − m])^a and X is the noise. The release from the smaller
+noisy count is at least the threshold T. Let X be the noise, and q = (1 − Pr[X >= T − m])^a. Then the release
+from the larger table contains at least one new cell with probability 1 − q. The release from the smaller
 table never contains one. If no new cell is released, the two releases differ only in the noisy counts of k =
 C − a other cells. Let h_k(ε) be the δ for these k counts. Then the total δ is the maximum, over all a, of 1 −
 q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m, because the noise is

@@ -69,8 +69,9 @@ class NoisyCells(NamedTuple):
 
 
 class PrioritySample(NamedTuple):
-    """Released noisy cells, chosen by priority: their keys in ascending order, their noisy values, the
-    largest priority that was left out (τ_s), and one receipt per block, which records the privacy cost.
+    """Released noisy cells, chosen by priority: their keys in ascending order and their noisy values. `tau`
+    is the largest priority that was left out (τ_s). There is one receipt per block, which records the privacy
+    cost.
     """
 
     keys: Int[np.ndarray, " k"]

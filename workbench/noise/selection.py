@@ -187,12 +187,12 @@ def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, floa
     """Return the smallest threshold T for which values that only one user has are released with probability
     at most δ.
 
-    Suppose that a user has t values that nobody else has. The noisy weight of at least one of them reaches T
-    with probability 1 − (1 − Pr[w(t) + X >= T])^t, where w(t) is the weight of each value and X is the noise.
-    For the discrete Gaussian X with variance parameter σ² and x >= 1, Pr[X >= x] is at most the probability
-    that a continuous Gaussian is at least x − 1. The reason is that its terms decrease, and that their sum is
-    at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). Because of this bound, T is
-    one step larger than for continuous noise.
+    Suppose that a user has t values that nobody else has. Let w(t) be the weight of each of these values, and
+    X the noise. The noisy weight of at least one of the values reaches T with probability 1 − (1 − Pr[w(t) +
+    X >= T])^t. For the discrete Gaussian X with variance parameter σ² and x >= 1, Pr[X >= x] is at most the
+    probability that a continuous Gaussian is at least x − 1. The reason is that its terms decrease, and that
+    their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). Because of this
+    bound, T is one step larger than for continuous noise.
 
     Parameters
     ----------

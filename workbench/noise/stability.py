@@ -3,9 +3,9 @@
 A stability histogram releases only non-empty cells, so a released cell reveals that somebody is in it.
 Suppose that k cells are empty without one person, and that this person adds the counts c_1 to c_k to them.
 The noise X is added to each count, and a cell is released if its noisy count is at least the threshold T. So
-a cell with count c is released with probability q(c) = Pr[c + X >= T], and at least one of the k cells with
-probability 1 − Π (1 − q(c_j)). The threshold is the smallest integer T for which this probability is at most
-δ, whatever counts the bound allows the person to add.
+a cell with count c is released with probability q(c) = Pr[c + X >= T]. At least one of the k cells is
+released with probability 1 − Π (1 − q(c_j)). The threshold is the smallest integer T for which this
+probability is at most δ, whatever counts the bound allows the person to add.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
 Differs We use geometric or Gaussian noise. We compute the probability exactly and do not use a bound on it.
@@ -371,8 +371,8 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     Each way, called a *filling*, is a dictionary from counts to the number of cells that get this count. Let
     q(c) be the probability that a cell with count c is released. The function g(c) = −log(1 − q(c)) is convex
     on c >= 1, because the noise is log-concave, and the worst filling has the largest sum of g. Among all
-    fillings of k cells, the worst therefore gives the count linf to as many cells as possible, the remainder
-    to one cell, and the count 1 to each of the others.
+    fillings of k cells, the worst is therefore the following. As many cells as possible get the count linf,
+    one cell gets the remainder, and each of the others gets the count 1.
 
     It remains to find the worst k. To fill one more cell, a count of 1 is taken from a cell with count r,
     which changes the sum of g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then

@@ -36,8 +36,9 @@ class Receipt:
     """Record of one noisy measurement of private data, for example of a table of counts, with its privacy
     cost. Only the package `workbench.noise` writes receipts.
 
-    The field `relation` names the change of the data that the guarantee is about: one unit (usually a person)
-    is added or removed, one unit is replaced, or (for "local") the values of a single record change.
+    The field `relation` names the change of the data that the guarantee is about. By default, one unit
+    (usually a person) is added or removed. Otherwise one unit is replaced, or the values of a single record
+    change ("local").
 
     The field `part` is for measurements of disjoint groups of people. It is a pair of two names: the first
     names the division into groups, and the second names the measured group. Each person is in one group. So

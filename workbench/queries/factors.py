@@ -21,9 +21,9 @@ from workbench.value import Float, Int
 def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
     """Compute the inner products of all queries of one workload with all queries of another.
 
-    A query is a sum of terms, and a term is a coefficient times one factor per attribute. For term s of query
-    i and term t of query j, the inner product of the terms is the product of their coefficients and of one
-    number H_k[s, t] for each attribute k. The function adds these products to out[i, j].
+    A query is a sum of terms, and a term is a coefficient times one factor per attribute. Consider term s of
+    query i and term t of query j. Their inner product is the product of their coefficients and of one number
+    H_k[s, t] for each attribute k. The function adds these products to out[i, j].
 
     `table` contains the matrices H_k of all attributes, one after the other. Matrix k begins at position
     `starts[k]`, and each of its rows has `widths[k]` numbers. Row 0 and column 0 are for terms that do not

@@ -9,8 +9,8 @@ The cost grows with the number of queries and with the sizes of the attributes, 
 cells.
 
 Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. A sum is missing in the printed Equation
-20. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), where k runs over the attributes that either query uses, θ over the
-values of attribute k, and g and g' are the factors of the two queries.
+20. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ). Here k runs over the attributes that either query uses, and θ over the
+  values of attribute k. The factors of the two queries are g and g'.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Base class of linear queries. A linear query is a function of a record, and its answer is the sum of the
 function over all records of a table.
 
-The time for answering grows with the number of queries, the sizes of the attributes and the number of cells
-that are not empty, but not with the number of all cells. Source: Chen, Zhou & Bhowmick, EDBT 2012, section
-3.2 (Equation 9, Theorem 2).
+The time for answering grows with the number of queries, the sizes of the attributes and the number of
+non-empty cells. It does not grow with the number of all cells. Source: Chen, Zhou & Bhowmick, EDBT 2012,
+section 3.2 (Equation 9, Theorem 2).
 """
 
 from __future__ import annotations

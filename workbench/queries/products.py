@@ -133,8 +133,8 @@ class Products(Linear):
         Raises
         ------
         ValueError
-            If a query does not have one of these forms, if it names an attribute or code that is not in the
-            domain, or if an array does not have one number per code.
+            If a query has another form, if it names an attribute or code outside the domain, or if an array
+            does not have one number per code.
 
         Examples
         --------

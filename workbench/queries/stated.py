@@ -1,10 +1,10 @@
 """Conversion of linear queries to text and back, and reading of queries from files.
 
 A query that is a sum of products is written as a list of terms [coefficient, {attribute: factor}]. A factor
-has one value per code of the attribute. It is written in one of three forms: [lo, hi] has the value 1 for the
-codes from lo to hi − 1, {"codes": […]} has the value 1 for the listed codes, and {"values": […]} lists the
-value for every code. A query that is given by a table is written as {"table": [attributes], "values": […]}.
-The values are in the order of a nested loop, with the last attribute in the innermost loop.
+has one value per code of the attribute. It is written in one of three forms. [lo, hi] has the value 1 for the
+codes from lo to hi − 1. {"codes": […]} has the value 1 for the listed codes. {"values": […]} lists the value
+for every code. A query that is given by a table is written as {"table": [attributes], "values": […]}. The
+values are in the order of a nested loop, with the last attribute in the innermost loop.
 """
 
 from __future__ import annotations

@@ -94,9 +94,9 @@ class Prefixes(Hierarchy):
         """Return the key of each string, which is its number among all possible strings. Strings that do not
         fit have no key and are left out.
 
-        The second array has one number per string: 0 if the string has a key, 1 if it is too long, and 2 if
-        it contains a symbol that is not in the alphabet. The strings may be any sequence of text, for example
-        a list or a pandas Series.
+        The second array has one number per string. It is 0 if the string has a key, 1 if the string is too
+        long, and 2 if it contains a foreign symbol. The strings may be any sequence of text, for example a
+        list or a pandas Series.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)

@@ -39,8 +39,8 @@ class Quadtree(Boxed):
     Raises
     ------
     ValueError
-        If the number of coordinates or names is wrong, if a name occurs twice, if `low` is not below `high`,
-        or if the number of finest boxes is too large for 128 bits.
+        If the number of coordinates or names is wrong, if a name occurs twice, or if `low` is not below
+        `high`. Also if there are more finest boxes than 128 bits can number.
 
     Examples
     --------

@@ -41,11 +41,11 @@ def _is_zone(x: Any) -> str | None:
 class TimePart(Rule):
     """Rule that computes an attribute from dates or times, for example the hour, the weekday or the month.
 
-    Some parts of a time recur: hour (0 to 23), weekday (Monday to Sunday), day (1 to 31), ISO week (1 to 53),
-    month (1 to 12) and quarter (Q1 to Q4). Their list of values is known. The other parts are year,
-    year-month (2024-03) and date (2024-03-31). For these, you state the first and the last possible value.
-    Choose both from public knowledge, and not from the data. A time outside this range has no label, and the
-    parameter `other` says what happens to it.
+    Some parts of a time recur, so their list of values is known. These are hour (0 to 23), weekday (Monday to
+    Sunday), day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other parts are
+    year, year-month (2024-03) and date (2024-03-31). For these, you state the first and the last possible
+    value. Choose both from public knowledge, and not from the data. A time outside this range has no label,
+    and the parameter `other` says what happens to it.
 
     The column may contain dates and times as a data type. If it contains text, state the `format` of the
     text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The times stay in the time zone in which
