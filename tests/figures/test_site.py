@@ -66,7 +66,7 @@ def text(top, name):
 def test_the_front_page_counts_what_holds_by_paper_with_what_is_hollow_apart(top):
     front = text(top, "report.html")
     for words in (
-        "0 of 1 papers are contradicted nowhere, and 3 of 9 decided statements hold (33 %)",
+        "For 0 of 1 papers, no statement is contradicted, and 3 of 9 decided statements hold (33 %)",
         "follows from the definition 3", "contradicted 3",
         "needs runs 3", "needs data 3", "holds for some unprinted value 3",
         "A tenth of the cells answers as well as the full noisy table.",
