@@ -32,9 +32,9 @@ def write_page(names):
     kinds = Counter(row["kind"] for row in tried)
     lines = [
         f"{len(tried)} changes ({', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}): "
-        f"{len(tried) - len(survived)} are seen by a test, {len(survived)} survive, and of "
-        f"{len(survived) - len(unexplained)} of them it is said why no test can see them.\n\n",
-        "| change | kind | seen by, or why nobody can |\n| --- | --- | --- |\n",
+        f"a test fails for {len(tried) - len(survived)}, and {len(survived)} survive. For "
+        f"{len(survived) - len(unexplained)} of these, the table says why no test can fail.\n\n",
+        "| change | kind | test that fails, or why none can |\n| --- | --- | --- |\n",
     ]
     for row in sorted(tried, key=lambda row: (row["killed by"] != "", row["change"])):
         seen = f"`{row['killed by']}`" if row["killed by"] else ""
