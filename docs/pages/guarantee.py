@@ -26,7 +26,7 @@ def write(folder: Path) -> None:
         f"| {number(e)} | {format_number(exp(e))} | {percent(e)} | {percent(2 * e)} |"
         for e in EPSILONS
     ]
-    head = "| ε | factor e^ε | Ann is in the table, at most | a fact about Ann is true, at most |"
+    head = "| ε | factor e^ε | Ann is in the table, at most | a fact about Ann, at most |"
     (folder / "odds.inc").write_text(
         "\n".join([head, "|---:|---:|---:|---:|", *rows]) + "\n", "utf-8"
     )
