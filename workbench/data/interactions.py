@@ -171,8 +171,8 @@ class Interactions:
     distinct : bool
         Whether no user has an item twice. If True, this is checked. Default False.
     user_ids : uint64[users, 2], optional
-        Identifier for each number of a user, from `UserNumbers.ids`. By default, the number itself is the
-        identifier.
+        Identifier of each user, at the position that is the user's number (see `UserNumbers.ids`). By
+        default, the number itself is the identifier.
     attributes : Domain, optional
         Domain of the original attributes, if items and contexts are combinations of several attributes.
 

@@ -120,8 +120,8 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Count the elements in a sketch with few counters, which keeps the frequent elements. Add noise to the
-    counters, and release those that reach a threshold.
+    """Count the most frequent elements with a Misra–Gries sketch, which has only `size` counters. Add noise
+    to the counters, and release those that reach a threshold.
 
     Parameters
     ----------
