@@ -1,4 +1,6 @@
-"""Mechanisms, in one file per family. Python loads a file when you first use one of its mechanisms."""
+"""Mechanisms: algorithms that turn private data into a release. Related mechanisms share a file. Python loads
+this file when you first use one of its mechanisms.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -46,8 +48,9 @@ __all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a mechanism, the list `ALL` in alphabetical order, or the list `COMPOSED` of
-    mechanisms that contain others.
+    """Return the class of the mechanism with this name. For the name "ALL" or "COMPOSED", return a tuple of
+    classes: the simple mechanisms in alphabetical order, or those that contain other mechanisms or select
+    unlisted values.
     """
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)

@@ -1,4 +1,6 @@
-"""Adaptive histograms: basic, improved, and PrivTree."""
+"""Adaptive histograms, which divide the domain more finely where there are many records: the basic version,
+the improved version, and PrivTree.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,23 @@ from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, val
 
 
 class StructureBudgets(NamedTuple):
-    """Two budgets in ε: one for the structure of the tree, one for the counts of its leaves."""
+    """Two budgets in ε. One pays for the structure of the tree, and the other for the counts of its leaves
+    (the nodes that were not split).
+    """
 
     structure: float
     leaves: float
 
 
 def measure_field() -> Any:
-    """Return the field `measure`, the share of ε that pays for the counts of the leaves."""
-    return parameter(0.5, 0.01, 0.99, doc="share of ε for the counts of the leaves")
+    """Return the field `measure`. It is the share of ε that pays for the noisy counts of the leaves, which
+    are the nodes that were not split.
+    """
+    return parameter(0.5, 0.01, 0.99, doc="share of ε that pays for the counts of leaves")
 
 
 def refuse_depth_above(mechanism: Any, depth: int) -> None:
-    """Raise a ValueError if `mechanism.depth` asks for more levels than the hierarchy has."""
+    """Raise a ValueError if `mechanism.depth` is larger than the number of levels of the hierarchy."""
     if mechanism.depth > depth:
         raise not_allowed(
             mechanism, "depth", f"need at most {depth}, the levels of the hierarchy"
@@ -49,7 +55,9 @@ def refuse_depth_above(mechanism: Any, depth: int) -> None:
 
 
 class AdaptiveHistogram(Mechanism):
-    """Base of mechanisms that split nodes with many records, and release noisy counts of the leaves."""
+    """Base of mechanisms that go down a tree of ever smaller regions. They split nodes with many records, and
+    release noisy counts of the leaves, which are the nodes that were not split.
+    """
 
     takes = Records
     budget: DP
@@ -57,7 +65,9 @@ class AdaptiveHistogram(Mechanism):
     threshold: float
 
     def _split_probability(self, tree: Hierarchy, decay: float) -> float:
-        """Return p(0) = α^b/(1+α), α = exp(−decay), the probability that an empty node is split."""
+        """Return the probability p(0) = α^b/(1+α) that an empty node is split. Here b is the threshold, and α
+        = exp(−decay).
+        """
         chance = exp(-decay * ceil(self.threshold)) / (1 + exp(-decay))
         least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
         if tree.branching * chance >= 1:
@@ -72,11 +82,11 @@ class AdaptiveHistogram(Mechanism):
 
 class StructuredHistogram(AdaptiveHistogram):
     """Base of mechanisms that spend one share of ε on the structure of the tree, and the rest on the counts
-    of its leaves.
+    of its leaves (the nodes that were not split).
     """
 
     def budgets(self) -> StructureBudgets:
-        """Return the ε for the structure and the ε for the counts of the leaves."""
+        """Return the two parts of ε: one for the structure of the tree, and one for the counts of its leaves."""
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
@@ -90,10 +100,11 @@ def refined(
     discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
     """Split the nodes of a hierarchy level by level. Return the nodes that were not split, and one receipt
-    per level.
+    per level, which records what the level's decisions cost.
 
-    `compare(frontier, level)` returns three things: the counts of the nodes, the threshold to compare them
-    with, and the ε of this comparison.
+    The function calls `compare(frontier, level)` once per level, where the frontier contains the nodes that
+    may be split. It returns the counts of these nodes, the threshold for the noisy counts, and the ε that the
+    comparison costs.
     """
     stopped = []
     ledger = []
@@ -121,9 +132,10 @@ def noisy_leaves(
     epsilon: float,
     rng: np.random.Generator | None,
 ) -> tuple[Leaves, Receipt]:
-    """Return noisy counts of the records below each node in `stopped`, a list of (level, keys).
+    """Return a noisy number of records for each node in `stopped`. This is a list of pairs: a level, and the
+    keys of nodes on this level.
 
-    Each record is below exactly one of the nodes. The function empties the list.
+    Each record belongs to exactly one of these nodes. The function empties the list to free memory.
     """
     levels, keys = _in_order(stopped)
     counts, receipt = noise.geometric(
@@ -136,7 +148,9 @@ def noisy_leaves(
 
 
 def _in_order(stopped: list[LevelKeys]) -> tuple[Int[np.ndarray, " n"], Keys]:
-    """Return the sorted levels and keys of all nodes. Each list of nodes is freed after it is copied."""
+    """Return two arrays in ascending order, with the level and the key of each node. The function frees the
+    list of a level after it was copied.
+    """
     sizes = [keys.shape[1] for _, keys in stopped]
     levels = np.empty(sum(sizes), np.int16)
     all_keys = np.empty((len(stopped[0][1]), sum(sizes)), np.uint64)
@@ -159,8 +173,8 @@ STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 
 
 class Discount:
-    """Rule that removes t records from every node that is split, so that each child has at least t fewer
-    than its parent.
+    """Rule that removes t records (the discount) from every node that is split. Each child then has at least
+    t records fewer than its parent.
     """
 
     def __init__(self, strategy: str, t: int):
@@ -169,8 +183,8 @@ class Discount:
         self.arrival = np.zeros(0, np.int64)
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
-        """Return the root, which holds all records. For proportional discounting, the records first get a
-        random order.
+        """Return the root of the tree, which contains all records. With the strategy "proportional", the
+        records first get a random order.
         """
         if self.strategy == "proportional":
             try:
@@ -188,15 +202,17 @@ class Discount:
         return frontier
 
     def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
-        """Return the number of records in each node. The numbers are floats if the rule removes shares of
-        records.
+        """Return the number of records in each node after all discounts. The numbers are floats if the rule
+        removes fractions of records.
         """
         if frontier.share_left is None:
             return frontier.counts
         return frontier.counts * frontier.share_left
 
     def __call__(self, frontier: Frontier) -> tuple[Frontier, Children]:
-        """Return the nodes to split, with their records after the discount, and their occupied children."""
+        """Remove the discount from the nodes that will be split. Return these nodes with the remaining
+        records, and their non-empty children.
+        """
         if self.strategy == "skip":
             frontier = replace(frontier, start=frontier.start + self.t)
         if self.strategy == "proportional":
@@ -213,7 +229,7 @@ class Discount:
         return frontier, children
 
     def _without_first_arrived(self, frontier: Frontier) -> Frontier:
-        """Return the records of the nodes, without the first t that arrived in each."""
+        """Return the records of the nodes, without the first t records of each node in the order of arrival."""
         counts = frontier.counts
         first = np.cumsum(counts) - counts
         node = np.repeat(np.arange(len(counts)), counts)
@@ -234,8 +250,8 @@ class Discount:
 def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
-    """Return the number of records that each child loses. Children of one node lose t records in total, one
-    at a time, always from the child that is then the largest.
+    """Return the number of records that each child loses. The children of one node lose t records in total.
+    Each record is taken from the child that is the largest at this moment.
     """
     if not len(parents):
         return np.zeros(0, np.int64)
@@ -258,7 +274,9 @@ def _smallest_caps(
     first: Int[np.ndarray, " g"],
     group: Int[np.ndarray, " k"],
 ) -> Int[np.ndarray, " g"]:
-    """Return, for each group of siblings, the smallest number above which there are at most t records."""
+    """Return one number per group of siblings. If the siblings were cut to this number of records each, they
+    would lose at most t records together. It is the smallest such number.
+    """
     low = np.ones(len(first), np.int64)
     high = np.maximum.reduceat(counts, first).astype(np.int64)
     while (low < high).any():
@@ -274,25 +292,30 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split nodes with large noisy counts, then measure.
+    """Split nodes with many records, then count the leaves.
 
-    The mechanism splits a node if its noisy count is at least `threshold`, down to level `depth`.
+    The mechanism goes down a tree of regions, level by level, until level `depth`. It splits a node (a
+    region) into its children if the node's noisy count is at least `threshold`. The leaves, which are the
+    nodes that were not split, then get new noisy counts.
 
-    Guarantee  ε-DP per unit. The share 1 − `measure` of ε pays for the decisions, in equal parts for
-               `depth` levels. The nodes of one level have no records in common, so they share the ε of the
-               level. The rest pays for the counts of the leaves.
-    Assumes    the records' bound. Threshold and depth are stated without looking at the data.
+    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the decisions to
+               split, in equal parts for `depth` levels. Different nodes of one level have no records in
+               common, so all nodes of the level use the level's ε at the same time. The share `measure` of ε
+               pays for the counts of the leaves.
+    Assumes    One unit has no more records than the bound of the data allows. You choose `threshold` and
+               `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    Noise is an integer. We measure the leaves again, as the paper's text describes and
-               its figure omits. Otherwise the release would contain the counts that did not reach the
-               threshold. These are too low on average, and their release costs one more level.
-    Cost       O(records) to find the nodes, plus O(released nodes). Released nodes include the empty
-               children of nodes that were split.
+    Differs    Our noise is an integer. We count the leaves again with new noise, which the text of the paper
+               describes and its figure omits. Without this step, the release would contain the noisy counts
+               that were too small for a split. Such counts are too low on average, and their release would
+               cost the ε of one more level.
+    Cost       Time is O(records) to find the nodes, plus O(released nodes). The released nodes include the
+               empty children of nodes that were split.
     """
 
     budget: DP = budget_field()
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="count b from which a node is split"
+        low=0, high=2**50, strict=True, unit="records", doc="noisy count b that splits a node"
     )
     depth: int = parameter(
         low=1, high=128, integer=True, unit="levels", doc="largest depth B of the tree"
@@ -304,8 +327,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return two budgets in ε, one for the decisions on one level of the tree, and one for the counts of
-        the leaves. The first is the share (1 − `measure`)/`depth` of the whole ε.
+        """Return two parts of ε. The first pays for the decisions on one level of the tree, and is the share
+        (1 − `measure`)/`depth` of the whole ε. The second pays for the counts of the leaves.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
@@ -313,13 +336,14 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
-        threshold and α = exp(−ε/l1), with the ε of the decisions on one level.
+        threshold and α = exp(−ε/l1). Here ε is the part that pays for the decisions on one level, and `l1` is
+        the largest change of all counts by one unit.
         """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
-        from formulas and use no data.
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
+        computed by formulas from public numbers.
         """
         chance = self.empty_split_probability(tree, l1)
         return {
@@ -328,7 +352,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         }
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
-        """Release the leaves and their noisy counts."""
+        """Release the leaves (the nodes that were not split) and their noisy counts."""
         bound = private_bound(records)
         l1 = bound.l1
         refuse_depth_above(self, records.hierarchy.digits.depth)
@@ -345,8 +369,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with three levels. Its threshold is a few times the scale of the
-        noise.
+        """Return an example of the mechanism for tests, with three levels. Its threshold is a few times the
+        scale of the noise.
         """
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
 
@@ -355,7 +379,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
 
 class _Scale(NamedTuple):
-    """Scale λ of the noise in records, and δ, by which scores fall per level."""
+    """Scale λ of the noise in records, and the number δ of records that is subtracted from counts per level."""
 
     scale: float
     decrement: int
@@ -363,28 +387,33 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split nodes by biased noisy counts, then measure.
+    """Split nodes by biased counts, then count the leaves.
 
-    The mechanism splits node v with count c(v) if max(θ − δ, c(v) − δ·level) + noise > θ.
+    The mechanism goes down a tree of regions. From the count c(v) of a node v it subtracts δ records per
+    level above the node. A result below θ − δ is replaced by θ − δ. The node is split if this number plus
+    noise is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The leaves, which are
+    the nodes that were not split, then get new noisy counts.
 
-    Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for the tree, at any depth, and the rest for
-               the counts of its leaves.
-    Assumes    the records' bound, and a threshold that is stated without looking at the data.
+    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree,
+               however deep it becomes. The share `measure` pays for the counts of its leaves.
+    Assumes    One unit has no more records than the bound of the data allows. You choose the threshold
+               without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    The noise is an integer, and δ is rounded up to an integer. The proof of the theorem
-               still holds. Let α = exp(−1/λ) and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ), and
-               for x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). Along a path, scores fall
-               by at least δ >= λ·ln β per level, until they reach a lower limit that is the same for all
-               data. The loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace
+    Differs    The noise is an integer, and δ is rounded up to an integer. The theorem still holds, as the
+               following argument shows. Let λ be the scale of the noise, α = exp(−1/λ), β the number of
+               children of a node, and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ). For x > θ the
+               logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the biased counts
+               fall by at least δ >= λ·ln β per level, until they reach θ − δ, which is the same for all data.
+               The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace
                noise.
-    Cost       the same as for an adaptive histogram: O(records + released nodes).
+    Cost       Time is O(records + released nodes), as for `BasicAdaptiveHistogram`.
     """
 
     budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: int = parameter(
-        0, 0, 2**50, integer=True, unit="records", doc="count θ from which a node is split"
+        0, 0, 2**50, integer=True, unit="records", doc="count θ above which a node is split"
     )
     measure: float = measure_field()
     cite = "zhang2016"
@@ -393,23 +422,23 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """Return the scale λ of the noise, and the number δ of records by which a node's score falls per level.
-        If a node has β children and a unit changes the counts by at most `l1` in total, λ =
-        l1·(2β−1)/((β−1)·ε), where ε pays for the tree, and δ = ⌈λ·ln β⌉.
+        """Return the scale λ of the noise, and the number δ of records that is subtracted from a node's count
+        per level. Let β be the number of children of a node, `l1` the largest change of all counts by one
+        unit, and ε the part that pays for the tree. Then λ = l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
         """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
-        from formulas and use no data.
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
+        computed by formulas from public numbers.
         """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
-        """Release the leaves and their noisy counts."""
+        """Release the leaves (the nodes that were not split) and their noisy counts."""
         bound = private_bound(records)
         l1 = bound.l1
         budgets = self.budgets()
@@ -448,38 +477,44 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split nodes by discounted counts, then measure.
+    """Split by discounted counts, then count the leaves.
 
-    The mechanism splits a node if its noisy count is at least `threshold`. Before it looks at the children,
-    it removes `discount` records of the node.
+    The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's
+    noisy count is at least `threshold`. Before it counts the children's records, it removes `discount`
+    records from the node. The leaves, which are the nodes that were not split, then get new noisy counts.
 
-    Guarantee  ε-DP per unit. The structure costs 2ε_s, with ε_s = (1 − `measure`)·ε/2, at any depth. The
-               share `measure` pays for the counts of the leaves, which count all records. With `strategy` =
-               "progressive" there is no guarantee.
-    Assumes    the records' bound, a threshold b that is stated without looking at the data, and a discount
-               t of at least b + ln 2·l1/ε_s records (b + ln 2/ε_s if a unit is one record).
+    Guarantee  The release is ε-DP for each unit. Let ε_s = (1 − `measure`)·ε/2, which is the ε of each
+               decision to split. The whole tree costs 2ε_s, however deep it becomes. The share `measure` of ε
+               pays for the counts of the leaves. These counts include the records that were removed. With
+               `strategy` = "progressive" there is no guarantee.
+    Assumes    One unit has no more records than the bound of the data allows, with a largest total change l1.
+               You choose the threshold b without looking at the data. The discount t is at least b + ln
+               2·l1/ε_s records. For example, it is at least b + ln 2/ε_s if a unit is one record.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-    Differs    We count the leaves in a second pass over all records, because the paper's proof
-               covers the structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). The noise is
-               an integer. For x up to b, p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α), so the sum in the
-               proof is at most (ε(t+b) + ln(1+α))/t, which is no more than the paper's. We define the
-               strategies of appendix A exactly. "skip" removes t records by the order of keys, and
-               "proportional" by a random order of arrival. "uniform" removes t records of every child. If
-               it removed t/k of each, a child could have fewer than t records less than its parent.
-               "fractional" removes a share of every record. A unit then affects many paths. Because ln p is
-               concave, its loss is an average over the losses of single paths. Integer noise would round
-               these small changes up. Therefore "fractional" uses Laplace noise in floating point, and its
-               releases are marked as idealised. The paper calls "progressive" stable, but it is not
-               (docs/errata.md#adaptive2009-progressive).
-    Cost       O(distinct records) to find the nodes, plus O(released nodes). "proportional" takes time and
-               memory for every record at every level, even if records are equal.
+    Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
+               the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The
+               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α)
+               with α = exp(−ε_s/l1). The sum in the proof is then at most (ε(t+b) + ln(1+α))/t, which is no
+               more than the paper's. The paper describes the strategies of appendix A loosely, so we define
+               them exactly. "skip" removes t records by the order of keys. "proportional" removes t records
+               by a random order of arrival. "uniform" removes t records of every child. If it removed only
+               t/k records of each of k children, the proof would fail, because it needs children with at
+               least t records less than their parent. "fractional" removes a fraction of every record. One
+               unit then affects many paths down the tree. Because ln p is concave, the unit's privacy loss is
+               an average over the losses of single paths. Integer noise would round these small changes up.
+               Therefore "fractional" uses Laplace noise in floating point, and its releases are marked as
+               idealised, which means that the proof does not cover them exactly. The paper says that Theorem
+               3 also covers "progressive", but this is wrong (docs/errata.md#adaptive2009-progressive).
+    Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
+               "proportional" takes time and memory for every record at every level, even if records are
+               equal.
     """
 
     budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="count b from which a node is split"
+        low=0, high=2**50, strict=True, unit="records", doc="noisy count b that splits a node"
     )
     discount: int | None = parameter(
         None,
@@ -487,10 +522,10 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         2**51,
         integer=True,
         unit="records",
-        doc="discount t of each count; ⌈b + ln 2·l1/ε_s⌉ by default",
+        doc="number t of records removed from a node that is split; ⌈b + ln 2·l1/ε_s⌉ by default",
     )
     strategy: str = parameter(
-        "skip", choices=STRATEGIES, doc="rule that chooses the discarded records"
+        "skip", choices=STRATEGIES, doc="rule that chooses the records to remove"
     )
     measure: float = measure_field()
     cite = "adaptive2009"
@@ -508,11 +543,14 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:
-        """Return ε_s, for the noise on each comparison."""
+        """Return ε_s, the ε of the noise on each comparison with the threshold."""
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Return the discount t: the given one, or the smallest that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
+        """Return the discount t in records. If you gave `discount`, this is the discount. Otherwise it is ⌈b
+        + ln 2·l1/ε_s⌉, the smallest number that Theorem 3 allows. Here b is the threshold, `l1` the largest
+        change of all counts by one unit, and ε_s the ε of one decision.
+        """
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
         least = ceil(self.threshold + log(2) * l1 / epsilon)
@@ -525,14 +563,15 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
-        threshold and α = exp(−ε/l1), with the ε of a decision.
+        threshold and α = exp(−ε/l1). Here ε is the ε of one decision, and `l1` is the largest change of all
+        counts by one unit.
         """
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. They follow
-        from formulas and use no data.
+        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
+        computed by formulas from public numbers.
         """
         theorem = replace(self, discount=None)
         discards = (
@@ -551,7 +590,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return facts | {"an empty node splits": f"with probability {chance:.2g}"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
-        """Release the leaves and their noisy counts."""
+        """Release the leaves (the nodes that were not split) and their noisy counts."""
         bound = private_bound(records)
         stopped, structure = self._structure(records, bound.l1, rng)
         budget = self.budgets().leaves
@@ -561,7 +600,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     def _structure(
         self, records: Records, l1: float, rng: np.random.Generator | None
     ) -> tuple[list[LevelKeys], Receipt]:
-        """Return the nodes that are not split, and the receipt for the structure."""
+        """Return the nodes that are not split, and the receipt that records the cost of the tree."""
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
@@ -574,7 +613,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return stopped, self._price(comparisons)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
-        """Return the cost of the structure: 2ε_s at any depth, or ∞ if no guarantee is known."""
+        """Return the cost of the tree in ε. It is 2ε_s, however deep the tree is, or ∞ if no guarantee is
+        known.
+        """
         if self.withdrawn:
             return noise.withdrawn("structure", replaces=comparisons)
         price = DP(self.budgets().structure)
@@ -583,8 +624,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the largest privacy loss that the released tree without its counts can cause for one unit. It
-        is at most 2ε_s, where ε_s is the budget of the tree.
+        """Return the largest privacy loss of one unit if only the tree is released, without the counts of the
+        leaves. The loss is at most 2ε_s, where ε_s is the ε of one decision.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
@@ -592,21 +633,24 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism. Its threshold is a few times the scale of the noise."""
+        """Return an example of the mechanism for tests, whose threshold is a few times the scale of the
+        noise.
+        """
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
 
 def structural_loss(
     epsilon: float, threshold: float, discount: int, law: str = "laplace"
 ) -> float:
-    """Return the largest privacy loss that the decisions can cause for one record, with noise at ε. Theorem
-    3 proves that it is at most 2ε.
+    """Return the largest privacy loss of one record through the decisions to split, if each decision has
+    noise at ε. Theorem 3 proves that this loss is at most 2ε.
 
-    A record changes the counts x_0 > x_1 > … on one path by one each. Consecutive counts differ by at least
-    t. If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r never increases,
-    the loss is largest if the counts are as small as possible. Then they are x0 + j·t for some x0 in 0 … t.
-    If the record is removed, only the last split on the path adds to the loss, by at most ε. `law` is the
-    noise: "laplace", as in the paper, or "geometric".
+    A record changes the counts x_0 > x_1 > … on one path down the tree by one each. Consecutive counts differ
+    by at least the discount t. Let p(x) be the probability that a node with count x is split. If the record
+    is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r never increases, the loss is largest
+    if the counts are as small as possible. Then they are x0 + j·t for some x0 in 0 … t. If the record is
+    removed, only the last decision on the path adds to the loss, by at most ε. `law` is the distribution of
+    the noise: "laplace", as in the paper, or "geometric".
 
     >>> structural_loss(0.1, 28, 35) < 0.2
     True
@@ -631,8 +675,8 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """Return the smallest discount for which the largest loss is at most 2ε. The discount of Theorem 3 is
-    never smaller.
+    """Return the smallest discount, in records, for which the largest privacy loss of the decisions is at
+    most 2ε. The discount that Theorem 3 gives is at least as large.
     """
 
     def suffices(discount: int) -> bool:
@@ -644,7 +688,7 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """Return the exact loss of the structure, and the smallest discount that keeps the loss within 2ε."""
+    """Return the exact privacy loss of the tree, and the smallest discount for which this loss is at most 2ε."""
     epsilon = mechanism.budgets()[0] / 2
     enough = certified_discount(epsilon, mechanism.threshold, "geometric")
     return mechanism.worst_case_loss(), enough

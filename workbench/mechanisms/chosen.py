@@ -1,5 +1,5 @@
-"""Mechanisms that choose a parameter privately from the data: the number of records per user, or the
-threshold.
+"""Mechanisms that spend part of their budget to choose a parameter from the data. The parameter is the number
+of records per user, or the threshold of a filter.
 """
 
 from collections.abc import Sequence
@@ -43,22 +43,24 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Score each candidate for the bound on records per user. The score is minus the number of users that
-    would have to change before this candidate is the best.
+    """Score each candidate for the largest number of records that is counted per user. The score is minus the
+    number of users whose records would have to change before this candidate is the best one.
 
-    Suppose that a user has m records. With a bound of T records, the user loses (m − T)⁺ of them. The noise
-    adds up to T·`noise_per_record`. The lost records and the noise together are smallest at the T for which
-    #(m > T) <= noise_per_record <= #(m >= T), where # counts users. The score is minus the distance of
-    `noise_per_record` from this interval, so one user changes it by at most one.
+    Suppose that a user has m records, and at most T records are counted. The user then loses (m − T)⁺
+    records. The noise on all counts adds up to T·`noise_per_record`. The best T is the one for which the lost
+    records of all users and the noise have the smallest sum. For this T, #(m > T) <= noise_per_record <= #(m
+    >= T), where # is the number of users with this property. The score of a candidate is minus the distance
+    of `noise_per_record` from this interval. So one user changes a score by at most one.
 
     Parameters
     ----------
     records : int[users]
         Number of records of each user.
     candidates : sequence of int
-        Bounds to choose from, stated without looking at the data.
+        Numbers of records per user to choose from. You choose them without looking at the data.
     noise_per_record : float
-        Public error of the noise per record. It is rounded to an integer.
+        Sum of the errors that the noise causes on all counts, for each record that is counted per user. It is
+        computed from public numbers. The function rounds it to an integer.
 
     Returns
     -------
@@ -75,50 +77,54 @@ def rank_scores(
 
 @value
 class ChosenContributions(Mechanism):
-    """Choose the number of records per user from the data.
+    """Choose how many records per user to count.
 
-    The mechanism chooses l (for `SRA` and `HPA`) or `bound` (for `LPA`) among `candidates`. Then it makes a
-    release with this number. `mechanism` gives all other parameters, including the budget of the release.
-    Its own l or bound is ignored.
+    The mechanism first chooses a number of records per user among `candidates`, using the data. This number
+    is the field `l` of `SRA` and `HPA`, or the field `bound` of `LPA`. Then it makes a release with the
+    chosen number. All other parameters, including the budget of this release, are those of `mechanism`. The
+    value of l or bound that `mechanism` has is ignored.
 
-    Guarantee  ε-DP per user, where ε is the sum of `epsilon`, for the choice, and the mechanism's own
-               budget, for the release with the chosen parameter.
-    Assumes    nothing about the users. The candidates are stated without looking at the data.
-    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own,
-               after the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    We score candidates by an estimate of their error on the data. Fan & Jin compute the
-               error from a model.
-    Cost       one pass over the numbers of records per user, and the cost of the mechanism.
+    Guarantee  The release is ε-DP for each user. This ε is the sum of two parts: `epsilon`, which pays for
+               the choice, and the budget of `mechanism`, which pays for the release with the chosen number.
+    Assumes    Users may have any number of records. You choose the candidates without looking at the data.
+    Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
+               score, after the model of Fan & Jin, WWW 2015, section 4.1.
+    Differs    Our score of a candidate is an estimate of its error on the data. Fan & Jin compute the error
+               from a model of the users instead.
+    Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
 
-    The score of l estimates the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average it is at least this
-    error, apart from a part that is the same for all candidates. Let user u have n_u records, L be the
-    largest candidate and K the number of items:
+    The score of a candidate l is minus an estimate of the total error of the item counts, Σ|c̃ᵢ − cᵢ|. Here
+    cᵢ is the true and c̃ᵢ the noisy count of item i. On average the estimate is at least this error, apart
+    from a number that is the same for all candidates. Let n_u be the number of records of user u, L the
+    largest candidate, and K the number of items. Then
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
-    where X_l is the noise on an item if l records per user are counted. The sum over u is the number of
-    records that l drops and L keeps. Each dropped record lowers one item's count by one. Records beyond L
-    are left out of the sum, because every candidate drops them.
+    where X_l is the noise on an item's count if l records per user are counted. The sum over the users is the
+    number of records that are dropped with the candidate l, but kept with the candidate L. Each dropped
+    record lowers one item's count by one. Records beyond L are left out of the sum, because every candidate
+    drops them.
 
-    Sensitivity. If a user with n records is added to any data, only this user's term of the sum is new. The
-    score of l falls by min(n, L) − min(n, l), which is between 0 and L − l. K·E|X_l| is public and is
-    rounded to an integer, so scores are exact integers. Let l₀ be the smallest candidate. All scores change
-    in one direction and by at most L − l₀, however many records the user has. The exponential mechanism
-    with weights exp(ε·score/(L − l₀)) is therefore ε-DP (`noise.exponential_mechanism` with `monotone`).
-    The chosen l is then public, and the release is ε'-DP for every candidate, so adaptive composition gives
-    ε + ε'.
+    Why the choice is private: suppose that a user with n records is added to the data. The sum gets one new
+    term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l. Let l₀ be the
+    smallest candidate. So all scores fall, and by at most L − l₀, however many records the user has. The
+    other part of the score, K·E|X_l|, is computed from public numbers. It is rounded to an integer, so scores
+    are exact integers. The exponential mechanism chooses a candidate with probability proportional to
+    exp(ε·score/(L − l₀)). It is therefore ε-DP (see `noise.exponential_mechanism` with `monotone`). The
+    release with the chosen l is ε'-DP, where ε' is the budget of `mechanism`. The two costs add up to ε + ε',
+    because the chosen l is public.
 
-    With `rule` = "rank", the scores are those of `rank_scores`. They are our own, after Liu, Suresh, Zhu,
-    Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by at most
-    one, up or down, so the weights are exp(ε·score/2). This rule is better for large candidates and many
-    users.
+    With `rule` = "rank", the scores are those of the function `rank_scores`. We defined them after Liu,
+    Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by
+    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This rule is
+    better if the candidates are large and there are many users.
     """
 
-    mechanism: Any = parameter(check=_check_sampling, doc="mechanism whose field is chosen")
+    mechanism: Any = parameter(check=_check_sampling, doc="mechanism that is run afterwards")
     candidates: tuple[Any, ...] = parameter(
-        check=_check_candidate_l, unit="records", doc="candidate numbers of records per user"
+        check=_check_candidate_l, unit="records", doc="numbers of records to choose from"
     )
-    epsilon: float = parameter(low=0, strict=True, doc="privacy loss ε of the choice")
+    epsilon: float = parameter(low=0, strict=True, doc="part of ε that pays for the choice")
     rule: str = parameter(
         "error", choices=("error", "rank"), doc="score: estimated error, or rank of the users"
     )
@@ -133,48 +139,50 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Total budget of the choice and the release that follows. It is their exact sum, rounded up."""
+        """Total budget of the mechanism, in ε. It is the exact sum of `epsilon` and the budget of the inner
+        mechanism, rounded up.
+        """
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     @property
     def chosen_field(self) -> str:
-        """Name of that parameter of the inner mechanism which is chosen from the data."""
+        """Name of the inner mechanism's field that is chosen from the data: "l" or "bound"."""
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of any score by one user. With the rule "error", one user raises all scores or
-        lowers all of them.
+        """Largest change of any score by one user. With the rule "error", a user who is added lowers all
+        scores, or leaves them unchanged.
         """
         if self.rule == "rank":
             return 1
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
-        """Return the inner mechanism with the given number of records per user."""
+        """Return the inner mechanism with `count` records per user, instead of its own number."""
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the error that noise on the K item counts causes on average, K·E|X|. X is the noise on one
-        count, for the given number of records per user.
+        """Return the average sum of errors that the noise causes on all item counts, K·E|X|. Here K is the
+        number `items`, and X is the noise on one count if `count` records per user are counted.
 
-        For two-sided geometric noise E|X| = 2α/(1 − α²), with α = exp(−ε/l).
+        For two-sided geometric noise E|X| = 2α/(1 − α²) with α = exp(−ε/l), where l is `count`.
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
 
     @property
     def item_epsilon(self) -> float:
-        """Part of ε that pays for the noise on the counts of items."""
+        """Part of the inner mechanism's ε that pays for the noise on the counts of items."""
         mechanism = self.mechanism
         is_picking = isinstance(mechanism, HPA)
         counts_epsilon = mechanism.budgets()[1] if is_picking else mechanism.budget.epsilon
         return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate number of records per user. By the rule "error" it is minus the
-        estimated error, and by the rule "rank" it is the rank score.
+        """Return the score of each candidate, in the order of `candidates`. With the rule "error", the score
+        is minus the estimated error. With the rule "rank", it is the rank score (see `rank_scores`).
         """
         items = data.domain.shape[0]
         records = data.records_per_user()
@@ -191,7 +199,7 @@ class ChosenContributions(Mechanism):
         )
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Choose the number of records per user, and make the release with it."""
+        """Choose the number of records per user, and make the release with this number."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(data)[None],
             sensitivity=self.score_sensitivity,
@@ -205,8 +213,8 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that chooses between one and three records per user for SRA
-        (simple random algorithm). Half of ε pays for the choice.
+        """Return an example of the mechanism for tests. It chooses between one and three records per user for
+        `SRA`, the simple random algorithm. Half of ε pays for the choice.
         """
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)
@@ -235,36 +243,42 @@ def _check_candidate_theta(candidates: Any) -> str | None:
 class ChosenThreshold(Mechanism):
     """Choose the threshold θ of a filter from the data.
 
-    The mechanism chooses θ among `candidates`, and then makes a release with it. `mechanism` gives all
-    other parameters, including the budget of the release. Its own θ is ignored.
+    The filter releases only cells whose noisy count is at least θ. The mechanism first chooses θ among
+    `candidates`, using the data. Then it makes a release with the chosen θ. All other parameters, including
+    the budget of this release, are those of `mechanism`. The θ that `mechanism` has is ignored.
 
-    Guarantee  ε-DP per unit, where ε is the sum of `epsilon`, for the choice, and the mechanism's own
-               budget, for the release with the chosen θ.
-    Assumes    the table's bound. The candidates are stated without looking at the data.
-    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own.
+    Guarantee  The release is ε-DP for each unit. This ε is the sum of two parts: `epsilon`, which pays for
+               the choice, and the budget of `mechanism`, which pays for the release with the chosen θ.
+    Assumes    One unit changes the counts by at most the table's bound. You choose the candidates without
+               looking at the data.
+    Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
+               score.
     Differs    nothing.
-    Cost       one pass over the counts per candidate, and the cost of the mechanism.
+    Cost       Time is one pass over the counts per candidate, plus the time that `mechanism` takes.
 
-    The score of θ estimates the total error of all cells, Σ|released count − cᵢ|:
+    The score of a candidate θ is minus an estimate of the total error of all cells, Σ|released count − cᵢ|,
+    where cᵢ is the true count of cell i:
 
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 
-    The sum is over the non-empty cells. The second term is the expected noise that passes the filter if all
-    m cells of the domain are empty. A count c below θ is lost. A count above θ may still be lost through
-    noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
+    The sum is over the non-empty cells. The second term is the expected size of the noise X that passes the
+    filter if all m cells of the domain are empty. The function t(c) describes the error of a cell with count
+    c. If c is below θ, the count is lost, so t(c) = c. If c is above θ, the count may still be lost because
+    of noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
-    Sensitivity. t(0) = 0, and t changes by at most 1 if c changes by 1. A unit changes the counts by at
-    most l1 in total. It therefore changes Σ t(cᵢ) by at most l1, up or down. This also holds if the unit
-    fills empty cells. The noise term is public and is rounded to an integer, and candidates are integers,
-    so scores are exact integers. The exponential mechanism with weights exp(ε·score/(2·l1)) is therefore
-    ε-DP. The chosen θ is public, so adaptive composition adds the mechanism's own ε.
+    Why the choice is private: t(0) = 0, and t(c) changes by at most 1 if c changes by 1. Let l1 be the
+    largest change of all counts together by one unit. A unit therefore changes Σ t(cᵢ) by at most l1, up or
+    down. This also holds if the unit fills empty cells. The second term is computed from public numbers and
+    rounded to an integer, so scores are exact integers. The exponential mechanism chooses a candidate with
+    probability proportional to exp(ε·score/(2·l1)), and is therefore ε-DP. The budget of `mechanism` is added
+    to this ε, because the chosen θ is public.
     """
 
-    mechanism: Any = parameter(check=_check_filter, doc="mechanism whose field is chosen")
+    mechanism: Any = parameter(check=_check_filter, doc="mechanism that is run afterwards")
     candidates: tuple[Any, ...] = parameter(
-        check=_check_candidate_theta, unit="counts", doc="candidate thresholds θ"
+        check=_check_candidate_theta, unit="counts", doc="thresholds θ to choose from"
     )
-    epsilon: float = parameter(low=0, strict=True, doc="privacy loss ε of the choice")
+    epsilon: float = parameter(low=0, strict=True, doc="part of ε that pays for the choice")
     takes = SparseTable
     cite = "mcsherry2007"
     title = "chosen threshold"
@@ -272,21 +286,24 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Total budget of the choice and the release that follows. It is their exact sum, rounded up."""
+        """Total budget of the mechanism, in ε. It is the exact sum of `epsilon` and the budget of the inner
+        mechanism, rounded up.
+        """
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return the total size of the noisy counts that an empty table would release on average. For m cells
-        with noise X and the threshold θ it is m·E(|X|; |X| >= θ).
+        """Return the average sum of the sizes of all noisy counts that pass the filter if the table is empty.
+        For m cells with noise X and the threshold θ, this is m·E(|X|; |X| >= θ), rounded to an integer.
         """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate threshold. It is minus the sum of two errors, the counts that the
-        threshold removes and the noise that passes it.
+        """Return the score of each candidate threshold, in the order of `candidates`. The score is minus the
+        sum of two errors. The first is the size of the counts that the filter drops. The second is the size
+        of the noise that passes the filter.
         """
         l1 = sensitivity(table)
         return np.array(
@@ -298,7 +315,7 @@ class ChosenThreshold(Mechanism):
         )
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Choose the threshold, and make the release with it."""
+        """Choose the threshold, and make the release with this threshold."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(table)[None],
             sensitivity=sensitivity(table),
@@ -311,8 +328,8 @@ class ChosenThreshold(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that chooses between thresholds of two and eight noise scales.
-        Half of ε pays for the choice.
+        """Return an example of the mechanism for tests. It chooses between two thresholds, which are two and
+        eight times the scale of the noise. Half of ε pays for the choice.
         """
         half = budget.epsilon / 2
         scale = max(1, round(1 / half))

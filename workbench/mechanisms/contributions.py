@@ -1,5 +1,5 @@
-"""Mechanisms that sample the records of each user: the simple random algorithm (SRA), the hand-picked
-algorithm (HPA), and the baseline, the Laplace perturbation algorithm (LPA).
+"""Mechanisms that count only some records of each user: the simple random algorithm (SRA), the hand-picked
+algorithm (HPA), and the Laplace perturbation algorithm (LPA), which is the baseline.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def split_field() -> Any:
-    """Return the field with the share of the budget that pays for items. The rest pays for edges."""
+    """Return the field with two shares of the budget. The first pays for the counts of items, the second for
+    the counts of edges (pairs of an item and a context).
+    """
 
     def wrong(split: Any) -> str | None:
         good = isinstance(split, tuple) and len(split) == 2 and all(map(_is_number, split))
@@ -43,22 +45,24 @@ def split_field() -> Any:
         return None if good else "need two shares > 0 that add up to 1, (items, edges)"
 
     return parameter(
-        (0.5, 0.5), check=wrong, doc="shares of the budget for items and for edges"
+        (0.5, 0.5), check=wrong, doc="shares of the budget for the counts of items and of edges"
     )
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
-    """Return the ε (or ρ) of items and of edges. Their sum is at most the given budget."""
+    """Return the ε (or ρ) that pays for the counts of items, and the one that pays for the counts of edges.
+    The sum of the two is at most `total`.
+    """
     items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
 
 
 def l2_squared(data: Interactions, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity to one user: that of the item counts, or that of the edge counts.
-    An edge is an item in one context.
+    """Return the squared l2 norm of the largest change that one user makes to the counts of `domain`. This is
+    the domain of the items, or that of the edges (pairs of an item and a context).
 
-    The count of an item is the sum of its edge counts. If no user has an item twice, a user has at most one
-    edge per item.
+    The count of an item is the sum of the counts of its edges. If no user has the same item twice, a user has
+    at most one edge per item.
     """
     edges = 1 if data.distinct else data.domain.size // domain.size
     return private_bound(data).merged(edges).l2_squared
@@ -68,7 +72,9 @@ def l2_squared(data: Interactions, domain: Domain) -> Fraction:
 
 
 def bound_field() -> Any:
-    """Return the field M, the bound on records per user. The noise is proportional to it."""
+    """Return the field `bound`, the largest number M of records per user. The scale of the noise is
+    proportional to M.
+    """
     return parameter(
         None,
         1,
@@ -80,8 +86,8 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """Return the field l, the number of records per user. It is an integer, or "suggested" if the mechanism
-    computes it from public facts.
+    """Return the field `l`, the largest number of records that is counted per user. It is an integer, or
+    "suggested" if the mechanism shall compute the number from public facts.
     """
 
     def wrong(factor: Any) -> str | None:
@@ -89,16 +95,18 @@ def sampling_factor_field() -> Any:
         good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
         return None if good else "need an integer >= 1, or 'suggested'"
 
-    return parameter(check=wrong, unit="records", doc="largest number of records per user")
+    return parameter(check=wrong, unit="records", doc="most records counted per user")
 
 
 def public_number_field(doc: str) -> Any:
-    """Return a field for a number that the caller states from public knowledge. None leaves it out."""
+    """Return a field for a number that the caller knows from public sources. None means that no number is
+    given.
+    """
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
 def popularity_field() -> Any:
-    """Return the field with a public guess of the popularity of items."""
+    """Return the field `popularity`, a public guess of how popular the items are."""
 
     def wrong(popularity: Any) -> str | None:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
@@ -109,7 +117,7 @@ def popularity_field() -> Any:
     return parameter(
         None,
         check=wrong,
-        doc="public belief about items: Zipf's exponent, or a weight per item",
+        doc="public guess of the items' popularity: Zipf's exponent, or a weight per item",
     )
 
 
@@ -123,14 +131,18 @@ def _is_number(x: Any) -> bool:
 
 
 def consistent_counts_field() -> Any:
-    """Return the field that makes each item count the sum of its edge counts."""
+    """Return the field `consistent`. If it is True, the released count of each item is the sum of the item's
+    edge counts.
+    """
     return parameter(
-        False, choices=(False, True), doc="make items the sums of their edges, by least squares"
+        False, choices=(False, True), doc="make item counts the sums of edge counts"
     )
 
 
 def total_field() -> Any:
-    """Return the field with a public number of records, to which all counts are scaled."""
+    """Return the field `total`, a public number of records. All counts are multiplied by one factor so that
+    they add up to this number.
+    """
     return parameter(
         None,
         0,
@@ -141,8 +153,8 @@ def total_field() -> Any:
 
 
 class Contributions(Mechanism):
-    """Base of mechanisms that count items and edges, with a limit on the records per user. An edge is an
-    item in one context, for example a place in one hour.
+    """Base of mechanisms that count items and edges, and limit the number of records per user. An edge is a
+    pair of an item and a context, for example a place and an hour.
     """
 
     takes = Interactions
@@ -164,16 +176,16 @@ class Contributions(Mechanism):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the data that the mechanism counts, after dropping records.
+        """Return the data that the mechanism counts, after it has dropped records of users who have too many.
 
-        The result is private, like the input. If you pass a seeded `rng`, it is the data that a release
-        with the same seed counts.
+        The result is private, like the input. If you pass a seeded `rng`, the result contains the same
+        records that a release with the same seed counts.
         """
         assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge."""
+        """Release a noisy count for every item and every edge (pair of an item and a context)."""
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
         return self._noisy_counts(data, self.bounded_data(data, rng), amount(self.budget), rng)
 
@@ -185,7 +197,9 @@ class Contributions(Mechanism):
         rng: np.random.Generator | None,
         paid: Sequence[Receipt] = (),
     ) -> Release:
-        """Add noise to every item and every edge of the bounded data, within ε (or ρ) in all."""
+        """Add noise to the counts of all items and edges of the bounded data. This costs at most `total`, an
+        ε or a ρ.
+        """
         l1 = sensitivity(bounded)
         histograms = []
         ledger = list(paid)
@@ -211,7 +225,9 @@ class Contributions(Mechanism):
     def _parts(
         self, data: Interactions, total: float
     ) -> Iterator[tuple[Domain, np.ndarray, float]]:
-        """Return two parts, items and edges, each with its domain, its counts and its ε (or ρ)."""
+        """Yield two parts, the items and the edges. Each part is a domain, its counts, and the ε (or ρ) that
+        pays for them.
+        """
         domain = data.domain
         domains = (domain.project(domain.attributes[:1]), domain)
         counts = (data.item_counts(), data.edge_counts().ravel())
@@ -224,11 +240,13 @@ class Contributions(Mechanism):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, Any, Sequence[Receipt]]:
-        """Return noisy values, the distribution of their noise, and their cost."""
+        """Return noisy values for the counts, the distribution of their noise, and receipts that record their
+        cost.
+        """
         raise NotImplementedError
 
     def _smoothed(self, data: Interactions, rng: np.random.Generator | None) -> Release:
-        """Make items and edges from bounded data by `_smooth`."""
+        """Release the counts of items and edges, to which `_smooth` adds noise."""
         bounded = self.bounded_data(data, rng)
         histograms = []
         ledger: list[Receipt] = []
@@ -242,7 +260,9 @@ class Contributions(Mechanism):
 
 
 class SampledContributions(Contributions):
-    """Base of mechanisms that count at most `l` records per user. Public facts can suggest l."""
+    """Base of mechanisms that count at most `l` records per user. If `l` is "suggested", they compute this
+    number from public facts.
+    """
 
     l: int | str  # noqa: E741
     n: int | None
@@ -263,19 +283,21 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """Return the number l of records per user that the mechanism uses for the given number of items."""
+        """Return the largest number l of records that the mechanism counts per user, if there are `items`
+        items.
+        """
         if not isinstance(self.l, str):
             return self.l
         share, _ = item_edge_budgets(self._counts_amount(), self.split)
         return self._suggested(items, share)
 
     def _counts_amount(self) -> float:
-        """Return the ε (or ρ) of items and edges together."""
+        """Return the ε (or ρ) that pays for the counts of items and edges together."""
         return amount(self.budget)
 
     def _suggested(self, items: int, share: float) -> int:
-        """Return the l with the least expected squared error of all item counts, released with that ε (or
-        ρ).
+        """Return the l for which the expected squared error of all item counts is smallest, if `share` is the
+        ε (or ρ) that pays for these counts.
         """
         assert self.n is not None and self.bound is not None and self.popularity is not None
         if isinstance(self.popularity, tuple):
@@ -305,22 +327,24 @@ class SampledContributions(Contributions):
 class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
-    SRA is the simple random algorithm. Because it drops the other records, counts are too low. If you state
-    a public `total`, the mechanism scales all counts by one factor to this total. If records may have been
-    dropped, standard errors are NaN, and the `noise` of an answer gives the error from noise alone. With l
-    = "suggested", also state n (number of users), `bound` (largest number of records per user) and
-    `popularity`.
+    SRA is the simple random algorithm. If a user has more than `l` records, the mechanism drops the others,
+    so counts are too low. If you give a public `total`, all counts are multiplied by one factor so that they
+    add up to this total. If records may have been dropped, the standard errors of answers are NaN, and
+    `noise` gives the error from noise alone. With `l` = "suggested", the mechanism computes `l` from public
+    numbers. Then you also have to give `n` (number of users), `bound` (largest number of records per user)
+    and `popularity`.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `split` divides the budget between
-               the items and the edges. Sampling treats each user independently of the others, so it does
-               not weaken the guarantee of the noise.
-    Assumes    nothing about the users, because l is enforced. A smaller bound of the interactions
-               replaces l.
+    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. `split` divides the budget
+               between the counts of items and the counts of edges (pairs of an item and a context). The
+               sample of one user's records does not depend on other users, so one user changes the sampled
+               data by at most l records.
+    Assumes    Users may have any number of records, because the mechanism drops those beyond `l`. If the
+               data's bound is smaller than `l`, the mechanism uses this bound instead.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
-    Differs    We add two-sided geometric noise to integer counts. The optimal l follows from a
-               corrected model. The paper's Equations 21 and 22 treat the l records sampled out of M as
-               independent, and replace the counts by their means. Our model does not.
-    Cost       O(records) time, O(kept records + items × contexts) memory.
+    Differs    We add two-sided geometric noise to integer counts. We compute the best l from a corrected
+               model. The paper's Equations 21 and 22 treat the l records that are sampled from M records as
+               independent, and replace the counts by their means. Our model does neither.
+    Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -336,22 +360,22 @@ class SRA(SampledContributions):
     audited = audited_at(0, l=2)
 
     def budgets(self) -> tuple[float, float]:
-        """Return two budgets in ε (or ρ), one for the counts of items, and one for the counts of edges (pairs
-        of an item and a context).
+        """Return two parts of ε (or ρ). The first pays for the counts of items, the second for the counts of
+        edges (pairs of an item and a context).
         """
         return item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism samples, at most `l` per user. They are private. A release with
-        the same seed counts the same records.
+        """Return the records that the mechanism samples, which are at most `l` per user. These records are
+        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
         """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with the paper's parameters."""
+        """Return an example of the mechanism for tests, with the paper's parameter l = 10."""
         return cls(budget, 10)
 
 
@@ -368,24 +392,28 @@ def _check_scores(scores: Any) -> str | None:
 class HPA(SampledContributions):
     """Count `l` records per user, popular items first.
 
-    HPA is the hand-picked algorithm. It keeps records of popular items, so the counts of other items are
-    too low. The share `random_share` of the l records is drawn at random from all records of the user.
-    Popularity is measured with noise. You can pass your own `score` per item instead, which must be public
-    or paid for. Then `d` and `popularity_share` are not used. `SRA` explains errors, `total` and l =
-    "suggested". Here this l is only a rough guide, because it is computed for random records.
+    HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps those of the
+    most popular items, so the counts of other items are too low. The share `random_share` of the `l` records
+    is drawn at random from all records of the user. To learn which items are popular, the mechanism first
+    measures noisy counts with at most `d` records per user. You can give a `score` per item instead, if the
+    scores are public or come from another release. In this case, `d` and `popularity_share` are not used. The
+    page of `SRA` explains errors, `total` and `l` = "suggested". The suggested number is computed for random
+    records, so for HPA it is only a rough guide.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. The share `popularity_share` pays
-               for the noisy popularity of all items, estimated from d random records per user. `split`
-               divides the rest between items and edges. The noisy popularity is released, so it is public.
-               Each user's records are then picked independently of other users. The costs of the three
-               measurements add up.
-    Assumes    nothing about the users, because l and d are enforced. Your own `score` must be public.
-    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. They suggest the mixture of random
-               and picked records as future work (section 7).
-    Differs    You state d from public knowledge, but the paper reads min |T_k| from the data. If no
-               noisy count is above zero, all items are equally popular. The paper then divides by zero.
-               The noise is that of SRA.
-    Cost       O(records·log l) time, O(kept records + items × contexts) memory.
+    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The share
+               `popularity_share` of the budget pays for a noisy popularity of each item, which is estimated
+               from `d` random records per user. `split` divides the rest between the counts of items and the
+               counts of edges (pairs of an item and a context). After its noise is paid for, the popularity
+               is public. So the choice of one user's records does not depend on other users. The costs of the
+               three measurements add up.
+    Assumes    Users may have any number of records, because the mechanism drops those beyond `l` and `d`. If
+               you give a `score`, it must be public.
+    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests the mixture of
+               random and picked records as future work.
+    Differs    You give `d` from public knowledge. The paper uses the smallest number of records of any user
+               instead, min |T_k|, which it reads from the data. If no noisy count is above zero, we treat all
+               items as equally popular. The paper divides by zero in this case. The noise is drawn as in SRA.
+    Cost       Time is O(records·log l), and memory is O(kept records + items × contexts).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -395,17 +423,17 @@ class HPA(SampledContributions):
         1,
         integer=True,
         unit="records",
-        doc="public number d of records per user from which popularity is estimated",
+        doc="number d of records per user that measure popularity, from public knowledge",
     )
     popularity_share: float = parameter(
-        0.1, 0, 1, strict=True, doc="share of the budget for popularity"
+        0.1, 0, 1, strict=True, doc="share of the budget that pays for measuring popularity"
     )
     random_share: float = parameter(
-        0.0, 0, 1, doc="share of the l records that are drawn at random"
+        0.0, 0, 1, doc="share of the l records per user that is drawn at random"
     )
     split: tuple[float, float] = split_field()
     score: tuple[Any, ...] | None = parameter(
-        None, check=_check_scores, doc="your own popularity score per item"
+        None, check=_check_scores, doc="your own popularity score per item (public or paid for)"
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
@@ -433,7 +461,9 @@ class HPA(SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1: the counts also cost")
 
     def budgets(self) -> tuple[float, float]:
-        """Return two budgets in ε (or ρ), one for the popularity of items, and one for the counts."""
+        """Return two parts of ε (or ρ). The first pays for measuring the popularity of items, the second for
+        the counts of items and edges.
+        """
         if self.score is not None:
             return 0.0, amount(self.budget)
         share = Fraction(self.popularity_share)
@@ -446,8 +476,9 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public popularity score for each item, with its privacy cost. The score is the one that you
-        passed, or a noisy count that uses d records per user.
+        """Return a public popularity score for each item, and a tuple of receipts that record its privacy
+        cost. If you gave a `score`, this is the score, and the tuple is empty. Otherwise the score is a noisy
+        count, for which at most `d` records per user are used.
         """
         if self.score is not None:
             return np.array(self.score), ()
@@ -467,8 +498,8 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism picks, which are at most `l` per user. They are private. A
-        release with the same seed counts the same records.
+        """Return the records that the mechanism picks, which are at most `l` per user. These records are
+        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
         """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
@@ -480,7 +511,7 @@ class HPA(SampledContributions):
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge."""
+        """Release a noisy count for every item and every edge (pair of an item and a context)."""
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
         if self.score is not None and len(self.score) != data.domain.shape[0]:
             raise ValueError(
@@ -492,9 +523,7 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with the paper's parameters, in which everyone has at least one
-        record.
-        """
+        """Return an example of the mechanism for tests, with the paper's parameter l = 10, and with d = 1."""
         return cls(budget, 10, 1)
 
 
@@ -505,17 +534,20 @@ class HPA(SampledContributions):
 class LPA(Contributions):
     """Count at most `bound` records per user.
 
-    LPA is the Laplace perturbation algorithm. The scale of its noise is proportional to `bound`. Standard
-    errors are NaN if records may have been dropped, as in SRA.
+    LPA is the Laplace perturbation algorithm. If a user has more than `bound` records, the mechanism keeps
+    `bound` of them at random. The scale of the noise is proportional to `bound`. If records may have been
+    dropped, the standard errors of answers are NaN, and `noise` gives the error from noise alone.
 
-    Guarantee  ε-DP per user, for all their records together. `split` divides ε between the items and the
-               edges.
-    Assumes    a public `bound`, M, which is enforced by dropping records at random.
-    Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1; the baseline of Fan & Jin, WWW 2015,
-               Equations 7 and 8.
-    Differs    We add two-sided geometric noise to integer counts, where the paper adds Laplace
-               noise. You state M from public knowledge, but the paper reads max |T_k| from the data.
-    Cost       O(records) time, O(kept records + items × contexts) memory.
+    Guarantee  The release is ε-DP for all records of a user together. `split` divides ε between the counts of
+               items and the counts of edges (pairs of an item and a context).
+    Assumes    You give `bound` from public knowledge. Users may have any number of records, because the
+               mechanism drops those beyond `bound`.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. It is the baseline of Fan & Jin, WWW
+               2015, Equations 7 and 8.
+    Differs    We add two-sided geometric noise to integer counts, and the paper adds Laplace noise. You give
+               `bound` from public knowledge. The paper uses the largest number of records of any user
+               instead, max |T_k|, which it reads from the data.
+    Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 
     budget: DP = budget_field()
@@ -531,5 +563,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with a limit of a hundred records per user."""
+        """Return an example of the mechanism for tests, with a limit of a hundred records per user."""
         return cls(budget, 100)

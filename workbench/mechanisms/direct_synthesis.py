@@ -1,4 +1,6 @@
-"""Direct synthesis: a fixed number of records, distributed down a hierarchy by noisy counts."""
+"""Direct synthesis of records: a fixed number of synthetic records is distributed from the root of a
+hierarchy down to its small regions, in proportion to noisy counts.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ def centred(
     children: Int[np.ndarray, " nodes"],
     words: Int[np.ndarray, " nodes"],
 ) -> Int[np.ndarray, " children"]:
-    """Adjust noisy counts of each node's children so that they add up to the node's number of records.
+    """Adjust the noisy counts of each node's children to integers >= 0 that add up to `allot`, the node's
+    number of synthetic records.
 
-    Counts below 0 become 0. If the sum is then too small, the children gain one record each, in turn, until
-    the sum is right. If it is too large, children with records lose one each in turn. The first turn goes
-    to a random child (`words` modulo the number of children).
+    Counts below 0 become 0. If the sum is then too small, the children gain one record each in turn, until
+    the sum is right. If the sum is too large, the children that still have records lose one record each in
+    turn. A random child has the first turn. Its position is `words`, which holds one random integer per node,
+    modulo the number of children.
 
     >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
     >>> centred(*one)
@@ -89,8 +93,8 @@ def _centre(
 
 
 class AttributeBoxes(NamedTuple):
-    """Boxes of codes. For each box, the object has the number of synthetic records, and how often each
-    attribute was split.
+    """Boxes (regions) of the domain, each with a range of codes per attribute. For each box, the object
+    contains the number of synthetic records, and how often each attribute was split.
     """
 
     lo: Int[np.ndarray, "boxes attributes"]
@@ -105,12 +109,12 @@ class AttributeBoxes(NamedTuple):
         return cls(zeros, np.array([tree.shape], np.int64), zeros, np.array([total]))
 
     def where(self, rows: Bool[np.ndarray, " boxes"]) -> AttributeBoxes:
-        """Return the selected boxes."""
+        """Return the boxes that the mask `rows` selects."""
         return AttributeBoxes(*(array[rows] for array in self))
 
     def parts(self, tree: Hierarchy) -> Int[np.ndarray, "attributes boxes"]:
-        """Return the number of parts into which each attribute would split each box. It is 1 if the
-        attribute cannot be split further.
+        """Return the number of parts into which each box would be divided if it were split by each attribute.
+        The number is 1 if the attribute cannot be split further.
         """
         radices = [np.array([*axis, 1]) for axis in tree.axes]
         return np.stack([r[self.splits[:, axis]] for axis, r in enumerate(radices)])
@@ -121,7 +125,9 @@ class AttributeBoxes(NamedTuple):
         children: Int[np.ndarray, " boxes"],
         allotted: Int[np.ndarray, " children"],
     ) -> AttributeBoxes:
-        """Return the equal parts of each box along its chosen attribute, in order."""
+        """Split each box into equal parts by its chosen attribute. Return the parts in order, each with its
+        number of synthetic records.
+        """
         box = np.repeat(np.arange(len(children)), children)
         first = np.cumsum(children) - children
         row = np.arange(len(box))
@@ -137,7 +143,9 @@ class AttributeBoxes(NamedTuple):
 
 
 class LocatedRecords(NamedTuple):
-    """Distinct records, with the box that each is in. `alike` is the number of equal copies of each record."""
+    """Distinct records. For each record, the object contains its box (region), its codes, and in `alike` the
+    number of equal copies.
+    """
 
     box: Int[np.ndarray, " n"]
     codes: Int[np.ndarray, "attributes n"]
@@ -145,7 +153,7 @@ class LocatedRecords(NamedTuple):
 
     @classmethod
     def root(cls, records: Records) -> LocatedRecords:
-        """Return all records in one box."""
+        """Return all records, located in one box."""
         count = records.counts
         if count is None:
             count = np.ones(len(records), np.int64)
@@ -153,7 +161,9 @@ class LocatedRecords(NamedTuple):
         return cls(box, records.hierarchy.corners(records.keys), count)
 
     def within(self, boxes: Bool[np.ndarray, " boxes"]) -> LocatedRecords:
-        """Return the records in the boxes that are kept, and renumber these boxes."""
+        """Return the records in those boxes that the mask `boxes` keeps. The kept boxes get new numbers from
+        0.
+        """
         stays = boxes[self.box]
         number = np.cumsum(boxes) - 1
         return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.alike[stays])
@@ -161,8 +171,8 @@ class LocatedRecords(NamedTuple):
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
     ) -> Int[np.ndarray, "attributes n"]:
-        """Return the part of its box in which each record would be, for each attribute that could split the
-        box.
+        """Return the number of the part to which each record would belong if its box were split by each
+        attribute.
         """
         widths = (boxes.hi - boxes.lo).T // parts
         return (self.codes - boxes.lo.T[:, self.box]) // widths[:, self.box]
@@ -170,8 +180,8 @@ class LocatedRecords(NamedTuple):
     def largest_parts(
         self, digits: Int[np.ndarray, "attributes n"], boxes: int
     ) -> Int[np.ndarray, "boxes attributes"]:
-        """Return how many records the largest part of each box would hold, for each attribute that could
-        split the box.
+        """Return the number of records in the largest part of each box if the box were split by each
+        attribute.
         """
         largest = [self._largest_part(digit, boxes) for digit in digits]
         return np.stack(largest, axis=1)
@@ -196,8 +206,8 @@ class LocatedRecords(NamedTuple):
         chosen: Int[np.ndarray, " boxes"],
         children: Int[np.ndarray, " boxes"],
     ) -> LocatedRecords:
-        """Return the same records in smaller boxes. Each record is assigned to one part of its box along
-        the chosen attribute.
+        """Return the same records after each box is split by its chosen attribute. Each record then belongs
+        to one part of its former box.
         """
         first = np.cumsum(children) - children
         digit = digits[chosen[self.box], np.arange(len(self.box))]
@@ -215,8 +225,8 @@ _MAX_CHILDREN = 2**33  # and in all, at a level
 
 
 class _Budgets(NamedTuple):
-    """Three budgets: ε of the total (if it is measured), of the choices on each level (if any), and of
-    the counts on each level.
+    """Three parts of ε. They pay for the noisy total (None if the total is public), for the choices of
+    attributes on each level (empty if there are none), and for the counts on each level.
     """
 
     total: float | None
@@ -225,7 +235,9 @@ class _Budgets(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """Nodes of a level, with the places of their true records and their numbers of synthetic records."""
+    """Nodes of one level of the tree. For each node, `start` and `stop` give the places of its true records,
+    and `allotted` the number of its synthetic records.
+    """
 
     keys: UInt64[np.ndarray, "words n"]
     start: Int[np.ndarray, " n"]
@@ -233,50 +245,55 @@ class _Nodes(NamedTuple):
     allotted: Int[np.ndarray, " n"]
 
     def where(self, rows: Bool[np.ndarray, " n"] | slice) -> _Nodes:
-        """Return the selected nodes."""
+        """Return the nodes that the mask or slice `rows` selects."""
         return _Nodes(
             self.keys[:, rows], self.start[rows], self.stop[rows], self.allotted[rows]
         )
 
     @classmethod
     def joined(cls, portions: list[_Nodes]) -> _Nodes:
-        """Join the nodes of several portions."""
+        """Return the nodes of several portions in one object."""
         return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*portions, strict=True)))
 
 
 @value
 class DirectSynthesis(Mechanism):
-    """Draw synthetic records level by level down a tree.
+    """Draw synthetic records, level by level down a tree.
 
-    The mechanism distributes `records` synthetic records among the children of each node by their noisy
-    counts, from the root down to level `depth`.
+    The tree divides the domain into smaller and smaller regions, its nodes. The mechanism starts with
+    `records` synthetic records at the root. At each node, it measures noisy counts of the children, and
+    distributes the node's synthetic records among the children in agreement with these counts. It stops at
+    level `depth`.
 
-    For hierarchies over several attributes, `split` = "exponential" chooses at every node the attribute to
-    split next. It prefers an attribute that has one part with many of the records. With `stop` = "count", a
-    node whose synthetic records are fewer than the scale of the noise is published with its count.
-    Otherwise nodes are refined down to one record.
+    With `split` = "exponential", the mechanism chooses at every node by which attribute the node is split
+    next. It prefers an attribute for which one of the parts has many records. With `stop` = "count", a node
+    is not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split
+    until they have one record or are at level `depth`.
 
-    Guarantee  ε-DP per unit. The noisy counts of each of the `depth` levels cost ε/depth. The levels get
-               less if ε also pays for choices of attributes (`split`), or for the total because `records`
-               is not given.
-    Assumes    the records' bound. `records` and `depth` are stated without looking at the data.
-    Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
-               section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-    Differs    The noise is an integer, because counts must add up. Two return statements are
-               missing in the paper's figure. We adjust all counts at once instead of in steps of one, which
-               gives the same result. Counts have no cap at the parent's count. With `split`, the choice of
-               attributes costs ε/(2·depth) per level. The score of an attribute is the size of its largest
-               part, which can only grow if records are added, so weights ∝ exp(ε·score) cost ε instead of
-               2ε.
-    Cost       O(children, including empty ones, of all nodes with more than one synthetic record), on each
-               of `depth` levels.
+    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost ε/depth.
+               They cost less if ε also pays for choices of attributes (`split`). The same holds if you do not
+               give `records`, because ε then also pays for a noisy number of records.
+    Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
+               `depth` without looking at the data.
+    Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.
+               Section 4.1 describes `split` and `stop`. The exponential mechanism is due to McSherry &
+               Talwar, FOCS 2007.
+    Differs    The noise is an integer, because the numbers of records must add up. We added two return
+               statements that are missing in the paper's figure. We adjust all counts at once, and the paper
+               in steps of one, which gives the same result. A child's noisy count may exceed the parent's
+               count. With `split`, the choices of attributes cost ε/(2·depth) per level. The score of an
+               attribute is the number of records in its largest part. If records are added, this score can
+               only grow. Therefore a choice with probabilities proportional to exp(ε·score) costs ε instead
+               of 2ε.
+    Cost       On each of the `depth` levels, time is proportional to the number of children, including empty
+               ones, of all nodes with more than one synthetic record.
     """
 
     budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     depth: int = parameter(
-        low=1, high=128, integer=True, unit="levels", doc="largest depth of the tree"
+        low=1, high=128, integer=True, unit="levels", doc="number of levels of the tree"
     )
     records: int = parameter(
         None,
@@ -284,12 +301,12 @@ class DirectSynthesis(Mechanism):
         2**28,
         integer=True,
         unit="records",
-        doc="public number of synthetic records (by default a noisy number, paid from ε)",
+        doc="public number of synthetic records (by default a noisy number, which ε pays for)",
     )
     split: str = parameter(
-        None, choices=(None, "exponential"), doc="rule that chooses the next node to refine"
+        None, choices=(None, "exponential"), doc="rule that chooses the attribute to split"
     )
-    stop: str = parameter(None, choices=(None, "count"), doc="rule that ends refinement")
+    stop: str = parameter(None, choices=(None, "count"), doc="rule that leaves nodes unsplit")
     takes = Records
     cite = "adaptive2009"
     title = "direct synthesis"
@@ -297,8 +314,9 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return three budgets in ε, one for the total, one for the choices on each level of the tree, and one
-        for the counts on each level. A budget that is not needed is 0.
+        """Return three parts of ε. They pay for the noisy total (None if the total is public), for the
+        choices of attributes on each level of the tree (empty if there are none), and for the counts on each
+        level.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
@@ -316,12 +334,12 @@ class DirectSynthesis(Mechanism):
         )
 
     def _least_refined(self, l1: float) -> float:
-        """Return the number of records below which a node is not refined."""
+        """Return the number of synthetic records below which a node is not split."""
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's choices of nodes, for display in a widget. They follow from
-        formulas and use no data.
+        """Return facts about the mechanism's noise, for display in a widget. The facts are computed by
+        formulas from public numbers.
         """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
@@ -349,7 +367,7 @@ class DirectSynthesis(Mechanism):
         return Release(estimate, (*paid, *ledger), self, bound)
 
     def _refuse_large(self, tree: Hierarchy, total: int) -> None:
-        """Raise a ValueError, from public quantities only, if too many children would get noise."""
+        """Raise a ValueError if too many children would get noise. The check uses only public numbers."""
         radices = [*tree.digits.radices[: self.depth]]
         if self.split:
             radices = sorted(tree.digits.radices)[-self.depth :]
@@ -366,7 +384,7 @@ class DirectSynthesis(Mechanism):
     def _refine_levels(
         self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Leaves, list[Receipt]]:
-        """Split every node into all children that its hierarchy gives it."""
+        """Split every node into all of its children in the hierarchy, level by level."""
         tree = records.hierarchy
         ends = records.ends()
         none = np.zeros(1, np.int64)
@@ -404,7 +422,9 @@ class DirectSynthesis(Mechanism):
     def _refine_attributes(
         self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Partition, list[Receipt]]:
-        """Split every node by an attribute that the exponential mechanism chooses."""
+        """Split every node by the attribute that the exponential mechanism chooses for this node, level by
+        level.
+        """
         tree = records.hierarchy
         budgets = self.budgets()
         depths = np.array([len(axis) for axis in tree.axes])
@@ -444,12 +464,16 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with three levels. It also measures the total."""
+        """Return an example of the mechanism for tests, with three levels. It also measures the number of
+        records.
+        """
         return cls(budget, depth=3)
 
 
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
-    """Yield runs of nodes whose children fit in memory together. There is at least one run."""
+    """Return groups of consecutive nodes, so small that the children of a group fit in memory together. There
+    is at least one group.
+    """
     whole = np.cumsum(children) // _PORTION
     cuts = np.flatnonzero(np.diff(whole)) + 1
     return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(children)], strict=True)]
@@ -464,7 +488,7 @@ def _allot_children(
     add_noise: Callable[..., Any],
     rng: np.random.Generator | None,
 ) -> _Nodes:
-    """Return those children of the nodes that get at least one record."""
+    """Return the children of the nodes, without the children that get no synthetic record."""
     below = records.occupied_children(level, nodes.keys, nodes.start, nodes.stop, ends)
     parent, digit, start, stop = below
     first = np.cumsum(children) - children

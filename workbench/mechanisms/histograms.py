@@ -1,4 +1,6 @@
-"""Histograms with noise on every cell: Laplace, geometric, Gaussian, and Privelet."""
+"""Histograms with noise on every cell: Laplace, geometric and Gaussian noise, and Privelet, which adds noise
+to wavelet coefficients.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 class FullTable(Mechanism):
-    """Base of mechanisms that release every cell or node. A subclass chooses the noise."""
+    """Base of mechanisms that release a noisy count for every cell of the domain, or for every node of a
+    transform. A subclass chooses the distribution of the noise.
+    """
 
     fixed_price = True
     transform: Any
@@ -44,7 +48,9 @@ class FullTable(Mechanism):
         raise NotImplementedError
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release every cell of the domain, or every node over it."""
+        """Release a noisy count for every cell of the domain. With a `transform`, release every node of the
+        transform instead.
+        """
         bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
         blocks = blocks_within(basis, bound, self.budget)
@@ -76,15 +82,17 @@ class FullTable(Mechanism):
 
 @value
 class LaplaceHistogram(Mechanism):
-    """Release every cell with independent noise.
+    """Release every cell's count with independent noise.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts.
-    Assumes    the table's bound, and a domain that fits in memory.
+    Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; L̃ in Hay, Rastogi, Miklau & Suciu, PVLDB 2010,
                section 2.2.
-    Differs    We draw geometric noise, or exact Laplace noise on a public grid. The grid's step is
-               at most a thousandth of the scale of the noise.
-    Cost       time and memory O(domain size).
+    Differs    We draw either geometric noise, or Laplace noise on a public grid of numbers. The steps of this
+               grid are at most a thousandth of the noise's scale. On the grid, the noise has exactly the
+               stated probabilities.
+    Cost       Time and memory are O(domain size).
     """
 
     budget: DP = budget_field()
@@ -95,7 +103,7 @@ class LaplaceHistogram(Mechanism):
     fixed_price = True
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release every cell of the domain."""
+        """Release a noisy count for every cell of the domain."""
         bound = private_bound(table)
         counts = self.dense_counts(table)
         noisy, variance, receipt = noise.add_noise(
@@ -115,17 +123,19 @@ class LaplaceHistogram(Mechanism):
 
 @value
 class GeometricHistogram(FullTable):
-    """Release every cell with geometric noise.
+    """Release every cell's count with geometric noise.
 
-    This full noisy table is the baseline for compact summaries.
+    The released table contains all cells, including empty ones. We compare smaller summaries, for example
+    those of `HighPassFilter`, with this table.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts. With a `transform`, one record changes ⌈log₂m⌉ +
-               1 nodes, which share ε.
-    Assumes    the table's bound, and a domain that fits in `memory`.
+    Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. With a
+               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and ε is divided among them.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al., ICDT 2012,
                section 2.1.
     Differs    nothing.
-    Cost       time and memory O(domain size), however sparse the data are.
+    Cost       Time and memory are O(domain size), even if most cells are empty.
     """
 
     budget: DP = budget_field(refused="which GaussianHistogram spends")
@@ -146,17 +156,19 @@ class GeometricHistogram(FullTable):
 
 @value
 class GaussianHistogram(FullTable):
-    """Release every cell with Gaussian noise.
+    """Release every cell's count with Gaussian noise.
 
-    The budget is a ρ in zero-concentrated differential privacy.
+    The budget is a number ρ, the measure of privacy loss in zero-concentrated differential privacy (zCDP).
 
-    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the squared l2 sensitivity
-               is a sum over levels. Each level contributes the squared change that one unit makes to its
-               nodes.
-    Assumes    the table's bound, and a domain that fits in `memory`.
-    Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
+    Guarantee  The release is ρ-zCDP for each unit. The whole ρ pays for the noise on the counts. With a
+               `transform`, the noise is added to the nodes of a tree. The squared l2 sensitivity is then a
+               sum over the levels of this tree. The term of a level is the sum of the squared changes that
+               one unit makes to the level's nodes.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               `memory`.
+    Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
     Differs    nothing.
-    Cost       time and memory O(domain size), however sparse the data are.
+    Cost       Time and memory are O(domain size), even if most cells are empty.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
@@ -175,21 +187,26 @@ class GaussianHistogram(FullTable):
 
 @value
 class Privelet(Mechanism):
-    """Release a histogram by noisy wavelet coefficients.
+    """Release a histogram from noisy wavelet coefficients.
 
-    The error of a range grows only like a power of the logarithm of the domain size.
+    The mechanism computes the Haar wavelet transform of the counts, adds noise to its coefficients, and
+    transforms them back to counts. If you sum the counts of neighbouring cells, the error grows only like a
+    power of the logarithm of the domain size.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. One record changes log₂m + 1 coefficients: the total, and one
-               difference per level. Each gets noise of scale l1·(log₂m + 1)/ε, or of variance at most
-               l1²·(log₂m + 1)/(2ρ).
-    Assumes    the table's bound, and a domain that fits in memory.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells, one
+               record changes log₂m + 1 coefficients. They are the total, and one difference between sums of
+               cells per level of the transform. With a budget in ε, each coefficient gets noise of scale
+               l1·(log₂m + 1)/ε, where l1 is the largest change of all counts by one unit. With a budget in ρ,
+               the variance of the noise is at most l1²·(log₂m + 1)/(2ρ).
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    Coefficients are not normalised, so they are integers. All get the same noise,
-               because the paper's weights cancel without normalisation. Neighbours differ by adding or
-               removing a unit. The paper replaces a unit, which doubles the noise. If the domain size is
-               not a power of two, cells that only fill it up get no noise. The noise is that of
-               LaplaceHistogram.
-    Cost       time and memory O(domain size).
+    Differs    We do not normalise the coefficients, so they are integers. Without normalisation, the paper's
+               weights cancel, so all coefficients get noise of the same scale. Our neighbouring tables differ
+               by one unit that is added or removed. In the paper, one unit is replaced by another, which
+               doubles the noise. The transform needs a power of two as the number of cells. The empty cells
+               that we append to reach it get no noise. The noise is drawn as in LaplaceHistogram.
+    Cost       Time and memory are O(domain size).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -203,7 +220,7 @@ class Privelet(Mechanism):
         settle_noise(self)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release a count for every cell."""
+        """Release a noisy count for every cell of the domain."""
         self.refuse_dense(table.domain.size)
         basis = Haar().on(table.domain)
         nodes, values = basis.forward(table.keys, table.counts)

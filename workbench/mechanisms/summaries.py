@@ -1,4 +1,6 @@
-"""Sparse summaries: high-pass filter, threshold and priority sampling, stability histogram."""
+"""Sparse summaries, which release only some of the noisy cells: high-pass filter, threshold and priority
+sampling, and the stability histogram.
+"""
 
 from __future__ import annotations
 
@@ -48,21 +50,25 @@ def sides_field() -> Any:
 
 
 def filter_field() -> Any:
-    """Return the field `theta`, the threshold of a filter that is applied before sampling."""
+    """Return the field `theta`. Cells whose noisy count is below this threshold are dropped before the sample
+    is drawn.
+    """
     return parameter(
         0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling (0: none)"
     )
 
 
 def threshold_size_field(symbol: str) -> Any:
-    """Return the field `size`, a target number of released cells from which the threshold is computed."""
+    """Return the field `size`. It is the number of cells that you want to release, and the mechanism computes
+    its threshold from this number.
+    """
     doc = f"number of cells that an empty table would release on average, from which {symbol} follows"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
 def summary_name(name: str, sides: int, theta: float = 0) -> str:
-    """Return the name of a summary in figures. The name says whether there is a filter before the sample,
-    and whether the filter has one side.
+    """Return the name of a summary in figures. The name contains "filter" if a filter comes before the
+    sample, and "one-sided" if the filter drops all negative counts.
 
     >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
     ('one-sided filter', 'filter-priority')
@@ -73,11 +79,12 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """Base of mechanisms that release some of the noisy cells or nodes.
+    """Base of mechanisms that release only some of the noisy cells (or nodes of a transform).
 
-    One could add noise to all nodes, and then select some of them with `summarise`. A call draws a release
-    with the same distribution directly, in time proportional to the released and the non-empty nodes. A
-    subclass defines the thresholds and `summarise`.
+    The definition of such a mechanism has two steps. First, noise is added to the counts of all cells. Then
+    `summarise` selects some of them. The mechanism does not run these two steps, because empty cells would
+    take too long. Instead it draws a release with the same distribution directly. The time is proportional to
+    the number of released and non-empty cells. A subclass defines the thresholds and `summarise`.
     """
 
     cite = "cormode2012"
@@ -87,7 +94,9 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """Raise a ValueError if `consistent` is set without a `Dyadic()` transform or without a filter."""
+        """Raise a ValueError if `consistent` is True, but the mechanism has no `Dyadic()` transform or no
+        filter.
+        """
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
             raise not_allowed(
@@ -98,19 +107,23 @@ class SparseSummary(Mechanism):
             raise not_allowed(self, "theta", why, " with consistent = True")
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
-        """Return θ of the filter and τ of the sampling. τ is 0 if it is not public in advance."""
+        """Return the threshold θ of the filter and the threshold τ of the sampling. Return τ = 0 if τ depends
+        on the noisy counts.
+        """
         raise NotImplementedError
 
     def _select(
         self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
     ) -> Summary:
-        """Choose the nodes that the second step keeps."""
+        """Return those of the noisy nodes that the second step, the selection, keeps."""
         raise NotImplementedError
 
     def _draw(
         self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
-        """Draw both steps at once. Return keys, noisy values, τ and receipts."""
+        """Draw the result of both steps at once. Return the keys of the kept nodes, their noisy values, τ,
+        and the receipts, which record the privacy cost.
+        """
         keys, values, ledger = _measured(
             noise.threshold_sample, table, basis, blocks, tau=tau, **how
         )
@@ -128,17 +141,19 @@ class SparseSummary(Mechanism):
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Select the cells to release from noisy cells. The noisy cells must include all that pass the
-        filter.
+        """Select the cells to release, given noisy cells. Pass at least all noisy cells whose count passes
+        the filter.
 
-        `l1` is the largest change of the table by one unit. For a budget in ρ, it must be the whole
-        `Bound`.
+        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
+        `Bound` instead.
         """
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells, or nodes, that the mechanism keeps."""
+        """Release the cells that the mechanism keeps, with their noisy counts. With a `transform`, release
+        nodes instead of cells.
+        """
         bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
         blocks = blocks_within(basis, bound, self.budget)
@@ -160,8 +175,8 @@ class SparseSummary(Mechanism):
 def _measured(
     draw: Callable[..., Any], table: SparseTable, basis: Basis, blocks: list[Any], **how: Any
 ) -> Any:
-    """Return the noisy nodes that a draw of `noise` keeps. A table that is counted in parts draws in
-    each part.
+    """Return the noisy nodes that a function of the package `noise` keeps. If the table is counted in parts,
+    the function draws in each part separately.
     """
     if hasattr(table, "measured"):
         return table.measured(basis, blocks, **how)
@@ -173,22 +188,25 @@ def _measured(
 
 @value
 class HighPassFilter(SparseSummary):
-    """Release the cells whose noisy count passes θ.
+    """Release the cells whose noisy count reaches θ.
 
-    A noisy count v passes if |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
+    With `sides` = 2, the filter keeps a noisy count v if |v| >= θ, so it also keeps large negative counts.
+    With `sides` = 1, it keeps v if v >= θ.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. The filter comes after the
-               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
-               share the budget.
-    Assumes    the table's bound. θ, or the size from which it is computed, is stated without looking at the
-               data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
-               transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    Formulas hold for real θ (the paper prints them for integers). If θ is computed from `size`,
-               the formula uses m. With m − n it would reveal n. The mechanism draws once, even if the
-               summary is small, because repeated draws could cost 2ε.
-    Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
-               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
+               the noise on the counts. The filter uses only noisy counts, so it costs nothing. With a
+               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
+               them.
+    Assumes    One unit changes the counts by at most the table's bound. You choose θ without looking at the
+               data. The same holds for `size`, if the mechanism computes θ from it.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
+               Transforms are in section 3, Theorem 4, and consistency is in section 4.3.
+    Differs    Our formulas hold for every real number θ, and the paper's only for integers. The threshold
+               that we compute from `size` depends on the number m of all cells. If it depended on the number
+               of empty cells, it would reveal how many cells are not empty. The mechanism draws only one
+               summary, even if this summary is small, because repeated draws could cost 2ε.
+    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of cells in the
+               domain. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -209,14 +227,15 @@ class HighPassFilter(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in the legends of figures."""
+        """Name of the mechanism in the legends of figures, for example "filter"."""
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """Return p_θ, the probability that an empty cell passes the filter.
+        """Return the probability p_θ that an empty cell passes the filter because of its noise.
 
-        With α = exp(−ε/Δ), it is the sum of (1−α)/(1+α)·α^|x| over all x that pass. This is
-        sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes.
+        Let α = exp(−ε/Δ), where Δ is the sensitivity. The noise has the value x with probability
+        (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ =
+        0, every cell passes, so the probability is 1.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -224,12 +243,15 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold θ in counts. It is the given θ or, if you gave `size`, the smallest integer >= 1
-        for which the m cells would release at most `size` cells on average if all were empty.
+        """Return the threshold θ in counts. If you gave `theta`, this is the threshold. If you gave `size`,
+        the threshold is computed for an empty table. It is the smallest integer >= 1 for which at most `size`
+        empty cells pass on average.
 
-        For one block of m cells, the function solves sides·m·α^θ/(1+α) = size for θ. For several blocks it
-        searches by bisection. The number n of non-empty cells is not used, so θ reveals nothing about it.
-        For a budget in ρ, `l1` must be the whole `Bound`.
+        If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
+        α = exp(−ε/l1). If nodes of a transform get noise of different scales, it searches by bisection. The
+        function does not use the number of non-empty cells, so θ reveals nothing about this number. `l1` is
+        the largest change of all counts together by one unit. If the budget is a ρ, pass the table's `Bound`
+        instead.
         """
         if self.theta is not None:
             return self.theta
@@ -272,7 +294,7 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism. Its threshold is four times the scale of the noise."""
+        """Return an example of the mechanism for tests, whose threshold is four times the scale of the noise."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
@@ -283,22 +305,26 @@ class HighPassFilter(SparseSummary):
 class ThresholdSampling(SparseSummary):
     """Sample noisy cells in proportion to their size.
 
-    A noisy value v is kept with probability |v|/τ if |v| is below τ, and always above τ.
+    A noisy value v is kept with probability |v|/τ if |v| is below τ. Values of at least τ in size are always
+    kept.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. Sampling comes after the
-               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
-               share the budget.
-    Assumes    the table's bound. τ, or the size from which it is computed, is stated without looking at the
-               data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2, and
-               C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling itself:
-               Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    Formulas hold for real θ and τ. If τ is computed from `size`, it is the solution of m·p_τ =
-               size. The paper uses ‖M‖₁, which would reveal the total. Sampled values are divided by their
-               probability, where the paper writes "scaled by".
-    Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
-               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, there is
-               a cost for every cell that passes θ.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
+               the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
+               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
+               them.
+    Assumes    One unit changes the counts by at most the table's bound. You choose τ without looking at the
+               data. The same holds for `size`, if the mechanism computes τ from it.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2. See
+               also C.4 (with a filter), section 3 (transforms) and section 4.3 (consistency). Threshold
+               sampling itself is due to Duffield, Lund & Thorup, SIGCOMM 2003.
+    Differs    Our formulas hold for all real numbers θ and τ. If you give `size`, τ is the solution of m·p_τ
+               = size, where m is the number of cells and p_τ the probability that an empty cell is released.
+               The paper computes τ from the sum of all counts, ‖M‖₁, which would reveal this sum. We divide
+               each sampled value by its probability. The paper says only "scaled by".
+    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of cells in the
+               domain. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
+               `consistent`, every node that passes the filter takes time and memory, even if it is not in the
+               sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -324,24 +350,27 @@ class ThresholdSampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in the legends of figures."""
+        """Name of the mechanism in the legends of figures, for example "threshold"."""
         return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
-        """Return p_θτ, the probability that an empty cell is released. It follows from the distribution of
-        the noise, or from its decay ε/Δ.
+        """Return the probability p_θτ that an empty cell is released. Pass the distribution of the noise as
+        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the sensitivity.
 
-        It is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
+        For geometric noise with α = exp(−ε/Δ), the probability is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1).
+        Here v is the noisy value. The formula holds for all real θ and τ (see `noise.empty_cells`).
         """
         tau = self.tau if tau is None else tau
         law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return τ in counts. It is the given τ or, if you gave `size`, the solution of Σ m·p_θτ = size. It
-        is 0 if the filter alone keeps few enough cells.
+        """Return the threshold τ in counts. If you gave `tau`, this is the threshold. If you gave `size`, τ
+        is computed such that `size` cells of an empty table are released on average. τ is 0 if the filter
+        alone keeps at most `size` cells on average.
 
-        For a budget in ρ, `l1` must be the whole `Bound`.
+        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
+        `Bound` instead.
         """
         if self.tau is not None:
             return self.tau
@@ -367,14 +396,16 @@ class ThresholdSampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that keeps every value above ten times the scale of the noise."""
+        """Return an example of the mechanism for tests, which keeps every value above ten times the scale of
+        the noise.
+        """
         return cls(budget, tau=10 / inverse_scale(budget))
 
 
 @lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
 def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
-    """Return the τ at which, on average, `mechanism.size` empty cells are released, over blocks of
-    (law, cells).
+    """Return the τ for which `mechanism.size` empty cells are released on average. Each block is a pair of a
+    noise distribution and the number of cells that get this noise.
     """
 
     def too_many(tau: float) -> bool:
@@ -402,24 +433,31 @@ def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], .
 
 @value
 class PrioritySampling(SparseSummary):
-    """Release `size` cells, favouring large counts.
+    """Release `size` cells, mostly with large counts.
 
-    Estimates are unbiased. If fewer than `size` cells pass θ, the mechanism releases only these.
+    The mechanism draws `size` noisy cells without replacement. Cells with large counts are more likely to be
+    drawn. The released counts are weighted so that answers are unbiased. If you give a filter threshold
+    `theta`, cells whose noisy count is below it are dropped first, which biases answers. If fewer than `size`
+    cells remain, the mechanism releases them all.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts. Sampling comes after the
-               noise and costs nothing. With a `transform`, one record changes ⌈log₂m⌉ + 1 nodes, which
-               share the budget.
-    Assumes    the table's bound. `size` and θ are stated without looking at the data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3; with
-               θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3; consistency: 4.3;
-               priority sampling itself: Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    If the guessed threshold was too high, we extend the sample to a lower one. Drawing
-               again until the sample is large enough would bias τ_s. If at most `size` cells pass θ, all
-               are released and τ_s = 0. We round τ_s down to a fixed grid, and compute the weights of
-               cells from the rounded value.
-    Cost       time and memory O(non-empty cells + size), for a domain of any size m. With a transform, n
-               non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, there is a cost for
-               every cell that passes θ.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
+               the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
+               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
+               them.
+    Assumes    One unit changes the counts by at most the table's bound. You choose `size` and `theta` without
+               looking at the data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
+               With θ > 0 the paper calls it filter-priority sampling (section 2.4 and C.4). Transforms are in
+               section 3, and consistency is in section 4.3. Priority sampling itself is due to Duffield, Lund
+               & Thorup, J. ACM 2007.
+    Differs    The paper guesses a threshold for the sample. If the guess is too high, too few cells are
+               sampled. We then lower the threshold and add cells to the same sample. If we drew a new sample
+               instead until it is large enough, the sampling threshold τ_s would be biased. If at most `size`
+               cells pass the filter, all are released and τ_s = 0. We round τ_s down to a fixed grid of
+               numbers, and compute the weights of cells from the rounded value.
+    Cost       Time and memory are O(non-empty cells + size), whatever the number m of cells in the domain.
+               With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With `consistent`,
+               every node that passes the filter takes time and memory, even if it is not in the sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -438,7 +476,7 @@ class PrioritySampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in the legends of figures."""
+        """Name of the mechanism in the legends of figures, for example "priority"."""
         return summary_name("priority", self.sides, self.theta)
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
@@ -465,7 +503,9 @@ class PrioritySampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for ten cells, with a threshold of two noise scales."""
+        """Return an example of the mechanism for tests. It samples ten cells, and its filter drops counts
+        below twice the scale of the noise.
+        """
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
 
 
@@ -474,18 +514,20 @@ class PrioritySampling(SparseSummary):
 
 @value
 class StabilityHistogram(Mechanism):
-    """Release non-empty cells above a threshold from δ.
+    """Release non-empty cells above a threshold.
 
-    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. The ε, or ρ, pays for the counts. A
-               cell that only one unit fills is released with probability at most δ. An empty cell is never
-               released.
-    Assumes    the table's bound.
+    Guarantee  The release is (ε, δ)-DP for each unit. With a budget in ρ and δ, it is ρ-zCDP except with
+               probability δ (δ-approximate ρ-zCDP). The ε, or the ρ, pays for the noise on the counts. If
+               only one unit has records in some cells, the probability that any of these cells is released is
+               at most δ. An empty cell is never released.
+    Assumes    One unit changes the counts by at most the table's bound.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim & Stemmer, ITCS
                2016, the stability-based histogram.
-    Differs    Noise is geometric or Gaussian. The threshold is the smallest integer whose exact failure
-               probability is at most δ, for every unit that the bound allows. The receipt charges this
-               probability instead of δ.
-    Cost       time and memory O(non-empty cells), for a domain of any size.
+    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is the
+               smallest integer for which a cell that only one unit fills appears with probability at most δ.
+               This holds for every unit that the bound allows. We compute the probability exactly, and the
+               receipt, which records the privacy cost, contains this probability instead of δ.
+    Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
@@ -497,23 +539,26 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+        """Return the threshold T in counts. The mechanism releases a non-empty cell if its noisy count is at
+        least T.
 
-        The product is over the cells that were empty before one unit filled them, with c_j counts in cell
-        j. The unit is the worst that the bound allows. For example, if a unit fills one cell with one
-        count, T is 1 + ln(1/(δ(1+α)))/ε, rounded up.
+        Suppose that one unit adds c_j records to each of several empty cells j. The probability that at least
+        one of them is released is 1 − Π (1 − Pr[c_j + X >= T]), where X is the noise. T is the smallest
+        integer >= 1 for which this probability is at most δ, for every unit that the bound allows. For
+        example, if a unit adds one record to one cell, T is 1 + ln(1/(δ(1+α)))/ε, rounded up, where α =
+        exp(−ε).
         """
         theta, _ = noise.stability_threshold(bound, **self.price)
         return theta
 
     @property
     def price(self) -> dict[str, float]:
-        """Return the part of the budget that pays for the noise on the counts."""
+        """Part of the budget that pays for the noise on the counts."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells that reach the threshold."""
+        """Release the non-empty cells whose noisy count reaches the threshold."""
         bound = private_bound(table)
         if hasattr(table, "stable_cells"):  # of a table that is counted in parts
             keys, noisy, theta, receipt = table.stable_cells(**self.price, rng=rng)
