@@ -86,7 +86,9 @@ class StructuredHistogram(AdaptiveHistogram):
     """
 
     def budgets(self) -> StructureBudgets:
-        """Return the two parts of ε: one for the structure of the tree, and one for the counts of its leaves."""
+        """Return the two parts of ε: one for the structure of the tree, and one for the counts of its
+        leaves.
+        """
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
@@ -688,7 +690,9 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """Return the exact privacy loss of the tree, and the smallest discount for which this loss is at most 2ε."""
+    """Return the exact privacy loss of the tree, and the smallest discount for which this loss is at most
+    2ε.
+    """
     epsilon = mechanism.budgets()[0] / 2
     enough = certified_discount(epsilon, mechanism.threshold, "geometric")
     return mechanism.worst_case_loss(), enough

@@ -1,4 +1,4 @@
-"""Dirichlet synthesis: synthetic records from a Dirichlet-multinomial model of the table."""
+"""Dirichlet synthesis, which draws synthetic records from a Dirichlet-multinomial model of the table."""
 
 from bisect import bisect_left
 from dataclasses import replace
@@ -33,12 +33,14 @@ def tail_bounds(
     a: Float[np.ndarray, " n"] | float,
     b: Float[np.ndarray, " n"] | float,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return lower and upper bounds, up to rounding, on Pr[z > cut] for z ~ BetaBinomial(m, a, b).
+    """Return a lower and an upper bound on the tail probability Pr[z > cut], where z has the distribution
+    BetaBinomial(m, a, b). The bounds hold up to rounding errors.
 
-    The function adds up the first terms of the tail. After these, the ratio of consecutive terms,
-    (m−z)(a+z) / ((z+1)(b+m−z−1)), stays below r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1) if b >= 1. The
-    remaining terms therefore add up to at most r/(1−r) times the last term. The upper bound is 1 if b < 1,
-    or if r >= 1. The latter happens if the cut is below the mode.
+    The function adds up the first terms of the tail. This sum is the lower bound. For later terms, the ratio
+    of consecutive terms is (m−z)(a+z) / ((z+1)(b+m−z−1)). If b >= 1, this ratio stays below r = max(1,
+    (a+z)/(z+1)) · (m−z)/(b+m−z−1). The remaining terms therefore add up to at most r/(1−r) times the last
+    term, which gives the upper bound. If b < 1 or r >= 1, the upper bound is 1. For example, r >= 1 if the
+    cut is below the mode.
     """
     z = np.minimum(np.floor(cut) + 1, m)
     last = np.exp(log_mass(z, m, a, b))
@@ -65,12 +67,13 @@ def log_mass(
     a: Float[np.ndarray, "..."] | float,
     b: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return ln Pr[z] of BetaBinomial(m, a, b). The usual formula has nine values of ln Γ of up to 1e16,
-    whose rounding errors would be too large. This function avoids them.
+    """Return ln Pr[z] of the distribution BetaBinomial(m, a, b). The usual formula adds nine values of ln Γ,
+    which can be as large as 1e16, so their rounding errors would be too large. This function avoids these
+    values.
 
-    It uses ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e) belong to the entries, the margins and
-    the sum of the table ((a, z), (b, m−z)). Together they are minus the G statistic of independence of this
-    table, which can be computed accurately.
+    It uses ln Γ(x) = x·ln x − x + s(x), where s(x) is small. The large parts x·ln(x/e) belong to the entries,
+    the margins and the sum of the two-by-two table ((a, z), (b, m−z)). Together they are minus the G
+    statistic for independence in this table, which can be computed accurately.
     """
     from scipy.special import xlog1py, xlogy
 
@@ -102,8 +105,8 @@ def log_mass(
 def _stirling_rest(
     x: Float[np.ndarray, "..."] | float, factorial: int = 0
 ) -> Float[np.ndarray, " n"]:
-    """Return s(x) = ln Γ(x) − x·ln x + x, or the same with ln x! in place of ln Γ(x) if `factorial` is
-    set. The relative error is below 1e-13.
+    """Return s(x) = ln Γ(x) − x·ln x + x, the small remainder of Stirling's formula. If `factorial` is True,
+    ln x! replaces ln Γ(x). The relative error is below 1e-13.
     """
     from scipy.special import gammaln
 
@@ -125,22 +128,27 @@ _BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is i
 class DirichletSynthesis(Mechanism):
     """Draw synthetic records from a Dirichlet posterior.
 
-    The mechanism draws p ~ Dirichlet(α + counts), and then `records` synthetic records from p.
+    The mechanism adds a prior weight α to the count of every cell. It draws cell probabilities p from the
+    Dirichlet distribution with these parameters. Then it draws `records` synthetic records from p. The random
+    draws give the privacy, so no noise is added.
 
-    Guarantee  (ε, δ)-probabilistic DP, hence (ε, δ)-DP, under replacing one record of a table of exactly
-               `total` records. If α >= records/(e^ε − 1), the guarantee is ε-DP without a δ. For δ = 0, the
-               mechanism chooses such an α.
-    Assumes    one record per unit (a bound of l1 = 1), and a public `total`. A table with another total
-               raises an error, because this α may protect a smaller table less.
+    Guarantee  The release is (ε, δ)-DP if one record is replaced by another, in a table of exactly `total`
+               records. It even satisfies the stronger probabilistic definition: with probability at least 1 −
+               δ, the privacy loss of the release is at most ε. If α >= records/(e^ε − 1), the guarantee is
+               ε-DP without a δ. If the budget has δ = 0, the mechanism chooses such an α.
+    Assumes    Each unit has one record (a bound of l1 = 1). The number of records in the table is public, and
+               you give it as `total`. If the table has another total, the mechanism raises an error, because
+               α may be too small for a smaller table.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
-               Tran compare with it (ICDT 2012, section 4.5).
-    Differs    All cells have the same α. We choose the smallest that a numeric bound on the exact
-               tails allows, where the paper has a formula that needs ε > ln 2. Draws use floats, so
-               releases are marked as idealised. The paper bounds δ by a sum over the failures of all cells.
-               With `notion` = "approximate", the mechanism guarantees only (ε, δ)-DP, and a smaller α
-               suffices.
-    Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α. The sizes of the
-               domain and of the total do not matter.
+               Tran compare their mechanisms with this one (ICDT 2012, section 4.5).
+    Differs    All cells have the same α. We choose the smallest α for which we can bound the probability of a
+               larger loss by δ. We compute this bound numerically. The paper uses a formula that holds only
+               for ε > ln 2. The random draws use floating-point numbers, so releases are marked as idealised,
+               which means that the proof does not cover them exactly. As in the paper, δ bounds the sum of
+               the failure probabilities of all cells. With `notion` = "approximate", the mechanism guarantees
+               (ε, δ)-DP, but not the probabilistic definition. Then a smaller α suffices.
+    Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. They do not
+               depend on the size of the domain, nor on `total`.
     """
 
     budget: DP = budget_field(delta="any")
@@ -164,12 +172,12 @@ class DirichletSynthesis(Mechanism):
         2**64,
         strict=True,
         unit="records",
-        doc="prior weight α of a cell (by default the smallest that the guarantee allows)",
+        doc="prior weight α of a cell (by default the smallest for which the guarantee holds)",
     )
     notion: str = parameter(
         "probabilistic",
         choices=("probabilistic", "approximate"),
-        doc="definition of δ: probabilistic or approximate",
+        doc="definition of privacy with a δ: probabilistic or approximate",
     )
     cite = "machanavajjhala2008"
     title = "Dirichlet synthesis"
@@ -186,17 +194,20 @@ class DirichletSynthesis(Mechanism):
 
     @property
     def pure_alpha(self) -> float:
-        """Smallest prior weight α for which no release has a privacy loss above ε. It is records/(e^ε − 1).
+        """Smallest prior weight α for which no release has a privacy loss above ε. It is records/(e^ε − 1),
+        where `records` is the number of synthetic records.
 
-        Suppose that a record moves from cell j to cell i, and that z_i synthetic records are drawn in cell
-        i. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)),
-        which lies within e^±ε for all z up to `records`.
+        Why this α suffices: suppose that a record moves from cell j to cell i. Let x_i be the count of cell i
+        before the move, and z_i the number of synthetic records that are drawn in cell i. The move multiplies
+        the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)). This factor is between e^−ε
+        and e^ε, because z_i and z_j are at most `records`.
         """
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """Return the prior weight α of each cell, for a domain of k cells. It is the given α or, if there is
-        none, the smallest that is proven to suffice. Only public numbers are used.
+        """Return the prior weight α of each cell, for a domain of k cells. If you gave `alpha`, this is the
+        weight. Otherwise it is the smallest α for which the guarantee is proven. The computation uses only
+        public numbers.
         """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
@@ -208,15 +219,16 @@ class DirichletSynthesis(Mechanism):
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
-        """Return δ: an upper bound on the probability that the privacy loss of a release exceeds ε, for any
-        neighbour.
+        """Return an upper bound on the probability that the privacy loss of a release exceeds ε, for any pair
+        of neighbouring tables with k cells. The guarantee needs a δ of at least this size.
 
-        Suppose that a cell has the count x and z synthetic records, and let c = e^ε − 1. By the argument in
-        `pure_alpha`, such a release has a cell with z > c·(α + max(x−1, 0)). The number z has a
-        beta-binomial distribution. Let T(x) be the probability of such a large z. Because the counts x_i
-        add up to n, the probability for all k cells together is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1}
-        (T(x) − T(0))⁺/x. For (ε, δ)-DP a comparison with one neighbour suffices. Then only the cell that
-        the record leaves can raise the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
+        Let x be the count of a cell, z its number of synthetic records, and c = e^ε − 1. By the argument in
+        `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α + max(x−1, 0)). The number z
+        has a beta-binomial distribution. Let T(x) be the probability that z is so large. The counts x_i of
+        all k cells add up to n. So the probability that any cell has such a large z is at most Σ T(x_i) <=
+        k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. This is the bound for the probabilistic definition. For (ε,
+        δ)-DP it suffices to compare two given neighbours. Then only the cell that the record leaves can raise
+        the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0
@@ -226,7 +238,9 @@ class DirichletSynthesis(Mechanism):
         return getattr(bounds, self.notion)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release synthetic counts, scaled to the table's total."""
+        """Release the counts of the synthetic records, multiplied by one factor so that they add up to the
+        table's total.
+        """
         if sensitivity(table) != 1:
             raise ValueError(
                 f"a table with the bound {table.bound!r} is not allowed: DirichletSynthesis hides the cell "
@@ -250,18 +264,20 @@ class DirichletSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with as many synthetic records as true ones."""
+        """Return an example of the mechanism for tests, with as many synthetic records as true records."""
         return cls(budget, records=100, total=100)
 
 
 def _excess(epsilon: float) -> float:
-    """Return c = e^ε − 1, with a smaller ε where floats would overflow."""
+    """Return e^ε − 1. If ε is above 600, use 600 instead, so that the result does not overflow."""
     return expm1(min(epsilon, 600))
 
 
 @lru_cache(1024)  # a table a work place, many times over
 def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
-    """Return the smallest α for which `failure` stays within δ, or else the pure one."""
+    """Return the smallest α for which `failure` is at most δ. If there is none below `pure_alpha`, return
+    `pure_alpha`.
+    """
     c = _excess(mechanism.budget.epsilon)
     m = mechanism.records
     delta = mechanism.budget.delta
@@ -277,8 +293,8 @@ def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
 
 
 class _FailureBounds(NamedTuple):
-    """Bounds on three probabilities: of the tail of any cell, of all cells together, and of the cell
-    that a record leaves.
+    """Two upper bounds on the probability of a privacy loss above ε. `probabilistic` considers all cells
+    together, and `approximate` only the cell that a record leaves.
     """
 
     probabilistic: float
@@ -286,7 +302,9 @@ class _FailureBounds(NamedTuple):
 
 
 def _failure_bounds(epsilon: float, k: int, n: int, m: int, alpha: float) -> _FailureBounds:
-    """Return the bounds of `failure`, in a few thousand blocks of counts instead of all x up to n."""
+    """Return the two bounds that `failure` explains. The function considers a few thousand blocks of counts,
+    instead of every count up to n.
+    """
     c = _excess(epsilon) * (1 - 1e-12)  # cuts are rounded down
     others = (k - 1) * alpha
     least, most = tail_bounds(np.array([c * alpha]), m, alpha, others + n)

@@ -1,5 +1,5 @@
-"""Histograms that are made consistent after adding noise, and InfTDA, which adds noise from large
-regions to small ones.
+"""Histograms that add noise and then make the noisy counts agree with each other, and InfTDA, which adds
+noise first to large regions and then to smaller ones.
 """
 
 from collections.abc import Iterator
@@ -57,40 +57,45 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    This is the estimate H̄ of the paper. With `consistent` = False, the mechanism releases the noisy tree
-    H̃ itself.
+    The leaves of the tree are the cells of the domain in order, and each node is the sum of `branching` nodes
+    below it. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by least squares, so
+    that each parent is the sum of its children (the estimate H̄ of the paper). With `consistent` = False, it
+    releases the noisy tree without this adjustment (H̃).
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. If one count changes by one, one node per level changes by one, so
-               each of ℓ levels gets ε/ℓ, or ρ/ℓ. Making the tree consistent is post-processing.
-    Assumes    the table's bound, and a domain that fits in memory.
-    Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
-               Qardaji, Yang & Li, PVLDB 2013.
-    Differs    Setting subtrees to zero makes the tree inconsistent again. The paper does not say
-               how to answer a range then. With `ranges` = "nodes" we add up the fewest nodes, which gives
-               the printed errors. With "leaves" we add up leaves, and each of these is too high by about
-               half the noise on average. `inference.NonnegativeLeastSquares` is better than both. If the
-               domain size is not a power of k, the tree ends at the last cell, so there are no noisy cells
-               beyond it. The result is not rounded (see `inference.rounded`). The noise is that of
-               LaplaceHistogram.
-    Cost       time and memory O(domain size).
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If one count changes by one,
+               one node on each level of the tree changes by one. So each of the ℓ levels gets ε/ℓ, or ρ/ℓ.
+               The adjustment uses only noisy counts, so it costs nothing.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               memory.
+    Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
+               branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
+    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After that,
+               a parent may differ from the sum of its children. The paper does not say how to answer a range
+               of cells then. With `ranges` = "nodes" we add up the fewest nodes that cover the range, which
+               gives the errors that the paper prints. With "leaves" we add up the leaves. Each leaf is too
+               high on average, by about half the noise. `inference.NonnegativeLeastSquares` gives smaller
+               errors than both. If the domain size is not a power of the branching factor, the tree ends at
+               the last cell, so we add no noise to cells that do not exist. The result is not rounded to
+               integers (see `inference.round_to_counts`). The noise is drawn as in LaplaceHistogram.
+    Cost       Time and memory are O(domain size).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc="children per node k (by default the best for ranges)"
+        2, check=_check_branching, doc='children per node k, or "optimal" (best for ranges)'
     )
     consistent: bool = parameter(
         True,
         choices=(True, False),
-        doc="make parents the sums of their children, by least squares",
+        doc="make each parent the sum of its children, by least squares",
     )
     nonnegative: bool = parameter(
-        True, choices=(True, False), doc="set nodes below 0 to zero, with their descendants"
+        True, choices=(True, False), doc="set negative nodes and all nodes below them to 0"
     )
     ranges: str = parameter(
         "nodes",
         choices=("nodes", "leaves"),
-        doc="level that answers ranges after nodes are set to zero",
+        doc="what is added up for a range of cells, after negative nodes are set to 0",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -103,13 +108,14 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """Return the number k of children of a node, for m cells. It is the given number or, for "optimal", a
-        number for which range queries have about the smallest variance on average.
+        """Return the number k of children per node, for a domain of m cells. If `branching` is a number, this
+        is k. If it is "optimal", k is chosen so that the average variance of range queries is about as small
+        as possible.
 
-        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3 with h = ⌈log_k m⌉ (Equation 3 of Qardaji et al.,
-        who do not measure the root). For fewer than about a hundred cells, this gives a tree with one
-        level. For a budget in ρ, the variance of a node grows with h instead of h². The formula is then
-        divided by h, which gives k = 4 for large domains.
+        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ is the height of the tree.
+        This is Equation 3 of Qardaji et al., whose tree has no noisy root. For fewer than about a hundred
+        cells, the best tree has one level below the root. If the budget is a ρ, the variance of a node grows
+        with h instead of h². The formula is then divided by h, and k = 4 is best for large domains.
         """
         if isinstance(self.branching, int):
             return self.branching
@@ -125,15 +131,17 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of consistent answers to ranges. It holds for a complete tree, before
-        subtrees are set to zero.
+        """Return the exact variance of the consistent answer to each range of a workload. It holds for a
+        complete tree, in which every leaf has the same depth, and with `nonnegative` = False.
 
-        `l1` is the largest change of the table by one unit. For a budget in ρ, pass the whole `Bound`.
+        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
+        `Bound` instead.
 
-        The matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j. The eigenvectors
-        of λ_j are the functions that are constant on blocks of k^j cells and add up to 0 over blocks of
-        k^(j+1) cells. The projection of a range w on these has the squared norm |w|_j² − |w|_(j+1)², where
-        |w|_j² = Σ (number of cells of w in the block)²/k^j, summed over the blocks of k^j cells.
+        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j,
+        where k is the branching factor. The eigenvectors of λ_j are vectors over the cells. They are constant
+        on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be the range, as a vector
+        of zeros and ones. Its projection on these eigenvectors has the squared norm |w|_j² − |w|_(j+1)². Here
+        |w|_j² is a sum over the blocks of k^j cells, with the term (number of cells of w in the block)²/k^j.
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -168,7 +176,7 @@ class HierarchicalHistogram(Mechanism):
         return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release a count for every cell, or every node."""
+        """Release a noisy count for every cell of the domain, or for every node of the tree."""
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
         m = table.domain.size
@@ -188,7 +196,9 @@ class HierarchicalHistogram(Mechanism):
     def _estimate(
         self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float
     ) -> HierarchicalSums | Histogram:
-        """Return the estimate that is made from the noisy tree."""
+        """Return the released estimate, computed from the noisy tree as the fields of the mechanism
+        prescribe.
+        """
         if not self.consistent:
             return HierarchicalSums(domain, k, sealed(noisy), variance)
         sums = tree_least_squares(noisy, k)
@@ -202,7 +212,9 @@ class HierarchicalHistogram(Mechanism):
 
 
 def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
-    """Return the squared l2 sensitivity of all nodes to one unit. A node of level j is the sum of k^j cells."""
+    """Return the squared l2 norm of the largest change that one unit makes to all nodes. A node of level j is
+    the sum of k^j of the m cells.
+    """
     levels = range(len(level_sizes(m, k)))
     return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))
 
@@ -214,29 +226,34 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order.
 
-    Three choices of `estimate` are those of the paper: "isotonic" (S̄), "sorted" (S̃ᵣ, which is also
-    rounded) and "noisy" (S̃). The fourth, "prevalence", is our own. Let φ(r) be the number of counts that
-    are at least r. "prevalence" adds noise to φ(r) for r from 1 to `largest`, fits a non-increasing
-    sequence of integers, and converts it back to counts.
+    The release tells how often each count occurs, for example the degrees of a graph's nodes, but not which
+    cell has which count. The mechanism sorts the true counts and adds noise. With `estimator` = "isotonic",
+    it then fits an ascending sequence to the noisy counts (S̄ in the paper). With "sorted", it sorts the
+    noisy counts and rounds them (S̃ᵣ), and with "noisy" it releases them unchanged (S̃). The choice
+    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise to
+    φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this sequence
+    back to counts.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the sorted counts, or for φ. One record
-               changes φ(r) by one at a single r, so l1 also bounds the change of φ. Sorting and fitting
-               come after the noise and cost nothing.
-    Assumes    the table's bound, and a domain that fits in memory. The bound also holds for the
-               sorted counts, in both norms.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
+               the noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a
+               single r, so the largest change l1 of the counts also bounds the change of φ. All steps after
+               the noise use only noisy numbers, so they cost nothing.
+    Assumes    One unit changes the counts by at most the table's bound. The same bound then holds for the
+               sorted counts, in the l1 and the l2 norm. All cells of the domain fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
-    Differs    One edge of a graph changes two degrees, so a degree table has l1 = 2 (the paper uses 1).
-               The noise is that of LaplaceHistogram. "prevalence" is a baseline for comparison with the
-               anonymised histograms of Suresh (2019), and is not that algorithm. Counts above `largest`
-               become `largest`.
-    Cost       time and memory O(domain size), and a sort. "prevalence" also takes O(largest).
+    Differs    One edge of a graph changes the degrees of two nodes, so a table of degrees has l1 = 2. The
+               paper uses 1. The noise is drawn as in LaplaceHistogram. "prevalence" serves as a baseline for
+               the anonymised histograms of Suresh (2019), but is another algorithm. With "prevalence", counts
+               above `largest` become `largest`.
+    Cost       Time and memory are O(domain size), plus the time of a sort. "prevalence" also takes
+               O(largest).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     estimator: str = parameter(
         "isotonic",
         choices=("isotonic", "sorted", "noisy", "prevalence"),
-        doc="estimate: isotonic, sorted, noisy or prevalence",
+        doc="isotonic, sorted and noisy are the paper's, prevalence is ours",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -246,7 +263,7 @@ class UnattributedHistogram(Mechanism):
         2**28,
         integer=True,
         unit="counts",
-        doc="public limit of counts for prevalence",
+        doc="largest count that prevalence distinguishes (public)",
     )
     cite = "hay2010"
     title = "unattributed histogram"
@@ -258,7 +275,7 @@ class UnattributedHistogram(Mechanism):
         settle_noise(self)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release a count for every rank."""
+        """Release a noisy count for every rank, from the smallest count to the largest."""
         bound = private_bound(table)
         ranks = table.ranked()
         counts = self.dense_counts(ranks)
@@ -290,15 +307,17 @@ class UnattributedHistogram(Mechanism):
 
 
 def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarray, " largest"]:
-    """Return the numbers of counts that are at least 1, 2, …, `largest`. The counts are in ascending order."""
+    """Return φ(r) for r = 1, 2, …, `largest`, where φ(r) is the number of counts that are at least r. The
+    given counts must be in ascending order.
+    """
     return len(counts) - np.searchsorted(counts, np.arange(1, largest + 1))
 
 
 def counts_of_prevalences(
     noisy: Float[np.ndarray, " largest"], cells: int
 ) -> Float[np.ndarray, " cells"]:
-    """Return counts in ascending order from noisy prevalences. First fit non-increasing integers between 0
-    and `cells` to the prevalences.
+    """Return counts in ascending order, computed from noisy prevalences (see `prevalences`). The function
+    first fits a non-increasing sequence of integers between 0 and `cells` to the prevalences.
     """
     rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
     ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
@@ -321,11 +340,12 @@ def _check_prefixes(x: Any) -> str | None:
 
 
 class Level(NamedTuple):
-    """Level of a public tree, on which the groups of values of one attribute are divided into smaller
+    """Level of a public tree. On this level, the groups of values of one attribute are divided into smaller
     groups.
 
-    The children of a group are numbered from `first[group]` to below `first[group + 1]`. `groups` has the group
-    of each value, and `cells` is the largest number of cells below a node.
+    The smaller groups within a group have the numbers from `first[group]` to `first[group + 1] - 1`. `axis`
+    is the number of the attribute, `groups` contains the group of each of its values, and `cells` is the
+    largest number of cells below a node.
     """
 
     axis: int
@@ -336,7 +356,9 @@ class Level(NamedTuple):
     def children(
         self, nodes: Int[np.ndarray, "attributes nodes"], sizes: Int[np.ndarray, " nodes"]
     ) -> Int[np.ndarray, "attributes children"]:
-        """Return the groups of all children of some nodes. `sizes` has the number of children of each node."""
+        """Return all children of the given nodes. A child is a column of group numbers, one per attribute.
+        `sizes` contains the number of children of each node.
+        """
         children = np.repeat(nodes, sizes, axis=1)
         starts = self.first[nodes[self.axis]] - np.cumsum(sizes) + sizes
         children[self.axis] = np.repeat(starts, sizes) + np.arange(children.shape[1])
@@ -344,7 +366,7 @@ class Level(NamedTuple):
 
 
 def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
-    """Yield runs of consecutive nodes whose children get their noise together."""
+    """Yield slices of consecutive nodes. The children of the nodes in one slice get their noise together."""
     portion = np.cumsum(sizes) // _AT_ONCE
     starts = np.flatnonzero(np.diff(portion, prepend=-1))
     for a, b in pairwise([*starts.tolist(), len(sizes)]):
@@ -354,11 +376,11 @@ def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
 def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
-    """Return the levels of a tree in which values with a common prefix form a group. Also return the values
-    of each attribute in the order of the tree.
+    """Return the levels of a tree in which labels with the same first characters form a group. Also return
+    the values of each attribute in the order of the tree.
 
-    There is one level per attribute for each prefix length. The last levels split groups into single
-    values. Levels that split no group are left out.
+    For each number of characters in `lengths`, there is one level per attribute. The last levels divide
+    groups into single values. Levels that divide no group are left out.
     """
     longest = lengths[-1] if lengths else 0
     texts, orders = [], []
@@ -395,11 +417,11 @@ def chebyshev_counts(
     sizes: Int[np.ndarray, " parents"],
     counts: Int[np.ndarray, " parents"],
 ) -> Int[np.ndarray, " children"]:
-    """Return integers >= 0 that add up to the count of their parent. They are chosen so that the largest
-    change of any child's noisy count is as small as possible.
+    """Change the noisy counts of children to integers >= 0 that add up to the count of their parent. The
+    function makes the largest change of any noisy count as small as possible.
 
-    Let t be this largest change. Each count is lowered by at most t, beginning with the smallest noisy
-    count. Among equal counts the last comes first.
+    Let t be this largest change. Each count is lowered by at most t. The smallest noisy counts are lowered
+    first, and the last of several equal counts is lowered before the others.
     """
     starts = np.cumsum(sizes) - sizes
     parent = np.repeat(np.arange(len(sizes)), sizes)
@@ -430,32 +452,37 @@ def chebyshev_counts(
 class InfTDA(Mechanism):
     """Release trips between places, regions first.
 
-    The mechanism goes down a public tree. It has one level per attribute for regions, then one per
-    attribute for the places in them, and so on. At each node, the mechanism adds noise to the counts of
-    the children. Then it changes these noisy counts as little as possible to integers >= 0 that add up
-    to the count of the node. It does not look at the children of a node with count 0.
+    A trip has several attributes, for example the place where it starts and the place where it ends. The
+    mechanism goes down a public tree, from large regions to single places. On each level, one attribute is
+    divided further, so the first levels divide each attribute into large regions. At each node, the mechanism
+    adds noise to the counts of the children. Then it changes these noisy counts as little as possible to
+    integers >= 0 that add up to the count of the node. If the count of a node is 0, the mechanism does not
+    measure its children.
 
-    Guarantee  ρ-zCDP for replacing one unit by another, divided equally among the levels. In the l2 norm, a
-               replacement changes the nodes of a level by at most √2 times as much as adding a unit. For
-               example, it is √2·m if a unit has m trips of any kind. The total is a separate level, which
-               changes by at most m. If you state the `total`, it is released exactly. Then each unit must
-               have one trip, so that replacing a unit does not change the total. Rounding costs nothing.
-    Assumes    the table's bound. Adding a unit never lowers a count. Labels, and a stated `total`, are
-               public.
+    Guarantee  The release is ρ-zCDP if one unit is replaced by another. ρ is divided equally among the levels
+               of the tree. In the l2 norm, a replacement changes the nodes of a level by at most √2 times as
+               much as the addition of a unit. For example, the change is at most √2·m if a unit has m trips
+               of any kind. A noisy total number of trips is measured on a separate level, and changes by at
+               most m. If you give the `total`, it is released exactly. In this case each unit must have one
+               trip, so that replacing a unit does not change the total. The change to integers uses only
+               noisy counts, so it costs nothing.
+    Assumes    One unit changes the counts by at most the table's bound, and adding a unit never lowers a
+               count. The labels are public. The `total` is public if you give it.
     Source     Boninsegna & Silvestri, 2025, InfTDA.
-    Differs    We computed the sensitivity ourselves, because the published one is too small (see
-               docs/errata.md). A unit with
-             distinct trips changes the last level by only √(2m), so this level gets less noise. Among
-             equally good roundings, the smallest noisy counts are lowered first.
-    Cost       time O(non-empty cells · levels + children of non-zero nodes), and memory O(non-empty and
-               released cells + values of an attribute). The size of the domain does not matter.
+    Differs    We computed the sensitivity ourselves, because the published sensitivity is too small (see
+               docs/errata.md). If the trips of a unit are all different, the unit changes the last level by
+               only √(2m), so this level gets less noise. Several ways to change the noisy counts to integers
+               may be equally good. We then lower the smallest noisy counts first.
+    Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
+               O(non-empty cells + released cells + values of an attribute). Both do not depend on the size of
+               the domain.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
     prefixes: int | tuple[int, ...] | None = parameter(
         None,
         check=_check_prefixes,
-        doc="numbers of first characters that labels of one region share, from large to small regions",
+        doc="how many first characters the labels of one region share, from large to small regions",
     )
     total: int | None = parameter(
         None,
@@ -463,7 +490,7 @@ class InfTDA(Mechanism):
         2**53,
         integer=True,
         unit="trips",
-        doc="public number of trips in the table (by default a noisy number is used)",
+        doc="public number of trips in the table (by default a noisy number is measured)",
     )
     cite = "boninsegna2025"
     title = "InfTDA"
@@ -471,7 +498,7 @@ class InfTDA(Mechanism):
     relation = REPLACE
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells with a count above 0."""
+        """Release the cells whose computed count is above 0."""
         bound, domain = private_bound(table), table.domain
         lengths = (self.prefixes,) if isinstance(self.prefixes, int) else self.prefixes or ()
         levels, orders = public_levels(domain, lengths)
@@ -523,7 +550,7 @@ class InfTDA(Mechanism):
 
     def _refuse_total(self, table: SparseTable, bound: Bound, levels: list[Level]) -> None:
         """Raise a ValueError if replacing a unit could change the stated total, or if the release would
-        hold only the total.
+        contain only the total.
         """
         if self.total is None:
             return

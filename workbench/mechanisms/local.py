@@ -1,4 +1,6 @@
-"""Local privacy: retention replacement and bit flipping."""
+"""Mechanisms with local privacy, which randomise each record separately: retention replacement and bit
+flipping.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,17 @@ from workbench.value import value
 class RetentionReplacement(Mechanism):
     """Publish each record with some values replaced.
 
-    Guarantee  ε-DP for each record separately (local privacy). Whatever a record is, the probability of a
-               report changes by at most the factor e^ε. So users need not trust the collector. All
-               attributes with two or more codes get the same share of ε.
-    Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
-    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2,
-               compare with it, after Evfimievski, Gehrke & Srikant, PODS 2003.
-    Differs    The budget is for a whole record. Chen et al. probably give ε = 1 to each attribute. For
-               nine attributes this is ε = 9. Reports are published without their order.
-    Cost       one random coin per record and attribute, and one sort.
+    Guarantee  Each published record (a report) is ε-DP by itself, which is called local privacy. If the true
+               record is replaced by any other record, the probability of a report changes by at most the
+               factor e^ε. So users can randomise their records themselves, and need not trust the collector.
+               Each attribute with two or more values gets the same share of ε.
+    Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with this
+               one (EDBT 2012, section 5.2). They follow Evfimievski, Gehrke & Srikant, PODS 2003.
+    Differs    Our ε is the budget of a whole record. Chen et al. probably give ε = 1 to each attribute, so a
+               record with nine attributes has ε = 9. We publish the reports sorted, so their order reveals
+               nothing.
+    Cost       Time is one random coin per record and attribute, plus one sort of the reports.
     """
 
     budget: DP = budget_field()
@@ -39,18 +43,20 @@ class RetentionReplacement(Mechanism):
     relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
-        """Return the probability that a value is kept, for each attribute. For d attributes, of which this one
-        has |A| values, it is (γ − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
+        """Return one probability per attribute, with which the true value is kept. Let d be the number of
+        attributes with two or more values, and γ = e^(ε/d). For an attribute with |A| values, the probability
+        is p = (γ − 1)/(γ − 1 + |A|).
 
-        The report is the true value with probability p + (1 − p)/|A|. It is any one of the other values
-        with probability (1 − p)/|A|. The ratio of the two is γ.
+        If the value is not kept, it is replaced by a random value, which may be the true value again. So the
+        report is the true value with probability p + (1 − p)/|A|. It is any given other value with
+        probability (1 − p)/|A|. The ratio of these two probabilities is γ.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         excess = expm1(min(self.budget.epsilon / attributes, 700))
         return tuple(excess / (excess + n) if n > 1 else 1.0 for n in domain.shape)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the reports."""
+        """Release the reports, which are the randomised records."""
         self.refuse_several_tuples_per_unit(table)
         keys, probabilities, receipt = noise.randomised_response(
             table.keys,
@@ -71,15 +77,20 @@ class RetentionReplacement(Mechanism):
 class Flipping(Mechanism):
     """Publish each record as randomly flipped bits.
 
-    Guarantee  ε-DP for each record separately (local privacy), because two records differ in at most two
-               bits per attribute. All attributes with two or more codes get the same share of ε.
-    Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
-    Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2, compare with it.
-    Differs    The budget is for a whole record. If the paper's γ = e is for each of nine attributes, a
-               record has ε = 9. The paper writes only "bit-vector". Here each code has one bit. Mishra &
-               Sandler publish sketches of the bits. We publish the bits. Reports are published without
-               their order.
-    Cost       one bit per record and code, about 7 random words for 64 bits, and one sort.
+    Guarantee  A record is written as bits, one per value of each attribute. The bit of the true value is 1,
+               and the others are 0. Each bit is flipped with the same probability. The published bits of a
+               record (a report) are ε-DP by themselves, which is called local privacy. The reason is that two
+               records differ in at most two bits per attribute. Each attribute with two or more values gets
+               the same share of ε.
+    Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
+    Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with this one (EDBT
+               2012, section 5.2).
+    Differs    Our ε is the budget of a whole record. If the γ = e of Chen et al. is meant for each attribute,
+               a record with nine attributes has ε = 9. Chen et al. write only "bit-vector", without a
+               definition. Mishra & Sandler publish sketches of the bits, and we publish the bits themselves.
+               We publish the reports sorted, so their order reveals nothing.
+    Cost       Time is one bit per record and value, about 7 random words for 64 bits, and one sort of the
+               reports.
     """
 
     budget: DP = budget_field()
@@ -88,14 +99,15 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """Probability f that a bit is flipped. For d attributes it is f = 1/(1 + e^(ε/2d)). The likelihood
-        ratio ((1 − f)/f)^2d of a report then equals e^ε.
+        """Return the probability f that a bit is flipped. It is f = 1/(1 + e^(ε/2d)), where d is the number
+        of attributes with two or more values. The largest likelihood ratio of a report for two records, ((1 −
+        f)/f)^2d, is then e^ε.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the reports."""
+        """Release the reports, which are the flipped bits of the records."""
         self.refuse_several_tuples_per_unit(table)
         bits, (probability,), receipt = noise.randomised_response(
             table.keys,

@@ -1,4 +1,6 @@
-"""Models of noisy marginals: microdata of maximum entropy, and AIM, which chooses its marginals."""
+"""Mechanisms that fit a model to noisy marginals: synthetic records from a maximum entropy model, and AIM,
+which chooses the marginals to measure.
+"""
 
 import warnings
 from fractions import Fraction
@@ -47,32 +49,35 @@ def _check_marginals(marginals: Any) -> str | None:
 
 @value
 class MaximumEntropySynthesis(Mechanism):
-    """Draw records from a maximum entropy model.
+    """Draw synthetic records from a fitted model.
 
-    The model agrees with noisy `marginals`, up to their noise. Of all distributions that do, it has the
-    largest entropy.
+    The mechanism measures noisy `marginals`, which are tables of counts for some of the attributes. It fits a
+    model that agrees with these counts, up to their noise. Among all distributions that agree with them, the
+    model has the largest entropy. Then it draws synthetic records from the model.
 
     `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
-    number of records. An attribute that is in none of the marginals is uniform and independent of all
-    others. The model is that of `MaximumEntropy`. There `weight` limits the influence of a single count. A
-    larger weight makes the model follow the noisy counts more closely.
+    number of records. An attribute that is in none of the marginals is uniform in the model, and independent
+    of all other attributes. The model is fitted by `inference.MaximumEntropy`. `weight` limits the influence
+    of a single count. With a larger weight, the model follows the noisy counts more closely.
 
-    Guarantee  ε-DP per unit. ε pays for noisy counts of the marginals' cells. If `rows` is not given, the
-               share `total_share` of ε pays for a noisy number of records. All later steps are
-               post-processing.
-    Assumes    the table's bound. `marginals` and `rows` are stated without looking at the data.
-    Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4, for the model, and Dwork, McSherry, Nissim &
-               Smith, TCC 2006, Theorem 1, for the noise.
-    Differs    Noise is geometric on integer counts. Marginals are made consistent before the fit (see
-               `inference.MaximumEntropy`). Records are drawn from the fitted model.
-    Cost       one fit and `rows` draws. A fit takes seconds if all attributes together have up to 2¹⁴
-               cells. For more cells it uses Markov chains over the attributes and takes up to half a
-               minute.
+    Guarantee  The release is ε-DP for each unit. ε pays for the noise on the marginals' counts. If you do not
+               give `rows`, the share `total_share` of ε pays for a noisy number of records. All later steps
+               use only noisy numbers, so they cost nothing.
+    Assumes    One unit changes the counts by at most the table's bound. You choose `marginals` and `rows`
+               without looking at the data.
+    Source     The model is that of Chen, Zhou & Bhowmick, EDBT 2012, section 4. The noise is that of Dwork,
+               McSherry, Nissim & Smith, TCC 2006, Theorem 1.
+    Differs    We add geometric noise to integer counts. Before the fit, we adjust the noisy marginals so that
+               they agree on the attributes that they share (see `inference.MaximumEntropy`). We draw records
+               from the fitted model.
+    Cost       Time is that of one fit and `rows` random draws. The fit takes seconds if the domain has up to
+               2¹⁴ cells. For larger domains, the fit uses Markov chains over the attributes and takes up to
+               half a minute.
     """
 
     budget: DP = budget_field()
     marginals: Recipe = parameter(
-        check=_check_marginals, doc="marginals whose counts are bought"
+        check=_check_marginals, doc="marginals whose noisy counts are measured"
     )
     rows: int | None = parameter(
         None,
@@ -80,10 +85,10 @@ class MaximumEntropySynthesis(Mechanism):
         _MOST_ROWS,
         integer=True,
         unit="records",
-        doc="public number of records; bought by default",
+        doc="public number of records (by default a noisy number is measured)",
     )
     total_share: float = parameter(
-        0.05, 0.001, 0.999, doc="share of ε for the number of records"
+        0.05, 0.001, 0.999, doc="share of ε that pays for a noisy number of records"
     )
     weight: float = parameter(
         3.0,
@@ -98,8 +103,8 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """Return two budgets in ε, one for the number of records (0 if this number is public), and one for the
-        marginals.
+        """Return two parts of ε. The first pays for a noisy number of records (0 if you gave `rows`), the
+        second for the marginals.
         """
         if self.rows is not None:
             return 0.0, self.budget.epsilon
@@ -108,7 +113,7 @@ class MaximumEntropySynthesis(Mechanism):
         return total, marginals
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the records."""
+        """Release the synthetic records."""
         bound = private_bound(table)
         l1 = bound.l1
         total_epsilon, marginals_epsilon = self.budgets()
@@ -126,13 +131,15 @@ class MaximumEntropySynthesis(Mechanism):
         return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
-        """Fit the model of `rows` records. The box for the weight of each count is α·rows/scale wide."""
+        """Fit the model of `rows` records to noisy counts. `weight` limits the weight of each count in the
+        model.
+        """
         alpha = self.weight * float(bought.scales.max()) / rows
         return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with all marginals of two attributes."""
+        """Return an example of the mechanism for tests, with all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
@@ -151,21 +158,21 @@ def _check_sets(marginals: Any) -> str | None:
 
 
 def axes_of(marginals: Marginals | NamedMarginals, domain: Domain) -> list[Axes]:
-    """Return the numbers of each marginal's attributes, in ascending order."""
+    """Return one tuple per marginal, with the numbers of its attributes in ascending order."""
     if isinstance(marginals, Marginals):
         return [*combinations(range(len(domain.shape)), marginals.k)]
     return [tuple(sorted(map(domain.axis, names))) for names in marginals.sets]
 
 
 def names_of(axes: Axes, domain: Domain) -> tuple[str, ...]:
-    """Return the names of some attributes."""
+    """Return the names of the attributes with the given numbers."""
     return tuple(domain.attributes[k] for k in axes)
 
 
 def marginal_counts(
     table: SparseTable | WideTable, names: tuple[str, ...]
 ) -> Int[np.ndarray, " cells"]:
-    """Return the exact counts of all cells of a marginal."""
+    """Return the exact counts of all cells of the marginal that has the named attributes."""
     margin = table.project(names)
     counts = np.zeros(margin.domain.size, np.int64)
     counts[margin.keys] = margin.counts
@@ -174,38 +181,42 @@ def marginal_counts(
 
 @value
 class AIM(Mechanism):
-    """Release a model of marginals that data choose.
+    """Choose marginals, and release a model of them.
 
-    You state a workload of marginals. In each round, the mechanism chooses the marginal that its model fits
-    worst, measures it, and fits the model again. The release is the model, which answers any linear query.
-    With a `Bank`, you choose yourself what is measured.
+    A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you
+    want to know. In each round, the mechanism chooses the marginal that its model fits worst, measures a
+    noisy version of this marginal, and fits the model again. The release is the last model, which answers any
+    linear query. If you would rather choose yourself what is measured, use a `Bank`.
 
-    Guarantee  ρ-zCDP per unit, for all choices and measurements together. Each choice and each measurement
-               has a receipt. The last round spends what the others left, so the receipts always add up to
-               ρ.
-    Assumes    the table's bound. All fields are stated without looking at the data.
+    Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice and
+               each measurement has a receipt, which records its cost. The last round spends the part of ρ
+               that the other rounds left, so the receipts always add up to ρ.
+    Assumes    One unit changes the counts by at most the table's bound. You choose all parameters without
+               looking at the data.
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
-               (`mbi`). Cesar & Rogers, ALT 2021, for the ρ of a choice. Feldman & Zrnic, NeurIPS 2021, for
-               prices that depend on earlier answers.
-    Differs    We charge for each of the initial marginals, and refuse them if they cost more than
-               ρ. The authors' code charges for one marginal per attribute, whichever marginals it measures
-               (docs/errata.md). Noise is discrete, and scores are integers. The model holds 131,072 cells
-               by default, where the authors take 80 MB. It is the network of the answer bank. Its prior
-               weighs 100 tuples, and between rounds it fits to 0.3 standard deviations of the noise. If a
-               marginal of the workload could never be measured, we raise an error. The authors leave it
-               out.
-    Cost       one fit per round, with at most `rounds` rounds. This takes seconds to minutes at the
-               default `cells`. Memory holds all cells of all subsets of the workload's marginals.
+               (`mbi`). The ρ of a choice is computed after Cesar & Rogers, ALT 2021. Prices may depend on
+               earlier answers by a theorem of Feldman & Zrnic, NeurIPS 2021.
+    Differs    Before the first round, the `initial` marginals are measured. We charge for each of them, and
+               raise an error if they cost more than ρ. The authors' code charges for one marginal per
+               attribute, whichever marginals it measures (docs/errata.md). Our noise is discrete, and the
+               scores of choices are integers. The model has at most 131,072 cells by default, and the
+               authors' model may take 80 MB. Our model is the network of the answer bank. Its prior counts as
+               much as 100 records. Between rounds, the fit stops when it agrees with the noisy counts up to
+               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
+               at all, we raise an error. The authors leave such a marginal out.
+    Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to
+               minutes at the default of `cells`. Memory must hold all cells of the workload's marginals and
+               of their subsets.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
     workload: Marginals | NamedMarginals = parameter(
-        check=_check_sets, doc="marginals that answers are wanted for"
+        check=_check_sets, doc="marginals that you want to know"
     )
     initial: Marginals | NamedMarginals | None = parameter(
         None,
         check=lambda x: None if x is None else _check_sets(x),
-        doc="marginals that are measured first; by default those of one attribute",
+        doc="marginals that are measured before the first round (by default those of one attribute)",
     )
     rounds: int | None = parameter(
         None,
@@ -213,7 +224,7 @@ class AIM(Mechanism):
         2**20,
         integer=True,
         unit="rounds",
-        doc="number of rounds that share the budget at first; by default 16 per attribute",
+        doc="number of rounds that the budget is planned for (by default 16 per attribute)",
     )
     cells: int = parameter(
         2**17, 1, _LARGEST_CELLS, integer=True, unit="cells", doc="largest size of the model"
@@ -227,10 +238,12 @@ class AIM(Mechanism):
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
-        """Return the mechanism's plan before it sees the data. The plan has the marginals that it may choose
-        with their weights, the marginals that it measures first, and the number of rounds.
+        """Return the mechanism's plan, which uses no data. The plan has three parts: the marginals that may
+        be chosen with their weights, the marginals that are measured before the first round, and the number
+        of rounds.
 
-        If the budget or the memory does not suffice, a ValueError explains why.
+        If the budget or the number of cells does not suffice, the function raises a ValueError that explains
+        why.
         """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]
@@ -252,7 +265,9 @@ class AIM(Mechanism):
         return weights, first, rounds
 
     def _refuse_large(self, domain: Domain, workload: list[Axes], first: list[Axes]) -> None:
-        """Raise a ValueError if the initial model and a marginal of the workload have too many cells."""
+        """Raise a ValueError if a model with the initial marginals and any one marginal of the workload has
+        too many cells.
+        """
         needed = {}
         for r in workload:
             cliques = cliques_of([*first, r], domain.shape) or []
@@ -269,7 +284,7 @@ class AIM(Mechanism):
     def __call__(
         self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
     ) -> Release:
-        """Release the model."""
+        """Release the last fitted model."""
         bound = private_bound(table)
         domain = table.domain
         weights, first, rounds = self.plan(domain)
@@ -325,18 +340,20 @@ class AIM(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example of the mechanism for all pairs of attributes, in a few rounds."""
+        """Return an example of the mechanism for tests, which measures pairs of attributes in a few rounds."""
         return cls(budget, Marginals(2), rounds=4)
 
 
 def margin_of(model: TreeModel, r: Axes) -> Float[np.ndarray, " cells"] | None:
-    """Return the expected counts of a marginal, or None if they take too many cells."""
+    """Return the counts that the model expects for the marginal `r`, or None if the computation would take
+    too many cells.
+    """
     margin = model.margin(r)
     return None if margin is None else margin.ravel() * model.total
 
 
 def choice_epsilon(rho: Fraction) -> float:
-    """Return an ε for a choice. The choice then costs at most the given ρ, and only a little less."""
+    """Return the largest ε for which a choice by the exponential mechanism costs at most the given ρ."""
     epsilon = sqrt(8 * rho)
     while choice_rho(epsilon) > rho:
         epsilon = nextafter(epsilon, 0)

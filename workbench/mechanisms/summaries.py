@@ -294,7 +294,9 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, whose threshold is four times the scale of the noise."""
+        """Return an example of the mechanism for tests, whose threshold is four times the scale of the
+        noise.
+        """
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
