@@ -1,4 +1,4 @@
-"""Linear queries with Laplace or Gaussian noise."""
+"""Mechanisms that answer a list of linear queries with Laplace or Gaussian noise."""
 
 from __future__ import annotations
 
@@ -45,29 +45,36 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """Return what is wrong with the field `queries`, or None if it is valid."""
+    """Return a sentence that says what is wrong with the field `workload`, or None if it is valid."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
 @value
 class LaplaceQueries(Mechanism):
-    """Answer a public workload with Laplace noise.
+    """Answer given queries with Laplace noise.
 
-    The workload consists of products, tables, marginals or ranges.
+    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs of
+    attributes. A workload consists of products, tables, marginals or ranges.
 
-    `noise` names the distribution of the noise on integer answers. Other answers always get Laplace noise.
+    If all answers are integers, `noise` determines the distribution of their noise. Other answers always get
+    Laplace noise.
 
-    Guarantee  ε-DP per unit, for all answers together.
-    Assumes    the table's bound. A unit changes the answers by at most the workload's sensitivity times the
-               table's l1. The sensitivity is computed from the queries and the domain alone.
-    Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
-    Differs    Noise is exact, on a public grid. If a query has real weights, the contribution of each
-               record is rounded to this grid before the sum. So the order of the sum does not matter. The
-               sensitivity includes the rounding. Standard errors are for the noise only. The rounding error
-               would matter only if the noise were smaller (ε in the thousands). The paper defines
-               neighbours by replacing one record, but uses sensitivities for adding one. Here neighbours
-               always differ by adding or removing one unit.
-    Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
+    Guarantee  The release is ε-DP for each unit, for all answers together.
+    Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
+               sensitivity of the workload is the largest change of all answers by one record. It is computed
+               from the queries and the domain, without data. So one unit changes the answers by at most the
+               sensitivity times l1.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use it in EDBT 2012, section
+               2.
+    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If a
+               query has real weights, the contribution of each record is rounded to the grid before the
+               contributions are added up. So the result does not depend on the order of the records. The
+               sensitivity includes the rounding. Standard errors describe only the noise. The rounding error
+               would matter only for very small noise, with ε in the thousands. The paper defines neighbouring
+               tables by replacing one record, but uses sensitivities for adding one record. Our neighbouring
+               tables always differ by one unit that is added or removed.
+    Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
+               queries.
     """
 
     budget: DP = budget_field(refused="which GaussianQueries spends")
@@ -79,21 +86,21 @@ class LaplaceQueries(Mechanism):
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l1 sensitivity of all answers together, which is the largest change of their vector by one
-        record (tuple).
+        """Return the l1 sensitivity of the workload. It is the largest l1 norm of the change that one record
+        makes to the vector of all answers.
         """
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the scale b of the Laplace noise on each answer. `l1` is the largest total change of the
-        table's counts by one unit.
+        """Return the scale b of the Laplace noise on each answer. `l1` is the largest change of all counts of
+        the table together by one unit.
         """
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
     def __call__(
         self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
     ) -> Release:
-        """Release an answer to every query."""
+        """Release a noisy answer to every query of the workload."""
         bound = private_bound(table)
         l1 = bound.l1
         workload = linear_queries(self.workload, table.domain)
@@ -133,8 +140,8 @@ class LaplaceQueries(Mechanism):
         l1: float,
         rng: np.random.Generator | None,
     ) -> _NoisyValues:
-        """Return answers in steps of the grid, and their sensitivity. Rounding changes each term by at
-        most half a step.
+        """Return noisy answers whose terms are rounded to a grid. Rounding changes each term by at most half
+        a step of the grid, and the sensitivity includes this change.
         """
         epsilon = self.budget.epsilon
         step = grid_step(moved * l1 / epsilon, workload.max_term)
@@ -150,20 +157,20 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that asks for all marginals of two attributes."""
+        """Return an example of the mechanism for tests, which answers all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
 def grid_step(scale: float, largest: float) -> float:
-    """Return the step of the grid. It is a power of two near 2⁻²⁹ times the scale of the noise, and at
-    least 2⁻²⁷ times the largest term of a query.
+    """Return the step of the grid to which answers are rounded. It is a power of two near 2⁻²⁹ times the
+    scale of the noise, but at least 2⁻²⁷ times the largest term of a query.
     """
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
 def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
-    """Return, for each query, how many of its terms are rounded. Rounding changes a term by at most half a
-    step.
+    """Return the number of rounded terms of each query. Rounding changes a term by at most half a step of the
+    grid.
     """
     if isinstance(workload, Together):
         return np.concatenate([terms_of_queries(part) for part in workload.parts])
@@ -177,18 +184,22 @@ def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
 
 @value
 class GaussianQueries(Mechanism):
-    """Answer a public workload with Gaussian noise.
+    """Answer given queries with Gaussian noise.
 
-    The workload consists of products, tables, marginals or ranges.
+    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs of
+    attributes. A workload consists of products, tables, marginals or ranges.
 
-    Guarantee  ρ-zCDP per unit, for all answers together.
-    Assumes    the table's bound. The workload is a matrix with one column per cell. One record changes the
-               answers by at most the largest l2 norm of a column, in the l2 norm. A unit changes them by at
-               most l1 times as much. Both follow from the queries and the domain alone.
-    Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
-    Differs    As in LaplaceQueries, real contributions of records are rounded to a public grid
-               before the sum, and the sensitivity includes the rounding.
-    Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
+    Guarantee  The release is ρ-zCDP for each unit, for all answers together.
+    Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
+               workload is a matrix with one row per query and one column per cell. One record changes the
+               vector of all answers by one column. The sensitivity is the largest l2 norm of a column. It is
+               computed from the queries and the domain, without data. So one unit changes the answers by at
+               most l1 times the sensitivity, in the l2 norm.
+    Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
+    Differs    As in LaplaceQueries, contributions of records that are not integers are rounded to a public
+               grid before they are added up. The sensitivity includes the rounding.
+    Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
+               queries.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
@@ -198,21 +209,21 @@ class GaussianQueries(Mechanism):
     takes_wide = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l2 sensitivity of all answers together, which is the largest change of their vector by one
-        record (tuple).
+        """Return the l2 sensitivity of the workload. It is the largest l2 norm of the change that one record
+        makes to the vector of all answers.
         """
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the standard deviation σ of the noise on each answer. `l1` is the largest total change of the
-        table's counts by one unit.
+        """Return the standard deviation σ of the noise on each answer. `l1` is the largest change of all
+        counts of the table together by one unit.
         """
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
 
     def __call__(
         self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
     ) -> Release:
-        """Release an answer to every query."""
+        """Release a noisy answer to every query of the workload."""
         bound = private_bound(table)
         l1 = Fraction(bound.l1)
         workload = linear_queries(self.workload, table.domain)
@@ -235,5 +246,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example of the mechanism that asks for all marginals of two attributes."""
+        """Return an example of the mechanism for tests, which answers all marginals of two attributes."""
         return cls(budget, Marginals(2))

@@ -1,5 +1,5 @@
-"""Mechanisms that release values from an unknown set (partition selection): by optimal coins, or by noisy
-weights.
+"""Mechanisms that release values that nobody has listed in advance, for example search words (partition
+selection). They choose the values by random coins, or by noisy weights.
 """
 
 from fractions import Fraction
@@ -25,7 +25,9 @@ from workbench.value import parameter, sealed, value
 
 
 def counts_field() -> Any:
-    """Return the field `counts`, the share of the budget that pays for noisy counts of the selected values."""
+    """Return the field `counts`. It is the share of the budget that pays for noisy counts of the selected
+    values.
+    """
 
     def wrong(x: Any) -> str | None:
         good = isinstance(x, int | float) and 0 <= x < 1
@@ -39,7 +41,7 @@ def counts_field() -> Any:
 
 
 class ValueSelection(Mechanism):
-    """Base of mechanisms that select values, and release them with noisy counts."""
+    """Base of mechanisms that select some values of the data, and release them with noisy counts."""
 
     takes: type = UnlistedValues  # type: ignore[misc]
     fixed_price = True
@@ -47,7 +49,9 @@ class ValueSelection(Mechanism):
     counts: float
 
     def __call__(self, data: UnlistedValues, rng: np.random.Generator | None = None) -> Release:
-        """Select values, then add noise to the counts of those that were selected."""
+        """Select values, then release them with noisy counts. If `counts` is 0, release the values without
+        counts.
+        """
         bound = private_bound(data)
         share = Fraction(self.counts)
         for_counts, rest = split_epsilon(amount(self.budget), [share, 1 - share])
@@ -71,7 +75,9 @@ class ValueSelection(Mechanism):
     def _select(
         self, data: UnlistedValues, price: float, rng: np.random.Generator | None
     ) -> tuple[np.ndarray, Receipt]:
-        """Return the selected labels, for that ε or ρ and the δ of the budget."""
+        """Return the selected labels, and the receipt of the choice. The choice costs `price`, an ε or a ρ,
+        and the δ of the budget.
+        """
         raise NotImplementedError
 
 
@@ -79,26 +85,29 @@ class ValueSelection(Mechanism):
 class GeometricSelection(ValueSelection):
     """Release unlisted values that enough users have.
 
-    The probability that a value is released depends on how many users have it. It is the largest
-    probability that (ε, δ)-DP allows.
+    The values need not be known in advance, for example search words. The more users have a value, the more
+    likely it is released. The mechanism uses the largest probability that (ε, δ)-DP allows for each number of
+    users.
 
-    Guarantee  (ε, δ)-DP per user. δ and ε·(1 − `counts`) pay for the choice of values, and ε·`counts` pays
-               for the noise on their counts.
-    Assumes    nothing about the users, because the reader of the table keeps at most `l1` random values of
-               each. Without a user column, each row is a unit with one value.
-    Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022, Theorem 1 (the optimal probability of each
-               number of users).
-    Differs    If a user may have m values, each value gets ε/m and δ/m. The coins are exact. The
-               counts have a separate share of the budget.
-    Cost       time and memory O(rows).
+    Guarantee  The release is (ε, δ)-DP for each user. The share `counts` of ε pays for the noise on the
+               counts of the released values. The rest of ε, and δ, pay for the choice of the values.
+    Assumes    Users may have any number of values. When the data are read, at most `l1` random values of each
+               user are kept. If the data have no column of users, each row counts as one user with one value.
+    Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 gives the largest allowed
+               probability for each number of users.
+    Differs    If a user may have m values, the choice of each value gets a part 1/m of its ε and δ. The
+               random coins have exactly the stated probabilities. We also release counts, for which a
+               separate share of the budget pays.
+    Cost       Time and memory are O(rows).
 
-    Proof. With s = ε/m and D = δ/m, a value of n users is released with probability π(n), where π(0) = 0
-    and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the largest probability
-    of release that (s, D)-DP allows after one more user. The second term follows in the same way from the
-    probability that the value is not released. Because π is non-decreasing, both conditions also hold when
-    a user is removed. Coins of different values are independent. A user changes the numbers of users of at
-    most m values, by one each, and basic composition adds m times s and D. Given the released values, which
-    are public, a user changes their counts by at most m in total.
+    Proof. Here ε is the part that pays for the choice. Let s = ε/m and D = δ/m. A value that n users have is
+    released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D),
+    1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has the
+    value. The second term follows in the same way from the probability that the value is not released.
+    Because π is non-decreasing, both conditions also hold when a user is removed. The coins of different
+    values are independent. One user changes the number of users for at most m values, by one each. By basic
+    composition, the costs s and D of these values add up to ε and δ. The released values are then public, and
+    a user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
@@ -123,24 +132,32 @@ class GeometricSelection(ValueSelection):
 class WeightedSelection(ValueSelection):
     """Release unlisted values with large noisy weights.
 
-    A user with t values adds 1/√t to the weight of each. If users have many values, this releases more
-    values than `GeometricSelection`.
+    The values need not be known in advance, for example search words. A user with t values adds 1/√t to the
+    weight of each of them. The mechanism adds noise to the weights, and releases the values whose noisy
+    weight reaches a threshold. If users have many values, it releases more values than `GeometricSelection`.
 
-    Guarantee  (ε, δ)-DP per user, or δ-approximate ρ-zCDP. The share `counts` of the budget pays for the
-               counts, and the rest for the choice of values. With a budget in ε, half of δ covers the
-               Gaussian noise of the choice, and half covers values that only one user has.
-    Assumes    nothing about the users, as in GeometricSelection. A user may have at most 2^20 values.
-    Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, the weighted Gaussian algorithm.
-    Differs    Noise is a discrete Gaussian on weights that are rounded down to multiples of 1/1024. Its ρ
-               is chosen to imply (ε, δ/2)-DP. This σ is larger than the paper's, for example by 8 % at ε =
-               1 and δ = 10⁻⁵. The counts have a separate share of the budget.
-    Cost       time and memory O(rows + largest number of values per user).
+    Guarantee  The release is (ε, δ)-DP for each user. With a budget in ρ and δ, it is ρ-zCDP except with
+               probability δ (δ-approximate ρ-zCDP). The share `counts` of ε or ρ pays for the noise on the
+               counts of the released values, and the rest for the choice of the values. With a budget in ε,
+               one half of δ pays for the Gaussian noise on the weights. The other half pays for the risk that
+               a value is released that only one user has.
+    Assumes    Users may have any number of values. When the data are read, at most `l1` random values of each
+               user are kept, where `l1` is at most 2^20.
+    Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, who call it the weighted
+               Gaussian algorithm.
+    Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. We choose the
+               largest ρ that implies (ε, δ/2)-DP. The standard deviation of our noise is therefore larger
+               than the paper's, for example by 8 % at ε = 1 and δ = 10⁻⁵. We also release counts, for which a
+               separate share of the budget pays.
+    Cost       Time and memory are O(rows + largest number of values per user).
 
-    Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ each, and t·w² <= 1024². Gaussian noise
-    hides this change for values that other users have as well. At least one of the values that only this
-    user has is released with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold T keeps this
-    below δ for every t that the bound allows. If none of them is released, both releases select from the
-    same values. Given the released values, a user changes their counts by at most m in total.
+    Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each, so the squared l2 norm of the
+    change is t·w² <= 1024². The Gaussian noise X hides this change for values that other users also have.
+    Consider the values that only this user has, and let T be the threshold. At least one of them is released
+    with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold is so large that this probability is
+    within the part of δ that pays for it, for every t that the bound allows. If none of these values is
+    released, both neighbouring data sets select from the same values. The released values are then public,
+    and a user changes their counts by at most m in total, where m is the largest number of values per user.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

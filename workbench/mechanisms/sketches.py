@@ -1,4 +1,6 @@
-"""Noisy sketches: count sketch, and approximate Laplace projection (ALP)."""
+"""Noisy sketches, which are small summaries of a table made by hash functions: count sketch, and approximate
+Laplace projection (ALP).
+"""
 
 from fractions import Fraction
 from math import ceil
@@ -30,21 +32,25 @@ from workbench.value import parameter, value
 class CountSketch(Mechanism):
     """Release rows of noisy hash buckets.
 
-    The sketch has `depth` rows of `width` buckets. Each cell is hashed to one bucket per row, and its count
-    is estimated from these buckets.
+    The sketch has `depth` rows of `width` buckets (numbers). In each row, a public hash function assigns
+    every cell to one bucket and to a random sign. The cell's count is added to this bucket with this sign.
+    Then the mechanism adds noise to all buckets. The count of a cell is later estimated from its buckets.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. A unit changes each of the `depth` rows by at most l1, in both
-               norms, so every row gets ε/depth, or ρ/depth.
-    Assumes    the table's bound. The hash functions are public and drawn without looking at the data.
-    Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
-               appendix C.6.
-    Differs    The sensitivity is depth·l1, because the paper's 2·depth is for replacing a unit.
-               Noise is geometric instead of Laplace. We replace the variance of Lemma 5 by one with ‖M‖₂²
-               and the noise of all rows. By this formula, one row is always best for a sketch of a given
-               size, so the default of `depth` is 1. With a budget in ρ, the noise variance of a mean is
-               l1²/(2ρ) at any depth.
-    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), for a domain of any size. An
-               answer takes time O(cells that the query covers).
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. Let l1 be the largest change
+               of all counts together by one unit. A unit changes each of the `depth` rows by at most l1, both
+               in the l1 norm and in the l2 norm. So every row gets ε/depth, or ρ/depth.
+    Assumes    One unit changes the counts by at most the table's bound. The hash functions are public, and
+               the mechanism draws them without looking at the data.
+    Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
+               with their summaries (ICDT 2012, appendix C.6).
+    Differs    Our sensitivity is depth·l1. The paper's sensitivity of 2·depth is for replacing one record by
+               another. Our noise is geometric, and the paper's is Laplace noise. Lemma 5 of the paper gives
+               another variance of an estimate than we do. Our variance contains the sum of the squared
+               counts, ‖M‖₂², and the noise of all rows. By our formula, one row is always best for a sketch
+               of a given size, so the default of `depth` is 1. With a budget in ρ, the mean of a cell's
+               buckets has the noise variance l1²/(2ρ) at any depth.
+    Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), whatever the size of
+               the domain. An answer takes time O(cells that the query covers).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -52,10 +58,10 @@ class CountSketch(Mechanism):
         low=1, high=2**28, integer=True, unit="buckets", doc="buckets per row"
     )
     depth: int = parameter(
-        1, 1, 2**10, integer=True, unit="rows", doc="number of hash functions"
+        1, 1, 2**10, integer=True, unit="rows", doc="number of rows and hash functions"
     )
     estimate: str = parameter(
-        "mean", choices=("mean", "median"), doc="way to combine rows (the mean is unbiased)"
+        "mean", choices=("mean", "median"), doc="way to combine rows (mean is unbiased)"
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -72,17 +78,18 @@ class CountSketch(Mechanism):
             )
 
     def variance(self, others: float, l1: float) -> float:
-        """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts of
-        all other cells.
+        """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts
+        of all other cells, and `l1` is the largest change of all counts together by one unit.
 
-        The variance is (others/width + σ²)/depth, where σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)), or σ² =
-        depth·l1²/(2ρ). In each row, every other cell falls into the same bucket with probability 1/width.
-        Then it adds its count with a random sign.
+        The variance is (others/width + σ²)/depth, where σ² is the variance of the noise on a bucket. For a
+        budget in ε, σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)). For a budget in ρ, σ² = depth·l1²/(2ρ). The
+        part others/width is the effect of the other cells. In each row, another cell is in the same bucket
+        with probability 1/width, and then its count is added with a random sign.
         """
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
     def _law(self, moved: float) -> Law:
-        """Return the noise distribution for a bucket, if a unit changes all rows together by at most
+        """Return the distribution of the noise on a bucket, if a unit changes all rows together by at most
         `moved`.
         """
         if isinstance(self.budget, ZCDP):
@@ -90,7 +97,7 @@ class CountSketch(Mechanism):
         return Law("geometric", self.budget.epsilon / moved)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the noisy buckets."""
+        """Release the noisy buckets and the hash functions."""
         bound = private_bound(table)
         l1 = self.depth * Fraction(bound.l1)  # exact: a float product may round down
         functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
@@ -112,7 +119,7 @@ class CountSketch(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism, with three rows of a hundred buckets."""
+        """Return an example of the mechanism for tests, with three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)
 
 
@@ -124,37 +131,40 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 @value
 class ALP(Mechanism):
-    """Release noisy bits that answer for any cell.
+    """Release noisy bits that encode all counts.
 
-    Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.alp_projection` has the proof, which holds
-               for every ε and α). The hash functions are public and drawn without looking at the data.
-    Assumes    the table's bound. `largest` and `total` are stated without looking at the data. If they are
-               wrong, the error is larger, but the guarantee still holds.
+    Guarantee  The release is ε-DP for each unit, for every value of ε and α. The whole ε pays for the random
+               flips of the bits. The proof is in the documentation of `noise.alp_projection`. The hash
+               functions are public, and the mechanism draws them without looking at the data.
+    Assumes    One unit changes the counts by at most the table's bound. You choose `largest` and `total`
+               without looking at the data. If these two numbers are too small for the data, answers have a
+               larger error, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    It takes any sensitivity (the paper assumes 1). Rounding and flips have exactly the stated
-               probabilities. The hash functions are only pairwise independent.
-    Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), for a domain of any
-               size. An answer takes time O(cells that the query covers · levels).
+    Differs    The mechanism works with any sensitivity, and the paper assumes a sensitivity of 1. Random
+               rounding and random flips have exactly the stated probabilities. Our hash functions are only
+               pairwise independent.
+    Cost       Time is O(levels of all non-empty cells + flipped bits), and memory is O(bits), whatever the
+               size of the domain. An answer takes time O(cells that the query covers · levels).
     """
 
     budget: DP = budget_field(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     largest: int = parameter(
-        low=1, high=2**53, integer=True, unit="counts", doc="β, largest count of a cell"
+        low=1, high=2**53, integer=True, unit="counts", doc="largest count β of a cell"
     )
     total: int = parameter(
         low=1,
         high=2**53,
         integer=True,
         unit="counts",
-        doc="public bound on the sum of all counts",
+        doc="public upper bound on the sum of all counts",
     )
     alpha: float = parameter(
-        3.0, 0, 2**20, strict=True, doc="α (a bit is flipped with probability 1/(α+2))"
+        3.0, 0, 2**20, strict=True, doc="α (each bit is flipped with probability 1/(α+2))"
     )
     size_factor: float = parameter(
-        50, 0, 2**20, strict=True, unit="bits", doc="bits per level and count"
+        50, 0, 2**20, strict=True, unit="bits", doc="released bits per level of a count"
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"
@@ -162,25 +172,26 @@ class ALP(Mechanism):
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
-        """Number of bits per cell, ⌈largest·ε/(α·l1)⌉. `largest` is the largest count that a cell can have, and
-        a bit is flipped with probability 1/(α+2). A unit changes the counts by at most `l1` in total.
+        """Return the number of bits that encode the count of one cell (its levels), ⌈largest·ε/(α·l1)⌉. Here
+        `largest` is the largest count that a cell can have, `l1` is the largest change of all counts together
+        by one unit, and each bit is flipped with probability 1/(α+2).
         """
         return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
-        """Total number of released bits, size_factor·total·ε/(α·l1), rounded up to a power of two >= 64.
-        `total` is a public bound on the sum of all counts, and a unit changes the counts by at most `l1` in
-        total. A bit is flipped with probability 1/(α+2).
+        """Return the total number of released bits, size_factor·total·ε/(α·l1), rounded up to a power of two
+        >= 64. Here `total` is a public upper bound on the sum of all counts, `l1` is the largest change of
+        all counts together by one unit, and each bit is flipped with probability 1/(α+2).
         """
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())
 
     def _levels_per_count(self, l1: float) -> Fraction:
-        """Levels per count, ε/(α·l1)."""
+        """Return the number of levels (bits) per count, ε/(α·l1)."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the bits."""
+        """Release the noisy bits and the hash functions."""
         bound = private_bound(table)
         l1 = bound.l1
         levels = self.levels(l1)
@@ -212,5 +223,7 @@ class ALP(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism, for a total of a hundred, with counts of at most fifty."""
+        """Return an example of the mechanism for tests. It expects counts of at most fifty, with a sum of at
+        most a hundred.
+        """
         return cls(budget, largest=50, total=100)

@@ -1,4 +1,6 @@
-"""Fourier perturbation (FPA), and grouping and smoothing (GS)."""
+"""Mechanisms that smooth counts to reduce the noise: the Fourier perturbation algorithm (FPA), and grouping
+and smoothing (GS).
+"""
 
 from fractions import Fraction
 from math import ceil, expm1, floor, log1p, log2, sqrt
@@ -27,10 +29,10 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the coordinates of values in the orthonormal basis of 1/√n, √(2/n)·cos(2πft/n) and
-    √(2/n)·sin(2πft/n) for f = 1, 2, … …
+    """Return the Fourier coefficients of n values. They are the coordinates in the orthonormal basis of 1/√n,
+    √(2/n)·cos(2πft/n) and √(2/n)·sin(2πft/n), for the frequencies f = 1, 2, … …
 
-    The coordinates are in this order. If n is even, the last one belongs to cos(πt)/√n.
+    The coefficients are in this order. If n is even, the last coefficient belongs to cos(πt)/√n.
 
     >>> coefficients(np.array([3.0, 1.0])).round(3)
     array([2.828, 1.414])
@@ -50,7 +52,7 @@ def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def inverse(coordinates: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the values with these coordinates."""
+    """Return the values that have the given Fourier coefficients."""
     from scipy import fft
 
     n = len(coordinates)
@@ -78,26 +80,31 @@ def _check_odd(k: Any) -> str | None:
 
 @value
 class FPA(contributions.Contributions):
-    """Release counts by `k` noisy Fourier coefficients.
+    """Release counts from `k` noisy Fourier coefficients.
 
-    FPA is the Fourier perturbation algorithm. It transforms the counts, in the order of their keys, and
-    keeps the k coefficients with the lowest frequencies. A table with fewer than k counts keeps all of its
-    coefficients.
+    FPA is the Fourier perturbation algorithm. It computes the Fourier coefficients of the counts, in the
+    order of their cells. It adds noise to the `k` coefficients with the lowest frequencies, sets the others
+    to zero, and transforms the result back to counts. If there are fewer than `k` counts, all coefficients
+    get noise.
 
-    Guarantee  ε-DP per user, or ρ-zCDP. `split` divides the budget between the table of items and the table
-               of edges. With k=None, the exponential mechanism chooses k. Half of each table's share pays
-               for this choice, and the other half for the coefficients.
-    Assumes    a `bound` M that is stated without looking at the data. The mechanism enforces it by keeping
-               at most M random records of each user. One user then changes the counts by at most Δ₁ = M in
-               the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. It is √M if no user has an
-               item twice, because of the data's bound or because of `once`. With a budget in ρ, the noise
-               on k of n coefficients is for an l2 sensitivity of min(Δ₂, Δ₁·√(k/n)).
-    Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
-    Differs    The basis is real and orthonormal, so noise protects both real and imaginary parts (the
-               published code of EFPA leaks the phases). There are two bounds on the sensitivity, and we use
-               the smaller. Noise is exact, on a public grid, and the sensitivity includes the rounding
-               error of the transform.
-    Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
+    Guarantee  The release is ε-DP for each user, or ρ-zCDP if the budget is a ρ. `split` divides the budget
+               between two tables: the counts of items, and the counts of edges (pairs of an item and a
+               context). If you do not give `k`, the exponential mechanism chooses it. Half of each table's
+               share then pays for this choice, and the other half for the noise on the coefficients.
+    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
+               most M random records of each user. One user then changes the counts by at most Δ₁ = M in the
+               l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same item
+               twice, Δ₂ is √M. The mechanism relies on this if `once` is True, or if the data's bound implies
+               it. With a budget in ρ, the l2 sensitivity of k of n coefficients is at most min(Δ₂,
+               Δ₁·√(k/n)).
+    Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is the EFPA of Acs, Castelluccia & Chen,
+               ICDM 2012.
+    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise.
+               The published code of EFPA leaks the phases. We have two upper bounds on the sensitivity, and
+               use the smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
+               probabilities. The sensitivity includes the rounding error of the transform.
+    Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
+               domain.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -106,7 +113,7 @@ class FPA(contributions.Contributions):
         None,
         check=_check_odd,
         unit="coefficients",
-        doc="number k of Fourier coefficients to keep (by default chosen privately)",
+        doc="number k of Fourier coefficients to keep (by default chosen privately from the data)",
     )
     split: tuple[float, float] = contributions.split_field()
     once: bool = parameter(
@@ -118,7 +125,7 @@ class FPA(contributions.Contributions):
         2**32,
         integer=True,
         unit="records",
-        doc="largest count, so that rounding errors are bounded",
+        doc="largest count (larger counts are cut to it, which limits rounding errors)",
     )
     memory: int = memory_field()
     cite = "rastogi2010"
@@ -128,48 +135,53 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l1 sensitivity of the first k of n Fourier coefficients, min(√k·Δ₂, k·Δ₁/√n). Here Δ₁ and
-        Δ₂ are the largest changes of the counts by one unit, in the l1 and l2 norms.
+        """Return the l1 sensitivity of the first k of n Fourier coefficients. It is min(√k·Δ₂, k·Δ₁/√n),
+        where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2 norm.
 
-        The first bound holds because an orthonormal transform preserves the l2 norm, and the l1 norm of k
-        numbers is at most √k times their l2 norm. The second bound holds because a record adds 1/√n to the
-        mean, and at most √(2/n)·(|cos| + |sin|) <= 2/√n to the two coefficients of a frequency. So k
-        coefficients of whole frequencies change by at most k/√n.
+        Why √k·Δ₂ is an upper bound: an orthonormal transform does not change the l2 norm, and the l1 norm of
+        k numbers is at most √k times their l2 norm. Why k·Δ₁/√n is an upper bound: a record changes the first
+        coefficient, the mean, by 1/√n. It changes the two coefficients of a frequency by at most
+        √(2/n)·(|cos| + |sin|) <= 2/√n together. So k coefficients change by at most k/√n if they contain both
+        coefficients of each frequency.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n Fourier coefficients, min(Δ₂, Δ₁·√(k/n)). Here Δ₁ and
-        Δ₂ are the largest changes of the counts by one unit, in the l1 and l2 norms.
+        """Return the l2 sensitivity of the first k of n Fourier coefficients. It is min(Δ₂, Δ₁·√(k/n)), where
+        Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2 norm.
 
-        A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency. The squares of these changes
-        are 1/n and 2/n, so k coefficients of whole frequencies change by √(k/n) in the l2 norm. Several
-        records change them by at most the sum.
+        Why Δ₁·√(k/n) is an upper bound: a record changes the first coefficient, the mean, by 1/√n. It changes
+        the two coefficients of a frequency by √(2/n)·(cos, sin). The squared changes are 1/n and 2/n, so one
+        record changes k coefficients by √(k/n) in the l2 norm, if they contain both coefficients of each
+        frequency. Several records change them by at most the sum of these changes.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
     def rounding_error(self, n: int, units: float = 0) -> float:
-        """Return an upper bound on the rounding error of the Fourier coefficients of n counts, in the l2 norm.
+        """Return an upper bound on the l2 norm of the rounding errors of all Fourier coefficients of n
+        counts.
 
-        The error of a fast transform is a small multiple of log₂ n units in the last place of the l2 norm
-        of its input (Higham 2002, section 24.1). This norm is at most largest·√n. The factor 64 leaves a
-        margin for scaling and for sizes that are not powers of two. Pass a larger `units` for numbers that
-        are computed from the coefficients.
+        The error of a fast Fourier transform is a small multiple of log₂ n units in the last place of the l2
+        norm of its input (Higham 2002, section 24.1). This norm is at most largest·√n, where `largest` is the
+        largest count. The factor 64 leaves a margin for scaling, and for sizes that are not powers of two.
+        For numbers that are computed from the coefficients, pass the additional error as `units`, in units in
+        the last place.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the numbers of coefficients among which the mechanism chooses if `k` is None. They are 1, 3,
-        5, … and n.
+        """Return the numbers of coefficients among which the mechanism chooses if you do not give `k`. For n
+        counts, they are 1, 3, 5, … and n.
         """
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism keeps, which are private. A release with the same seed
-        keeps the same records.
+        """Return the records that the mechanism counts, after it has dropped records of users who have too
+        many. The result is private. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
@@ -177,7 +189,9 @@ class FPA(contributions.Contributions):
         return bounded
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge, both from the same truncated records."""
+        """Release a noisy count for every item and every edge (pair of an item and a context). Both are
+        counted in the same truncated records.
+        """
         self.refuse_dense(data.domain.size, 150)
         return self._smoothed(data, rng)
 
@@ -210,7 +224,9 @@ class FPA(contributions.Contributions):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, float, Receipt]:
-        """Return coefficients with noise, the variance of the noise, and its receipt."""
+        """Return the coefficients with noise, the variance of the noise, and the receipt that records its
+        cost.
+        """
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
         if isinstance(self.budget, ZCDP):
@@ -234,12 +250,13 @@ class FPA(contributions.Contributions):
         rest: float,
         rng: np.random.Generator | None,
     ) -> tuple[int, Receipt]:
-        """Choose k with probability ∝ exp(−ε·U(k)/(2·Δ₂)), U(k) = ‖coefficients beyond k‖₂ +
-        √(2k)·λ(k).
+        """Choose k with a probability proportional to exp(−ε·U(k)/(2·Δ₂)), where U(k) = ‖coefficients beyond
+        k‖₂ + √(2k)·λ(k) estimates the error. Here λ(k) is the scale of the noise on k coefficients.
 
-        The first term of U is the error from dropping coefficients. A unit changes it by at most Δ₂
-        (triangle inequality). The second term is the error from noise, which does not depend on the
-        data. With a budget in ρ it is √k·σ, and a choice with ε costs at most ε²/8.
+        The first term of U is the error from dropping coefficients. By the triangle inequality, a unit
+        changes it by at most Δ₂. The second term is the error from noise, which does not depend on the data.
+        With a budget in ρ the second term is √k·σ, where σ is the standard deviation of the noise. The choice
+        then costs at most ε²/8.
         """
         n = len(exact)
         candidates = self.candidates(n)
@@ -262,13 +279,15 @@ class FPA(contributions.Contributions):
         return int(candidates[chosen[0]]), receipt
 
     def _grid(self, moved: float, k: int, n: int, scale: float) -> float:
-        """Return a power of two that is too small to matter, and for which 2^52 steps reach any value."""
+        """Return the step of the grid on which noise is drawn. It is a power of two, small compared with the
+        noise, and large enough for 2^52 steps to reach any value.
+        """
         fine = floor(log2(min(moved / (1024 * k), scale / 16)))
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism in which a user has at most three records."""
+        """Return an example of the mechanism for tests, in which at most three records per user are counted."""
         return cls(budget, bound=3)
 
 
@@ -278,7 +297,9 @@ _TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of
 
 
 class _Sample(NamedTuple):
-    """Noisy counts of a sample. Each record of the sample stands for `factor` records."""
+    """Noisy counts of a sample of the records. Each record of the sample represents `factor` records of the
+    data.
+    """
 
     counts: Int[np.ndarray, " n"]
     variance: float
@@ -288,28 +309,32 @@ class _Sample(NamedTuple):
 
 @value
 class GS(contributions.Contributions):
-    """Release items and edges as noisy means of groups.
+    """Release counts as noisy means of groups.
 
-    GS is grouping and smoothing. A group has about `width` counts. The mechanism first takes a sample of
-    the records, and sorts all items or edges by their noisy counts in this sample. Neighbours in this order
-    form a group. `grouping` selects the sample:
+    GS is grouping and smoothing. The mechanism puts counts of similar size into groups of `width` counts, and
+    releases the noisy mean of each group as the value of all of its counts. To find counts of similar size,
+    it first draws a sample of the records, and measures noisy counts of this sample. It sorts all items (or
+    all edges, which are pairs of an item and a context) by these noisy counts. Each group consists of
+    neighbours in this order. `grouping` determines the sample:
 
-    `onesample`  one random record of each user, which moves them by 1
-    `rowsample`  all records of a random part `beta` of the users, which makes ε worth more
-    `noisysort`  all records
-    `random`     no sample: a random order
+    `onesample`  one random record of each user, so a user changes the counts by 1
+    `rowsample`  all records of a random share `beta` of the users, which needs less noise per ε
+    `noisysort`  all records of all users
+    `random`     no sample: the order is random
 
-    Guarantee  ε-DP per user. `split` divides ε between the table of items and the table of edges. Half of
-               each table's share pays for the order, unless the order is random. The rest pays for the sums
-               of the groups.
-    Assumes    a `bound` M that is stated without looking at the data. The mechanism enforces it by
-               keeping at most M random records of each user. `width` and `beta` are public.
+    Guarantee  The release is ε-DP for each user. `split` divides ε between two tables, the counts of items
+               and the counts of edges. Half of each table's share pays for the order, and the other half for
+               the noise on the sums of the groups. With `grouping` = "random" the order is free, so the whole
+               share pays for the sums.
+    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
+               most M random records of each user. You choose `width` and `beta` without looking at the data.
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We renamed its variants.
-    Differs    Noise is geometric and is added to group sums. One user changes all sums together by at most
-               M, however large the groups are. So the noise in the mean of a group G has the scale
-               M/(|G|·ε). If noise were added to the means, their sensitivity would be M/w, provided that no
-               group is smaller than w.
-    Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
+    Differs    We add geometric noise to the sums of the groups, and the paper adds noise to their means. One
+               user changes all sums together by at most M, however large the groups are. So the noise in the
+               mean of a group with |G| counts has the scale M/(|G|·ε). If noise were added to the means,
+               their sensitivity would be M/w, but only if no group is smaller than the width w.
+    Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
+               domain.
     """
 
     budget: DP = budget_field()
@@ -319,15 +344,15 @@ class GS(contributions.Contributions):
         1,
         integer=True,
         unit="counts",
-        doc="counts per group (by default chosen from the noisy sample)",
+        doc="number of counts per group (by default chosen from the noisy sample)",
     )
     grouping: str = parameter(
         "onesample",
         choices=("onesample", "rowsample", "noisysort", "random"),
-        doc="order in which counts are grouped",
+        doc="sample of records by which counts are sorted before they are grouped",
     )
     beta: float = parameter(
-        0.5, 2.0**-30, 1, doc="probability with which rowsample draws a user"
+        0.5, 2.0**-30, 1, doc="probability that a user is in the sample of rowsample"
     )
     split: tuple[float, float] = contributions.split_field()
     once: bool = parameter(
@@ -348,30 +373,32 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism keeps, which are private. A release with the same seed
-        keeps the same records.
+        """Return the records that the mechanism counts, after it has dropped records of users who have too
+        many. The result is private. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return the ε' that a measurement of a random sample may have if it shall cost only ε. If each user is
-        in the sample with probability β, it is ε' = ln(1 + (e^ε − 1)/β), rounded down.
+        """Return the ε' with which a random sample of users can be measured at a cost of only ε. If each user
+        is in the sample with probability β, it is ε' = ln(1 + (e^ε − 1)/β), rounded down. It is larger than
+        ε, because most users are not in the sample.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Return the position at which each group of counts starts. Each group has `width` of the n counts, and
-        the last group also has those that remain.
+        """Return the position at which each group starts in the sorted counts. Each group has `width` of the
+        n counts. The last group also contains the remaining counts.
         """
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """Return the group sizes among which the mechanism chooses if `width` is None. They are 1, 2, 4, … and
-        n.
+        """Return the group sizes among which the mechanism chooses if you do not give `width`. For n counts,
+        they are 1, 2, 4, … and n.
         """
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
@@ -383,16 +410,16 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """Return the group size for which the estimated error per count is smallest. The estimate uses public
-        numbers only.
+        """Return the group size w for which the estimated error per count is smallest. The estimate uses only
+        public numbers, such as the noisy counts of the sample.
 
-        The estimate has two parts. The first is the error from grouping. Let s_j be the sorted noisy counts
-        of the sample, and let `factor` scale the sample up to all records. The squared differences from the
-        group means give factor²·Σ_G Σ (s_j − mean)²/n. From this, variance·(1 − 1/|G|) per count is
-        subtracted for the noise in s_j, and a negative result becomes 0. The second part is the error from
-        noise on the sums, 2·(l1/(w·ε))². Because sorting puts counts with similar noise into one group, too
-        much is subtracted. Wide groups therefore look better than they are, especially if there are few
-        records.
+        The estimate has two parts. The first part is the error from grouping. Let s_j be the sorted noisy
+        counts of the sample, and `factor` the number of records that a sampled record represents. The squared
+        differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this is due to
+        the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result becomes 0. The
+        second part is the error from the noise on the sums, 2·(l1/(w·ε))². This estimate has a weakness.
+        Sorting puts counts with similar noise into one group, so too much is subtracted. Large groups
+        therefore look better than they are, especially if there are few records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)
@@ -408,7 +435,7 @@ class GS(contributions.Contributions):
         return min(self.candidate_widths(n), key=error)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge."""
+        """Release a noisy count for every item and every edge (pair of an item and a context)."""
         self.refuse_dense(data.domain.size, 100)
         return self._smoothed(data, rng)
 
@@ -419,14 +446,15 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
-        """Smooth one table: choose an order, then add noise to the sum of every group.
+        """Smooth the counts of one table: sort them, form groups, and add noise to the sum of every group.
 
-        The order is public once it is paid for, so groups are fixed sets of counts. A record is in one
-        group. A user with t_G records in group G therefore changes the sums by Σ t_G <= M in total,
-        whatever the sizes of the groups. So geometric noise with decay ε/M on the sums is ε-DP.
-        Dividing by the public size |G| is post-processing. The noise on a mean has the scale M/(|G|·ε).
-        This is the paper's M/(w·ε) if |G| = w, and less if the last group is larger (w to 2w−1). A user
-        with M records in one group attains the bound.
+        Why this is ε-DP: the order is computed from noisy counts that are paid for, so it is public, and the
+        groups are fixed sets of counts. Each record is in one group. A user with t_G records in group G
+        changes the sums by Σ t_G <= M in total, whatever the sizes of the groups. So geometric noise with
+        decay ε/M on the sums is ε-DP. To divide by the public size |G| of a group costs nothing. The noise on
+        a mean has the scale M/(|G|·ε). This is the paper's M/(w·ε) if |G| = w. In the last group, which can
+        have w to 2w−1 counts, the noise is smaller. The sensitivity M is exact, because a user can have M
+        records in one group.
         """
         n = len(counts)
         l1 = sensitivity(data)
@@ -459,7 +487,7 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """Return noisy counts of the sample that `grouping` asks for."""
+        """Draw the sample that `grouping` determines, and return its noisy counts."""
         n = len(counts)
         if self.grouping == "onesample":
             return self._one_each(data, counts, epsilon, rng)
@@ -477,10 +505,11 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """Return noisy counts of one random record per user, so a user changes one count by 1.
+        """Return noisy counts of a sample with one random record per user. One user changes one of these
+        counts by 1.
 
-        If the width is to be suggested, `factor` is a noisy total of all records divided by that of the
-        sample, limited to [1, M].
+        If the mechanism chooses the group size, `factor` is a noisy number of all records, divided by that of
+        the sample, and limited to the interval from 1 to M.
         """
         n = len(counts)
         bound = sensitivity(data)
@@ -504,11 +533,11 @@ class GS(contributions.Contributions):
     def _some_users(
         self, data: Interactions, n: int, epsilon: float, rng: np.random.Generator | None
     ) -> _Sample:
-        """Return noisy counts of all records of a random sample of users. Each is in it with
+        """Return noisy counts of all records of a random sample of users. Each user is in the sample with
         probability at most β.
 
-        An ε'-DP measurement of such a sample costs at most ε, for adding or removing a user (Li,
-        Qardaji & Su, ASIACCS 2012, Theorem 1).
+        If such a sample is measured with ε' (see `amplified_epsilon`), the cost is at most ε, for adding or
+        removing a user (Li, Qardaji & Su, ASIACCS 2012, Theorem 1).
         """
         l1 = sensitivity(data)
         sample = _counts(self._sampled_users(data, rng), n)
@@ -541,11 +570,15 @@ class GS(contributions.Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for at most three records per user, with groups of four counts."""
+        """Return an example of the mechanism for tests. It counts at most three records per user, and its
+        groups have four counts.
+        """
         return cls(budget, bound=3, width=4)
 
 
 def _counts(data: Interactions, n: int) -> Int[np.ndarray, " n"]:
-    """Return the counts of items or edges, whichever has length n. With one context they are the same."""
+    """Return the counts of the items if there are n items, and otherwise the counts of the edges. If there is
+    only one context, the two are equal.
+    """
     counts = data.edge_counts()
     return counts.ravel() if counts.size == n else counts.sum(axis=1)

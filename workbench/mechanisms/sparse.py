@@ -1,4 +1,6 @@
-"""Alternatives to sparse summaries: item blanket, Gaussian sparse histograms and Misra–Gries sketch."""
+"""Mechanisms that release mostly non-empty cells: the item blanket, Gaussian sparse histograms, and the
+Misra–Gries sketch.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from workbench.value import not_allowed, parameter, value
 
 
 def nonempty_field() -> Any:
-    """Return the field `nonempty`, the largest number of non-empty cells for which the guarantee holds."""
+    """Return the field `nonempty`. The guarantee holds only for tables with at most this number of non-empty
+    cells.
+    """
     doc = (
         "public bound on the number of non-empty cells, for every table that the data could be"
     )
@@ -33,8 +37,8 @@ def nonempty_field() -> Any:
 
 
 def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
-    """Raise a ValueError for a table with more non-empty cells than the bound. The message does not reveal
-    how many.
+    """Raise a ValueError if the table has more than `mechanism.nonempty` non-empty cells. The message does
+    not reveal their number.
     """
     if len(table) > mechanism.nonempty:
         why = (
@@ -45,21 +49,23 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 
 @value
 class ItemBlanket(Mechanism):
-    """Release non-empty cells, hidden among random ones.
+    """Release non-empty cells among random cells.
 
-    The mechanism chooses non-empty cells whose noisy count reaches a threshold. It adds random cells until
-    there are `size` cells. Then it adds new noise to the counts of all of them.
+    The mechanism chooses the non-empty cells whose noisy count reaches a threshold. It adds random other
+    cells until there are `size` cells, so that nobody can see which cells are not empty. Then it adds new
+    noise to the counts of all chosen cells.
 
-    Guarantee  ε-DP per unit, for tables with at most `nonempty` non-empty cells. One share of ε pays for
-               the choice of cells, the rest for their counts. If a unit is replaced, the guarantee is
-               2ε-DP.
-    Assumes    the table's bound, and that no possible table has more than `nonempty` non-empty cells. A
-               table that has more raises an error, which anyone can notice, so the bound must come from
-               public knowledge.
-    Source     Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    We do not use their target length, threshold, budget split or sampler. We proved the
-               guarantee of our version (see docs/proofs.toml) and checked it by enumeration.
-    Cost       time and memory O(non-empty cells + released cells), for a domain of any size.
+    Guarantee  The release is ε-DP for each unit, for tables with at most `nonempty` non-empty cells. The
+               share `choice_share` of ε pays for the choice of cells, and the rest for the noise on their
+               counts. If neighbouring tables differ by replacing one unit, the guarantee is 2ε-DP.
+    Assumes    One unit changes the counts by at most the table's bound. No table that the data could have
+               been has more than `nonempty` non-empty cells. If the table has more, the mechanism raises an
+               error. Everybody can notice this error, so `nonempty` must come from public knowledge.
+    Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
+    Differs    Our number of cells, threshold, division of the budget and way of drawing differ from theirs.
+               We proved the guarantee of our version (see docs/proofs.toml), and checked it by enumeration of
+               small cases.
+    Cost       Time and memory are O(non-empty cells + released cells), whatever the size of the domain.
     """
 
     budget: DP = budget_field(
@@ -74,7 +80,7 @@ class ItemBlanket(Mechanism):
         doc="number of cells to release, at least `nonempty` (more cells allow a lower threshold)",
     )
     choice_share: float = parameter(
-        0.5, 0.01, 0.99, doc="share of ε for the choice of cells (the rest is for their counts)"
+        0.5, 0.01, 0.99, doc="share of ε for the choice of cells (the rest pays for counts)"
     )
     cite = "kerschbaum2025"
     title = "item blanket"
@@ -89,7 +95,7 @@ class ItemBlanket(Mechanism):
             raise not_allowed(self, "size", need)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release `size` cells, or the whole domain if it is smaller."""
+        """Release `size` cells with noisy counts. If the domain has fewer cells, release all of them."""
         bound = private_bound(table)
         refuse_more_cells(self, table)
         cells = table.domain.size
@@ -119,8 +125,8 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that releases two thousand cells. At most a thousand cells may be
-        non-empty.
+        """Return an example of the mechanism for tests. It releases two thousand cells, and at most a
+        thousand cells may be non-empty.
         """
         return cls(budget, nonempty=1000, size=2000)
 
@@ -130,18 +136,22 @@ class ItemBlanket(Mechanism):
 
 @value
 class GaussianSparseHistogram(Mechanism):
-    """Release large non-empty cells with Gaussian noise.
+    """Release large counts with Gaussian noise.
 
-    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. If a unit is replaced, the guarantee is
-               (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the table's bound. A unit changes at most l0 counts, each by at most linf.
-    Source     Wilkins, Kifer, Zhang & Karrer, 2024, the exact privacy analysis of the Gaussian sparse
-               histogram mechanism.
-    Differs    Noise is discrete, and δ is recomputed for it (`noise.gaussian_sparse` has the proof). We
-               choose the noise first. It is the smallest for which δ would suffice if cells could not
-               appear or disappear. Then we choose the smallest threshold. The l1 of the bound only limits
+    Guarantee  The release is (ε, δ)-DP for each unit. An empty cell is never released, and a non-empty cell
+               only if its noisy count reaches a threshold. If neighbouring tables differ by replacing one
+               unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One unit changes at most l0 counts, each by at most linf, where l0 and linf are given by the
+               table's bound.
+    Source     Wilkins, Kifer, Zhang & Karrer, 2024, who compute the privacy loss of the Gaussian sparse
+               histogram exactly.
+    Differs    Our noise is discrete, and we computed δ for this noise (the proof is in
+               `noise.gaussian_sparse`). We choose the noise first. It is the smallest noise for which δ would
+               suffice if the same cells were released from both neighbouring tables. Then we choose the
+               smallest threshold for which δ suffices. Of the table's l1 bound, we use only that it limits
                how many counts a unit changes. δ must be above 10⁻²⁰⁰.
-    Cost       time and memory O(non-empty cells), for a domain of any size, and O(l0) to choose the noise.
+    Cost       Time and memory are O(non-empty cells), whatever the size of the domain, plus O(l0) to choose
+               the noise.
     """
 
     budget: DP = budget_field(
@@ -155,18 +165,20 @@ class GaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return T, the smallest noisy count that is released."""
+        """Return the threshold T in counts. The mechanism releases a non-empty cell if its noisy count is at
+        least T.
+        """
         return self._noise(bound).threshold
 
     def deviation(self, bound: Bound) -> float:
-        """Return σ, the standard deviation of the noise in counts."""
+        """Return the standard deviation σ of the noise, in counts."""
         return self._noise(bound).deviation
 
     def _noise(self, bound: Bound) -> noise.SparseNoise:
         return noise.sparse_noise(bound, float(self.budget.epsilon), float(self.budget.delta))
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells that reach the threshold."""
+        """Release the non-empty cells whose noisy count reaches the threshold."""
         bound = private_bound(table)
         keys, noisy, threshold, receipt = noise.gaussian_sparse_histogram(
             table.keys,
@@ -188,20 +200,22 @@ class GaussianSparseHistogram(Mechanism):
 class MisraGries(Mechanism):
     """Release noisy counters of a Misra–Gries sketch.
 
-    The sketch has `size` counters. For n records in total, it undercounts a cell by at most n/(size + 1).
+    The sketch reads the records one by one, and keeps only `size` counters, for the most frequent cells. If
+    there are n records in total, the counter of a cell is at most n/(size + 1) below the cell's true count.
+    The mechanism adds noise to the counters, and releases those above a threshold.
 
-    Guarantee  (ε, δ)-DP per unit. The noise does not grow with `size`. If a unit is replaced, the guarantee
-               is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the table's bound. The sketch reads the records in the order of their cells. This order
-               depends on the table alone. If a table has one record less, the sketch reads the same stream
-               without one element.
-    Source     Lebeda & Tětek, PODS 2023, with their threshold 1 + 2·ln(3/δ)/ε.
-    Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is
-               rounded up. `rule` = "derived" uses the smallest threshold that our own derivation allows for
-               δ. If a unit has l1 records, the proof removes them one by one. Placeholder keys are outside
-               the domain.
-    Cost       time O(non-empty cells · log(size)), for a domain of any size, and memory O(size) in
-               addition to the table.
+    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If neighbouring
+               tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One unit changes the counts by at most the table's bound. The proof needs a fixed order of the
+               records, so the sketch reads them in the order of their cells. If a table has one record less,
+               the sketch then reads the same sequence without one element.
+    Source     Lebeda & Tětek, PODS 2023, with the threshold 1 + 2·ln(3/δ)/ε from their paper.
+    Differs    Our noise is geometric, and we computed δ for this noise (see `noise.misra_gries`). We round
+               the threshold up to an integer. With `rule` = "derived", the threshold is the smallest for
+               which we could prove the guarantee at the given δ. If a unit has l1 records, our proof removes
+               them one by one. Counters without a cell have keys outside the domain.
+    Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table. Both do
+               not depend on the size of the domain.
     """
 
     budget: DP = budget_field(delta="some", refused="one draw is shared by all counters")
@@ -211,7 +225,7 @@ class MisraGries(Mechanism):
     rule: str = parameter(
         "published",
         choices=("published", "derived"),
-        doc="threshold of the paper, or the smaller one that we derived",
+        doc="threshold of the paper (published), or our smaller one (derived)",
     )
     cite = "lebeda2023"
     title = "private Misra–Gries"
@@ -221,19 +235,19 @@ class MisraGries(Mechanism):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in the legends of figures."""
+        """Name of the mechanism in the legends of figures, for example "Misra–Gries"."""
         derived = ", derived threshold" if self.rule == "derived" else ""
         return f"Misra–Gries{derived}"
 
     def threshold(self, bound: Bound) -> int:
-        """Return τ, the smallest noisy counter that is released."""
+        """Return the threshold τ in counts. A cell is released if its noisy counter is at least τ."""
         budget = self.budget
         return noise.misra_gries_threshold(
             bound.l1, float(budget.epsilon), float(budget.delta), self.rule
         )[0]
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the counters that reach the threshold."""
+        """Release the cells whose noisy counter reaches the threshold."""
         bound = private_bound(table)
         keys, noisy, threshold, receipt = noise.misra_gries(
             table.keys,
@@ -251,7 +265,7 @@ class MisraGries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with a hundred counters."""
+        """Return an example of the mechanism for tests, with a hundred counters."""
         return cls(budget, size=100)
 
 
@@ -260,20 +274,23 @@ class MisraGries(Mechanism):
 
 @value
 class CorrelatedGaussianSparseHistogram(Mechanism):
-    """Release non-empty cells with large counts, with Gaussian noise that has a shared part.
+    """Release large counts with correlated noise.
 
-    One unit may change every non-empty cell. Independent noise would then need about twice the standard
-    deviation.
+    The noise of a cell is a sum of two Gaussian numbers: one that is the same for all cells, and one for this
+    cell alone. This is useful if one unit may change every non-empty cell. Independent noise would then need
+    about twice the standard deviation.
 
-    Guarantee  (ε, δ)-DP per unit, for tables with at most `nonempty` non-empty cells. If a unit is
-               replaced, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the linf of the table's bound, and that no possible table has more than `nonempty` non-empty
-               cells. A table that has more raises an error.
+    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. If
+               neighbouring tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One unit changes each count by at most the linf of the table's bound. No table that the data
+               could have been has more than `nonempty` non-empty cells. If the table has more, the mechanism
+               raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
-    Differs    Half of δ pays for the noise, and half for cells that only one unit fills, by our own proof
-               (`noise.correlated`). Noise is drawn in floats, so releases are marked as idealised and
-               cannot be saved. Values are rounded to integers.
-    Cost       time and memory O(non-empty cells), for a domain of any size.
+    Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise, and
+               half for cells in which only one unit has records. The noise is drawn in floating-point
+               numbers, which the proof does not cover exactly. Therefore releases are marked as idealised,
+               and cannot be saved. We round noisy counts to integers.
+    Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
     """
 
     budget: DP = budget_field(delta="some", refused="half of its delta pays for the noise")
@@ -287,14 +304,16 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> float:
-        """Return τ, the smallest noisy count that is released."""
+        """Return the threshold τ in counts. The mechanism releases a non-empty cell if its noisy count is at
+        least τ.
+        """
         budget = self.budget
         return noise.correlated_noise(
             self.nonempty, float(bound.linf), float(budget.epsilon), float(budget.delta)
         ).threshold
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells that reach the threshold."""
+        """Release the non-empty cells whose noisy count reaches the threshold."""
         bound = private_bound(table)
         refuse_more_cells(self, table)
         keys, noisy, threshold, receipt = noise.correlated_gaussian(
@@ -312,5 +331,5 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with at most a thousand non-empty cells."""
+        """Return an example of the mechanism for tests, for tables with at most a thousand non-empty cells."""
         return cls(budget, nonempty=1000)

@@ -1,4 +1,6 @@
-"""Simple mechanisms for comparison: uniform sampling, and the two-step process that the shortcuts replace."""
+"""Simple mechanisms for comparison: uniform sampling, and the slow two-step process, whose result other
+mechanisms draw directly.
+"""
 
 from typing import Any, Self
 
@@ -21,15 +23,18 @@ from workbench.value import not_allowed, parameter, value
 
 @value
 class UniformSampling(Mechanism):
-    """Sample cells at random, whatever their counts.
+    """Release noisy counts of random cells.
 
-    On sparse data almost all sampled cells are empty.
+    The mechanism draws `size` cells of the domain at random, and adds noise to their counts. If most cells of
+    the domain are empty, almost all sampled cells are empty.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts. The choice of cells is public.
-    Assumes    the table's bound.
+    Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. The choice of
+               cells does not depend on the data, so it costs nothing.
+    Assumes    One unit changes the counts by at most the table's bound.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
-    Differs    Answers are scaled by m/size, so that they are unbiased (the paper gives no estimator).
-    Cost       time and memory O(non-empty cells + size).
+    Differs    We multiply answers by m/size, where m is the number of cells in the domain. Answers are then
+               unbiased. The paper does not say how to answer queries.
+    Cost       Time and memory are O(non-empty cells + size).
     """
 
     budget: DP = budget_field()
@@ -43,7 +48,7 @@ class UniformSampling(Mechanism):
     converges = False  # what it does not sample it never learns, at any ε
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the sampled cells."""
+        """Release the sampled cells with their noisy counts."""
         m = table.domain.size
         bound = private_bound(table)
         l1 = bound.l1
@@ -64,7 +69,7 @@ class UniformSampling(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism with ten cells."""
+        """Return an example of the mechanism for tests, which samples ten cells."""
         return cls(budget, size=10)
 
 
@@ -73,17 +78,20 @@ class UniformSampling(Mechanism):
 
 @value
 class Laborious(Mechanism):
-    """Release a summary through the full noisy table.
+    """Release a summary of the full noisy table.
 
-    The release has the same distribution as that of `mechanism`.
+    The mechanism works in two steps: it adds noise to every cell, and then selects some of the cells as the
+    inner `mechanism` prescribes. The release has the same distribution as a release of the inner mechanism,
+    which draws it directly.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP, like the mechanism that it runs. The second step is
-               post-processing.
-    Assumes    the table's bound, and a domain that fits in memory.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP, with the budget of the inner mechanism. The
+               second step uses only noisy counts, so it costs nothing.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
+               memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing. We use it to test that the direct draws of other mechanisms have the same
-               distribution, and to compare their speed.
-    Cost       time and memory O(domain size).
+    Differs    nothing. We use this mechanism to test that the direct draws of other mechanisms have the right
+               distribution, and to compare the speed.
+    Cost       Time and memory are O(domain size).
     """
 
     mechanism: Any
@@ -100,16 +108,16 @@ class Laborious(Mechanism):
 
     @property
     def series(self) -> str:
-        """Name of the mechanism in the legends of figures."""
+        """Name of the mechanism in the legends of figures, for example "laborious filter"."""
         return f"laborious {series_name(self.mechanism)}"
 
     @property
     def budget(self) -> DP | ZCDP:
-        """Budget of the mechanism that it runs."""
+        """Budget of the inner mechanism."""
         return self.mechanism.budget
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Add noise to the full table, then summarise it."""
+        """Add noise to all cells, then release those that the inner mechanism selects."""
         transform = self.mechanism.transform
         cls: Any = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
         full = cls(self.budget, transform=transform)(table, rng)
@@ -118,5 +126,5 @@ class Laborious(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism that runs a high-pass filter."""
+        """Return an example of the mechanism for tests, whose inner mechanism is a high-pass filter."""
         return cls(HighPassFilter.example(budget))
