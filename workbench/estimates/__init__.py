@@ -1,4 +1,6 @@
-"""Estimates: the public numbers in a release. Each class of estimates can answer certain workloads."""
+"""Estimates: the public numbers in a release, for example noisy counts or synthetic records. Each class of
+estimates can answer certain workloads (lists of queries).
+"""
 
 import numpy as np
 
@@ -28,8 +30,8 @@ def summary_in_basis(
     sides: int = 2,
 ) -> Summary:
     """Make a public summary of the cells that a mechanism released, with their noisy values. If the mechanism
-    adds noise to a transform of the table (for example wavelets), the summary has coefficients instead of
-    cells.
+    added noise to a transform of the table (for example to wavelet coefficients), the summary contains
+    coefficients instead of cells.
     """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)

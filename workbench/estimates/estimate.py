@@ -1,9 +1,10 @@
-"""Base of all estimates: arrays and error bars.
+"""Base class of all estimates, and answers with their error bars.
 
-A *released* cell has noise with the standard deviation of its distribution. A cell that was not released is
-*absent*. Its noisy value was below the threshold, so its count is at most the threshold plus three standard
-deviations, except for fewer than one such cell in a hundred. An empty cell that is released because of its
-noise also adds error: the variance of its noise, and a positive mean if only positive values are released.
+The error of an answer has several parts. Each *released* cell adds the noise on its count. A cell that was
+not released is *absent*. Its noisy value was below the threshold. So its true count is at most the threshold
+plus three standard deviations of the noise. This holds for more than 99 of 100 absent cells. An empty cell
+can be released because of its noise. Then it adds the variance of this noise to the error. If only positive
+values are released, its noise also has a positive mean.
 """
 
 from __future__ import annotations
@@ -28,24 +29,28 @@ BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 
 class Answers(tuple[Any, ...]):
-    """Answers and their standard errors, which unpack as a pair. Attributes give the two parts of the
-    error.
+    """Answers to queries with their standard errors. You can unpack the object as a pair: `values, errors =
+    …`. Its attributes also describe the two parts of the error: the noise, and the cells that were not
+    released.
 
-    All numbers are in counts. A number is NaN if it cannot be computed from the release alone.
+    All numbers are counts of records. A number is NaN if it cannot be computed from the release alone.
 
     Attributes
     ----------
     values, errors : float64[queries]
-        The pair: answers, and standard errors (NaN if there is no closed form).
+        The two arrays of the pair. They contain one answer per query, and its standard error. A standard
+        error is NaN if there is no formula for it.
     noise : float64[queries]
-        Standard deviation of the noise. About 19 times in 20 the noise is within two of them.
+        Standard deviation of the noise in each answer. About 19 times in 20, the noise is at most twice as
+        large as this number.
     absent_cells : float64[queries]
-        Number of cells of each query that were not released. For trees, the number of nodes.
+        For each query, the number of its cells that were not released. If the release is a tree, this is a
+        number of nodes.
     absent : float64[queries]
-        Upper limit on the sum of the true counts of these cells. The true answer may be higher by this
-        amount.
+        For each query, an upper limit on the sum of the true counts of these cells. The true answer may be
+        higher than `values` by this amount.
     belief : str
-        Assumption that the user made about absent cells, or "" if there is none.
+        Assumption that you made about cells that were not released, in words, or "" if you made none.
     """
 
     noise: Float[np.ndarray, " queries"]
@@ -61,7 +66,9 @@ class Answers(tuple[Any, ...]):
         absent_cells: Any = 0.0,
         absent: Any = 0.0,
     ) -> Answers:
-        """Make a pair. By default, noise is the only source of error."""
+        """Make answers from values and errors. By default, noise is the only source of error, and no cells
+        are absent.
+        """
         errors = np.full(len(values), errors) if np.isscalar(errors) else errors
         pair = super().__new__(cls, (values, errors))
         pair.noise = errors if noise is None else noise
@@ -70,7 +77,9 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """Return the same answers, but with another assumption about the cells that were not released."""
+        """Return the same answers, computed with an assumption about the cells that were not released. With
+        "empty", these cells are assumed to be empty. With None, nothing changes.
+        """
         if belief is None:
             return self
         if belief not in BELIEFS:
@@ -88,8 +97,8 @@ class Answers(tuple[Any, ...]):
         return f"<Answers: {'; '.join([*rows, *more])}>"
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
-        """Return one line of text for each of the first `most` answers. It gives the count, the noise, how
-        many cells were not released, and how large their counts may be.
+        """Return four texts for each of the first `most` answers: the count, the size of the noise, the
+        number of cells that were not released, and how large the sum of their counts may be.
         """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
@@ -107,12 +116,12 @@ class Answers(tuple[Any, ...]):
 
     @property
     def values(self) -> Float[np.ndarray, " queries"]:
-        """Answers in counts."""
+        """Answers, as counts of records, in the order of the queries."""
         return self[0]
 
     @property
     def errors(self) -> Float[np.ndarray, " queries"]:
-        """Standard errors in counts."""
+        """Standard errors of the answers, as counts of records. An unknown error is NaN."""
         return self[1]
 
 
@@ -124,12 +133,13 @@ _LONGEST = 60  # characters of a marginal's name, which are at most 240 bytes
 
 
 class Estimate:
-    """Base class for the contents of a release. A subclass is a frozen dataclass, and its fields determine
-    what the release file contains.
+    """Base class of estimates, which are the contents of a release. A subclass is a frozen dataclass. Its
+    fields determine what a release file contains.
 
-    `kind` is the name of the class in files. `contents` names what `len` counts, for example cells. Arrays
-    become read-only. A file holds some fields as columns and the others as metadata, in the format of the
-    module `stored`. If `rows_are_counts`, each row of `to_frame` is a count with its own error.
+    `kind` is the name of the class in files. `contents` is the plural noun for the things that `len` counts,
+    for example "cells". Arrays in fields become read-only. A file contains some fields as columns of a table,
+    and the others as metadata in the format of the module `stored`. If `rows_are_counts` is True, each row of
+    `to_frame` is a count that has its own error.
     """
 
     kind: ClassVar[str]
@@ -163,7 +173,9 @@ class Estimate:
 
     @property
     def held(self) -> str:
-        """Text with the number of released cells or other things."""
+        """Text that says how many cells (or other things) the estimate contains, for example "10 of 1,024
+        cells".
+        """
         possible = f" of {self.domain.size:,}" if self.contents == "cells" else ""
         return f"{len(self):,}{possible} {self.contents}"
 
@@ -175,27 +187,28 @@ class Estimate:
         return plain(" × ".join(names))
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
-        """Return estimated answers to queries. With `error`, return their errors as well.
+        """Return estimated answers to queries. If `error` is True, also return the errors of the answers.
 
         Parameters
         ----------
         workload : Workload
-            Queries of a kind that the class can answer.
+            List of queries. The class of the estimate must be able to answer queries of this kind.
         weights : "unbiased" or "raw"
-            They differ only for samples (see `Summary.weights`).
+            How sampled cells are counted (see `Summary.weights`). For estimates without a sample, the two
+            give the same answers. Default "unbiased".
         error : bool
-            Whether to return standard errors as well.
+            Whether to return standard errors as well. Default False.
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts. With `error`, a pair of answers and standard errors, which are NaN if there
-            is no closed form.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
+            errors. A standard error is NaN if there is no formula for it.
 
         Raises
         ------
         ValueError
-            If `weights` has another value, or the estimate cannot answer the queries.
+            If `weights` is neither "unbiased" nor "raw", or the estimate cannot answer the queries.
         """
         check_weights(weights)
         answers = self._answer(workload, error)
@@ -203,22 +216,24 @@ class Estimate:
         return Answers(values, errors, None, *self.unreleased) if error else values
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """Return answers, or a pair of answers and errors if errors are requested or cost almost
-        nothing.
+        """Return answers, or a pair of answers and errors. A pair is returned if `error` is True, or if the
+        errors take almost no time to compute.
         """
         raise NotImplementedError
 
     def deviations(self) -> Any:
-        """Return the standard deviation of the noise in each row of `to_frame`, or NaN if it is unknown."""
+        """Return the standard deviation of the noise on the number in each row of `to_frame`, or NaN if it is
+        unknown.
+        """
         return np.nan
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains why the errors of answers are unknown, or "" if they are known."""
+        """Sentence that explains why the errors of answers are unknown. It is "" if they are known."""
         return ""
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file."""
+        """Return the columns that the release file contains, by name."""
         columns = dict(self.to_frame())
         for name, x in columns.items():
             if x.dtype == object and x.empty:  # whose values do not say that they are text
@@ -227,77 +242,81 @@ class Estimate:
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields that are columns, given those of the metadata."""
+        """Return the fields that a file stores as columns. `fields` contains those that it stores as
+        metadata.
+        """
         return {"values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:
-        """Raise a ValueError if rows of a file have other positions or another order than a release has."""
+        """Raise a ValueError if the rows of a file are in positions or in an order that no release has."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the released values as a table.
+        """Return the released values as a data frame.
 
         Returns
         -------
         pandas.DataFrame
-            One row per value, with its labels or place, and a last column `noisy`.
+            One row per value. The first columns identify the value, for example by labels. The last column,
+            `noisy`, contains the value.
         """
         raise NotImplementedError
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Return the rows of `frame`, which are those of `to_frame`, as one table per marginal.
+        """Divide the rows of a table into one table per marginal (the counts for one set of attributes).
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            Table with a row for each row of `to_frame`.
+            Table with one row for each row of `to_frame`, in the same order.
 
         Returns
         -------
         dict of str to pandas.DataFrame
-            Tables by name, for example `age_sex`. Empty if the rows belong in one table.
+            Tables by name, for example "age_sex". The dictionary is empty if all rows belong to one table.
         """
         return {}
 
     def to_arrow(self) -> pa.Table:
-        """Return the released values for a Parquet file.
+        """Return the released values as an Arrow table, which can be written to a Parquet file.
 
         Returns
         -------
         pyarrow.Table
-            Table that any reader of Parquet can open. `metadata` contains all other fields.
+            Table of the fields that are stored as columns. The method `metadata` returns all other fields.
         """
         return pa.table(self._columns())
 
     def metadata(self) -> dict[str, Any]:
-        """Return the fields that `from_arrow` needs in addition to the table.
+        """Return the fields of the estimate that are not columns of the table. `from_arrow` needs them in
+        addition to the table.
 
         Returns
         -------
         dict
-            Dictionary that can be written as JSON.
+            Names and values of the fields, in a form that can be written as JSON.
         """
         return stored.encode(self)
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
-        """Return the estimate that `to_arrow` and `metadata` stored.
+        """Make an estimate from the table of `to_arrow` and the dictionary of `metadata`.
 
         Parameters
         ----------
         table : pyarrow.Table
-            Columns of a release file.
+            Columns that were read from a release file.
         metadata : dict
-            Metadata of the file.
+            Metadata that were read from the same file.
 
         Returns
         -------
         Estimate
-            Estimate with the same values.
+            Estimate with the stored values.
 
         Raises
         ------
         ValueError
-            If a field or column is missing or unknown, or has a wrong type, shape or range.
+            If a field or a column is missing or unknown, or if its values have a wrong type, shape or range.
         """
         fields = stored.decode(cls.kind, metadata)
         fields |= cls._from_columns(table, fields)
@@ -310,7 +329,9 @@ class Estimate:
 def by_name(
     marginals: Iterable[tuple[Iterable[str], pd.DataFrame]],
 ) -> dict[str, pd.DataFrame]:
-    """Return marginals by different names that a file can have, for example `age_sex`, or `total`."""
+    """Return the tables of marginals by name, for example "age_sex", or "total" for a marginal without
+    attributes. All names are different, and can be names of files.
+    """
     tables: dict[str, pd.DataFrame] = {}
     for attributes, table in marginals:
         name = "_".join(re.sub(r"\W+", "-", x) for x in attributes)[:_LONGEST] or "total"
@@ -320,6 +341,6 @@ def by_name(
 
 
 def check_weights(weights: str) -> None:
-    """Raise a ValueError unless `weights` is "unbiased" or "raw". The two differ only for samples."""
+    """Raise a ValueError if `weights` is neither "unbiased" nor "raw"."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")

@@ -1,4 +1,6 @@
-"""Releases: a public estimate with its receipts, the queries that it answers, and its file."""
+"""Releases: public estimates with receipts that record what they cost. A release can answer queries, and can
+be saved to a file.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ _DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCou
 
 
 class Largest(NamedTuple):
-    """Largest released cells, with their labels, counts, and the standard deviations of their noise."""
+    """Released cells with the largest counts: their labels, their noisy counts, and the standard deviation of
+    the noise on each count.
+    """
 
     labels: pd.DataFrame
     counts: Float[np.ndarray, " cells"]
@@ -68,16 +72,16 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether a mechanism can release how many users were truncated to the bound, for the given
-    private data.
+    """Return whether the number of users that were truncated to the bound can be released for these private
+    data.
     """
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 def refuse_report_cut(epsilon: float) -> None:
-    """Check the ε that pays for the number of truncated users. Raise a ValueError before anything is read
-    or spent.
+    """Raise a ValueError if the ε that shall pay for the number of truncated users is not allowed. Nothing is
+    read or spent before this check.
     """
     if not (isinstance(epsilon, int | float) and 0 < epsilon < inf):
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite ε > 0")
@@ -85,30 +89,34 @@ def refuse_report_cut(epsilon: float) -> None:
 
 
 class _Ledger(tuple[Receipt, ...]):
-    """Receipts, and the estimate for which they paid."""
+    """Tuple of receipts that also contains the estimate for which they paid."""
 
     estimate: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Public result of a mechanism, with its estimate (noisy counts or synthetic records), its parameters, and
-    its receipts. A receipt states the privacy cost of one measurement.
+    """Public result of a mechanism. It contains an estimate (noisy counts or synthetic records), the
+    mechanism with its parameters, and receipts. A receipt records the privacy cost of one measurement of the
+    private data.
 
     Parameters
     ----------
     estimate : Estimate
-        Public numbers, from which queries are answered.
+        Public numbers, from which the release answers queries.
     ledger : tuple of Receipt
-        One receipt per measurement. Receipts belong to their estimate: if you replace the estimate, the
-        release loses its receipts and cannot be saved. A mechanism that computes its estimate from another
-        release passes `tuple(release.ledger)`.
+        One receipt per measurement. The receipts belong to the estimate for which they paid. If you replace
+        the estimate, the release loses its receipts and cannot be saved. If you write a mechanism that
+        computes its estimate from another release, pass `tuple(release.ledger)`.
     mechanism : Mechanism or str
-        Mechanism that made the release, or its text if the release was loaded from a file.
+        Mechanism that made the release. If the release was loaded from a file, this is the text that
+        describes the mechanism.
     bound : Bound, optional
-        Stated bound on the change of the data by one unit. The guarantee holds only if the bound does.
+        Largest change of the data by one unit, as the owner of the data stated it. The guarantee holds only
+        if no unit changes the data more.
     users_cut : int, optional
-        Noisy number of users truncated by the bound. None if it was not requested.
+        Noisy number of users who were truncated because they had more data than the bound allows. None if
+        this number was not requested.
     """
 
     estimate: Any
@@ -118,10 +126,10 @@ class Release:
     users_cut: int | None = None
 
     def __post_init__(self) -> None:
-        """Bind the receipts to the estimate. Warn about a large ε if the release is new, and not loaded
+        """Connect the receipts with the estimate. Warn about a large ε, except for releases that were loaded
         from a file.
 
-        This prevents `dataclasses.replace` from moving receipts to another estimate.
+        The connection prevents you from moving receipts to another estimate with `dataclasses.replace`.
         """
         paid_for = getattr(self.ledger, "estimate", self.estimate)
         ledger = _Ledger(self.ledger if paid_for is self.estimate else ())
@@ -138,52 +146,55 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """Total privacy cost of the release, added up from its receipts."""
+        """Total privacy cost of the release, which is the sum over its receipts."""
         return compose(self.ledger)
 
     def at(self, delta: float) -> DP:
-        """Return the total cost as (ε, δ)-differential privacy, at a δ that you choose.
+        """Return the total privacy cost as an (ε, δ)-guarantee, for a δ that you choose.
 
         Parameters
         ----------
         delta : float
-            The same as for `privacy.guarantee`.
+            Probability with which the factor e^ε may be exceeded, for example 1e-6. It is used as in
+            `privacy.guarantee`.
 
         Returns
         -------
         DP
-            Guarantee with the smallest proven ε, rounded up.
+            Guarantee with the smallest ε that is proven for this δ. The ε is rounded up.
 
         Raises
         ------
         ValueError
-            If δ is not a probability, or too small for the measurements.
+            If δ is not a probability, or if it is smaller than the δ that the measurements spent.
         """
         return guarantee(self.ledger, delta)
 
     @property
     def relation(self) -> str:
-        """Neighbouring relation of the guarantee, for example that one unit is added or removed."""
+        """Relation that defines which data sets are neighbours, for example that one unit is added or
+        removed.
+        """
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
 
     @property
     def by_theorem(self) -> str:
-        """Sentence for releases that cost less than the sum of their noisy measurements. It names the theorem
-        that proves this. It is "" for all other releases.
+        """Sentence that names a theorem. The theorem proves that the release costs less than the sum of its
+        noisy measurements. The sentence is "" for releases without such a theorem.
         """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise came from a seed. Anyone with this seed can compute the noise again and subtract
-        it.
+        """Whether the noise was drawn from a seed. Anyone who knows this seed can compute the noise again and
+        subtract it.
         """
         return any(r.simulated for r in self.ledger)
 
     @property
     def idealised(self) -> bool:
-        """Whether some noise was drawn in floating-point arithmetic, for which the exact guarantee is not
-        proven.
+        """Whether some of the noise was drawn in floating-point arithmetic. For such noise, the guarantee is
+        not proven exactly.
         """
         return any(r.idealised for r in self.ledger)
 
@@ -195,36 +206,38 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> Any:
-        """Return estimated answers to queries. This has no privacy cost.
+        """Return estimated answers to queries. They are computed from public numbers, so they cost no budget.
 
         Parameters
         ----------
         queries : workload, or queries by label
-            {"origin": "Bern", "hour": (7, 9)} counts the records with all of these values. A value is a
-            label, a pair (first, last) with both ends included, or a list or set of these. The same query
-            as text is `'origin=Bern hour=7..9'`. A list asks several queries, and {} counts everything.
+            Queries to answer. For example, {"origin": "Bern", "hour": (7, 9)} counts the records from Bern
+            between hours 7 and 9. The value of an attribute is a label, a pair (first, last) with both ends
+            included, or a list or set of these. You can write the same query as a text, `'origin=Bern
+            hour=7..9'`. Pass a list to ask several queries. The query {} counts all records.
         error : bool
-            Whether to return errors as well. Default False.
+            Whether to return the errors of the answers as well. Default False.
         belief : "empty", optional
-            Assume that absent cells are empty, which makes the second part of the error smaller. The result
-            records this assumption.
+            Pass "empty" to assume that all cells that were not released are empty. Then only the noise counts
+            as error. The result records this assumption.
         options
-            Options of the estimate, for example `weights="raw"`.
+            Further options, which depend on the class of the estimate, for example `weights="raw"`.
 
         Returns
         -------
         float64[queries], or estimates.estimate.Answers
-            One answer per query, in counts. With `error=True` a pair of answers and standard errors,
-            printed as on the command line. Its `noise`, `absent_cells` and `absent` are the two parts of
-            the error. A standard error is NaN if cells below a threshold were left out, because this biases
-            the answer by an unknown amount. If users were truncated, counts and errors are about the
-            truncated table, for example about patients who are in at most 4 cells each (see `counts_what`).
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
+            and standard errors. Its attribute `noise` describes the error from noise, and `absent_cells` and
+            `absent` describe the cells that were not released. A standard error is NaN if cells below a
+            threshold were left out, because the answer is then too low by an unknown amount. If users were
+            truncated, counts and errors are about the truncated table. For example, they are about patients
+            of whom each is counted in at most 4 cells (see `counts_what`).
 
         Raises
         ------
         ValueError
-            If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
-            query selects nothing, or the belief is unknown.
+            If the estimate cannot answer the queries, if an attribute or a label is not in the domain, if a
+            query selects no cell, or if `belief` has another value.
         """
         if not hasattr(queries, "on"):
             queries = labelled_queries(self._labelled_domain(**options), queries)
@@ -243,30 +256,31 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """Return the estimated counts for each value of an attribute, or for each combination of values of
-        several attributes. The result has their labels.
+        """Return a table with the estimated count of each value of an attribute. For several attributes, the
+        table has one count for each combination of their values.
 
         Parameters
         ----------
         attributes : str
-            Names of attributes.
+            Names of the attributes. Without a name, the table has one row with the total.
         error : bool
-            Whether to return errors as well. Default False.
+            Whether to add columns that describe the error of each count. Default False.
         belief, options
-            As in `answer`.
+            The same as in `answer`.
 
         Returns
         -------
         DataFrame
-            One row per combination of labels, with its `count`. With `error` also the standard deviation of
-            its `noise`, its number of `absent_cells`, and an upper limit on the sum of these cells,
-            `absent`.
+            One row per combination of labels, with its estimated `count`. If `error` is True, there are three
+            more columns. `noise` is the standard deviation of the noise in the count. `absent_cells` is the
+            number of cells in this combination that were not released. `absent` is an upper limit on the sum
+            of their true counts.
 
         Raises
         ------
         ValueError
-            If an attribute is not in the domain or is named twice, there are more than 2²² rows, or the
-            estimate cannot answer.
+            If an attribute is not in the domain or is named twice, if the table would have more than 2²²
+            rows, or if the estimate cannot answer these queries.
         """
         names: list[Any] = []
         for given in attributes:
@@ -288,7 +302,7 @@ class Release:
         return frame
 
     def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
-        """Return the domain whose labels queries name."""
+        """Return the domain that contains the labels in queries."""
         domain = self.estimate.domain
         if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
             domain = self.estimate.items.domain
@@ -301,47 +315,49 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for releases in which units were truncated. It explains that counts and error bars describe
-        the truncated data. It is "" if no unit was truncated.
+        """Sentence that explains that counts and error bars describe truncated data. It is "" if no unit was
+        truncated.
         """
         return self.bound.counts_what if self.bound else ""
 
     def deviations(self) -> Float[np.ndarray, " released"] | float:
-        """Return the standard deviation of the noise on the released numbers.
+        """Return the standard deviation of the noise on each released number.
 
         Returns
         -------
         float64[released] or float
-            Standard deviation in counts, per row of `to_frame` or one for all rows. NaN if it is unknown.
+            One standard deviation per row of `to_frame`, or a single number that holds for all rows. It is
+            NaN if it is unknown.
         """
         return self.estimate.deviations(**self._law_of_noise)
 
     @property
     def absent_at_most(self) -> float:
-        """Largest plausible true count of a cell (or node of a tree) that was not released. It is NaN if it is
-        unknown.
+        """Largest plausible true count of a cell (or of a node of a tree) that was not released. Fewer than
+        one in a hundred such cells have a larger count. It is NaN if it is unknown.
         """
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
         return self.estimate.absent_at_most(**self._law_of_noise)
 
     def largest(self, top: int = 10) -> Largest:
-        """Return those released cells or nodes that have the largest noisy counts.
+        """Return the released cells (or nodes of a tree) with the largest noisy counts.
 
         Parameters
         ----------
         top : int
-            Number of cells. Default 10.
+            Number of cells to return. Default 10.
 
         Returns
         -------
         Largest
-            Labels, counts and the standard deviation of the noise on each, largest first.
+            Labels, noisy counts, and the standard deviation of the noise on each count. The largest count
+            comes first.
 
         Raises
         ------
         ValueError
-            If the release contains neither cells nor nodes, or `top` is not an integer >= 0.
+            If the release contains neither cells nor nodes, or if `top` is not an integer >= 0.
         """
         if not isinstance(top, int | np.integer) or top < 0:
             raise ValueError(f"top = {top!r} is not allowed: need an integer >= 0")
@@ -366,7 +382,9 @@ class Release:
 
     @property
     def _law_of_noise(self) -> dict[str, Law]:
-        """Return the distribution of the noise by the receipts, if the estimate does not contain it."""
+        """Return the distribution of the noise, computed from the receipts, if the estimate does not contain
+        it.
+        """
         receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
         names = [receipt.name for receipt in receipts]
         is_summary = isinstance(self.estimate, estimates.Summary)
@@ -385,45 +403,49 @@ class Release:
         return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with the released cells, their labels, noisy counts and standard errors.
+        """Return a data frame with the released cells: their labels, their counts and the errors of the
+        counts.
 
-        If cells were sampled, the table has two columns of counts. `noisy` is the count with its noise, and
-        `count` is the weight that makes sums unbiased. For example, at τ = 500 a cell with the noisy value
-        80 is kept with probability 80/500, and then has the `count` 500. Use `count` for sums, and `noisy`
-        for single cells.
+        If the cells are a random sample, the table has two columns of counts. `noisy` is the count of the
+        cell with noise. `count` is a larger number, with which sums over cells are unbiased. For example,
+        suppose that the sampling threshold is τ = 500. A cell with the noisy value 80 is kept with
+        probability 80/500, and then has the `count` 500. Use `count` for sums, and `noisy` for single cells.
 
         If users were truncated to a bound, counts and errors are about the records that were kept. For
-        example, each patient may count in at most 4 cells. `counts_what` explains this in a sentence.
+        example, each patient may be counted in at most 4 cells. The attribute `counts_what` explains this in
+        a sentence.
 
         Returns
         -------
         DataFrame
-            One row per released cell, node, query or report, with these columns: its labels, its `count`
-            (unbiased unless the mechanism sorts or truncates counts), `sd` (the standard deviation of the
-            noise), `low` and `high` (two standard deviations below and above, which contain the truth about
-            19 times in 20), and `noisy` if it differs from `count`. Unknown errors are NaN. If an attribute
-            has the same name as one of these columns, the column's name ends with an underscore. If cells
-            were left out, `attrs` contains their number, `absent_cells`, and the largest likely count of
-            each, `absent_at_most`. In a release of several marginals, an attribute that a row sums over has
-            the label `*` (see `tables`). Synthetic records and sketches have no counts, and are returned
-            without these columns.
+            One row per released cell, node, query or report. The first columns contain its labels. `count` is
+            the estimated count, which is unbiased unless the mechanism sorts or truncates counts. `sd` is the
+            standard deviation of its noise. `low` and `high` are two standard deviations below and above the
+            count, so the truth is between them about 19 times in 20. The column `noisy` exists only if it
+            differs from `count`. Unknown errors are NaN. If an attribute has the same name as one of these
+            columns, the column's name ends with an underscore. If cells were not released, the frame's
+            `attrs` contain the number of these cells (`absent_cells`) and the largest plausible count of each
+            (`absent_at_most`). In a release of several marginals, an attribute over which a row sums has the
+            label `*` (see `tables`). Synthetic records and sketches have no counts, so their frames do not
+            have these columns.
         """
         return self._with_errors(self.estimate.to_frame())
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return a release of marginals as one table per marginal.
+        """Return one table per marginal, if the release contains several marginals (counts for several sets
+        of attributes).
 
         Returns
         -------
         dict of str to DataFrame
-            Tables with the columns of `to_frame`, but only their own attributes, by name. For example,
-            `release.tables()["age_sex"]` has `age`, `sex`, `count`, `sd`, `low` and `high`. Empty if the
-            release contains no marginals or only one.
+            Tables by name, with the columns of `to_frame`. Each table has only the attributes of its
+            marginal. For example, `release.tables()["age_sex"]` has the columns `age`, `sex`, `count`, `sd`,
+            `low` and `high`. The dictionary is empty if the release contains no marginals or only one.
         """
         return self.estimate.marginals(self.to_frame())
 
     def _with_errors(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return rows of labels and noisy counts with the unbiased counts and their error columns."""
+        """Add the unbiased counts and the columns of errors to a frame of labels and noisy counts."""
         if "noisy" not in frame.columns or not self.estimate.rows_are_counts:
             return frame
         noisy = frame.pop("noisy")
@@ -442,13 +464,13 @@ class Release:
 
     @property
     def cells_from_nothing(self) -> float | None:
-        """Number of cells (or nodes) that the mechanism would release on average if the table were empty. The
-        thresholds stay the same.
+        """Number of cells (or nodes of a tree) that the mechanism would release on average, with the same
+        thresholds, if the table were empty.
 
-        The number is computed from the file alone. On average, at most this number of the released cells
-        are empty in the table, because no table has more empty cells than the empty table. If the mechanism
-        always releases every cell, or a stated number of cells, the result is that number. It is None if
-        the file does not contain enough information.
+        The number is computed from public information. On average, at most this number of the released cells
+        are empty in the true table, because no table has more empty cells than the empty table. Some
+        mechanisms always release every cell, or a stated number of cells. For these, the result is the number
+        of released cells. It is None if the release does not contain enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
@@ -474,13 +496,12 @@ class Release:
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether noise alone may explain half of the released cells or more.
+        """Whether half of the released cells or more may be empty cells that appeared because of noise.
 
-        This is the case if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. Noise
-        alone gives n cells on average, and rarely more than three standard deviations above that. If the
-        mechanism releases cells whatever their values, only those with values above three standard
-        deviations of the noise are counted. The result is False if the file does not contain enough
-        information.
+        It is True if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. From an empty
+        table, n cells are released on average, and rarely more than three standard deviations above n. If the
+        mechanism releases cells whatever their values are, only cells with values above three standard
+        deviations of the noise are counted. It is False if the release does not contain enough information.
         """
         estimate = self.estimate
         expected = self.cells_from_nothing
@@ -501,35 +522,35 @@ class Release:
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
-        """Describe the release and its guarantee in words. The text contains public information only.
+        """Describe the release and its guarantee in words. The text contains only public information.
 
         Parameters
         ----------
-        delta : A δ at which a cost in ρ is also given as an ε.
+        delta : If the cost is a ρ, the description also states the ε that holds for this δ.
 
         Returns
         -------
         list of (name, text)
-            Rows on these topics: the contents and how they were drawn, the mechanism, the guarantee, who is
-            protected and whether their bound is enforced or assumed, truncation, cautions, the cost of each
-            measurement, the noise, sampling and thresholds, and the number of cells that noise alone would
-            release.
+            One row per topic. The topics are the contents and how they were drawn, the mechanism, the
+            guarantee, who is protected and whether their bound is enforced or only assumed, truncation,
+            cautions, the cost of each measurement, the noise, sampling and thresholds, and the number of
+            cells that would be released from an empty table.
         """
         return described(self, delta)
 
     def largest_in_words(self, top: int = 10) -> tuple[list[str], list[list[str]]]:
-        """Return the cells or nodes with the largest noisy counts as formatted text.
+        """Return the cells (or nodes of a tree) with the largest noisy counts as formatted text.
 
         Parameters
         ----------
         top : int
-            Number of cells. Default 10.
+            Number of cells to return. Default 10.
 
         Returns
         -------
         (columns, rows)
-            Names of columns, and one row of texts per cell: its labels, its count and the standard
-            deviation of its noise. There are no rows if the release has no cells or nodes.
+            The names of the columns, and one row of texts per cell: its labels, its count, and the standard
+            deviation of its noise. If the release has neither cells nor nodes, there are no rows.
         """
         try:
             labels, counts, deviations = self.largest(top)
@@ -543,7 +564,7 @@ class Release:
         return [*labels.columns, "count", "noise"], rows
 
     def _repr_html_(self) -> str:
-        """Return the rows of `describe`, and the five largest cells, for notebooks."""
+        """Return the rows of `describe` and the five largest cells as HTML, which notebooks show."""
         facts = pd.DataFrame(self.describe()).set_index(0)
         shown = _html_table(f"Release: {self.privacy}", facts, header=False)
         columns, rows = self.largest_in_words(5)
@@ -555,29 +576,31 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release with one more noisy number. It says how many users had more data than the bound
-        allows, and were therefore truncated.
+        """Return the release with one more noisy number. This is the number of users who had more data than
+        the bound allows, and were therefore truncated.
 
-        Whether a user is truncated depends on that user's records alone. So adding or removing one user
-        changes the number by at most one. Geometric noise of sensitivity 1 protects it, and has a separate
-        receipt. The number of dropped rows is never released, because one user can change it a lot.
+        Whether a user is truncated depends only on the records of this user. So adding or removing one user
+        changes the number by at most one. The workbench adds geometric noise for the sensitivity 1 to the
+        number, and records the cost in a separate receipt. The workbench never releases the number of dropped
+        rows, because one user can change this number a lot.
 
         Parameters
         ----------
-        data : Data that were released. The data's bound or the mechanism must have truncated the users.
-        epsilon : Cost of the number, in addition to the cost of the release.
-        rng : Seeded generator for noise that can be replayed. None to publish.
+        data : Private data from which the release was made. Their users must have been truncated, either when
+        the data were read or by the mechanism.
+        epsilon : Cost of the number in ε, in addition to the cost of the release.
+        rng : Seeded generator for noise that can be replayed. Pass None if you want to publish the release.
 
         Returns
         -------
         Release
-            Release with one more receipt.
+            Release with the number in `users_cut`, and with one more receipt.
 
         Raises
         ------
         ValueError
-            If no user was truncated to the data's bound, or the guarantee is local (each user randomises
-            their own data).
+            If users were not truncated to a bound, or if the guarantee is local (each user randomises their
+            own data).
         """
         if not knows_users_cut(data):
             raise ValueError(
@@ -601,28 +624,31 @@ class Release:
         force: bool = False,
         command: str = "",
     ) -> Path:
-        """Write the release and its guarantee to a table file (Parquet or CSV), which other programs can open.
+        """Write the release and its guarantee to a Parquet or CSV file, which other programs can open as a
+        table.
 
-        A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the guarantee is in a
-        second file `x.csv.json`. The tables of a release of marginals are also written to files of their own,
-        for example `x.csv.tables/age_sex.csv`. Files are written completely or not at all.
+        A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the method writes the
+        guarantee to a second file `x.csv.json`. If the release contains several marginals, each of them also
+        gets its own CSV file, for example `x.csv.tables/age_sex.csv`. Files are written completely or not at
+        all.
 
         Parameters
         ----------
-        path : Name of the file, `x.parquet` or `x.csv`. Its folder must exist.
-        simulated : Whether to save a release from seeded noise. The file is then marked as simulated.
+        path : Path of the file, which must end in `.parquet` or `.csv`. The folder must exist.
+        simulated : Pass True to save a release whose noise came from a seed. The file is then marked as
+        simulated.
         force : Whether to overwrite an existing file.
-        command : Command that makes a simulated release again. It is stored in the file.
+        command : Command with which a simulated release can be made again. It is stored in the file.
 
         Returns
         -------
         Path
-            Path of the file.
+            Path of the written file.
 
         Raises
         ------
         ValueError
-            If the release may not be saved, the file exists, or its ending is neither `.parquet` nor
+            If the release may not be saved, if the file exists, or if its name ends in neither `.parquet` nor
             `.csv`.
         FileNotFoundError
             If the folder does not exist.
@@ -643,27 +669,29 @@ class Release:
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
-        """Write a folder that you can publish. It has a table with errors, a data sheet, a statement of the
-        guarantee, and metadata.
+        """Write a folder that you can publish. It contains the released table with errors, a data sheet, a
+        statement of the guarantee, and metadata.
 
         Parameters
         ----------
-        folder : New folder. A zip file of the same name is written next to it.
-        about : Information from the publisher, as a mapping or a JSON file: title, publisher, contact, licence,
-            and the other fields of `workbench.owner.publication.About`.
-        simulated : Whether to publish a release from seeded noise. The data sheet then marks it as simulated.
+        folder : Path of the new folder. A zip file with the same name is written next to it.
+        about : Information about the publication, as a mapping or as the path of a JSON file. It contains the
+        title, the publisher, a contact, the licence, and the other fields of
+        `workbench.owner.publication.About`.
+        simulated : Pass True to publish a release whose noise came from a seed. The data sheet then says that
+        it is simulated.
 
         Returns
         -------
         Path
-            Path of the folder.
+            Path of the written folder.
 
         Raises
         ------
         FileExistsError
-            If the folder or the zip file exists.
+            If the folder or the zip file already exists.
         ValueError
-            If `about` lacks a field, or the release may not be published.
+            If a required field is missing in `about`, or if the release may not be published.
         """
         publication = import_module("workbench.owner.publication")  # a package above
         written: Path = publication.publish(self, folder, about, simulated=simulated)
@@ -708,24 +736,24 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a release from a Parquet or CSV file that `save` wrote. The description of the mechanism is
-        loaded as text, which is never run as code.
+        """Read a release from a Parquet or CSV file that `save` wrote. The mechanism of a loaded release is
+        only a text, so nothing in the file is run as code.
 
         Parameters
         ----------
-        path : Path of the file.
+        path : Path of the file, which ends in `.parquet` or `.csv`.
 
         Returns
         -------
         Release
-            The saved release.
+            Release with the saved estimate and receipts.
 
         Raises
         ------
         FileNotFoundError
-            If the file does not exist, or the `.csv.json` file of a CSV file does not exist.
+            If the file does not exist. For a CSV file, also if its `.csv.json` file does not exist.
         ValueError
-            If the file is not a complete release of this workbench, or a CSV file was changed after it was
+            If the file is not a complete release of this workbench, or if a CSV file was changed after it was
             saved.
         """
         return cls._of_file(path, *read_release(path))
@@ -746,8 +774,8 @@ class Release:
 
 
 def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
-    """Return a frame of texts as HTML. Without a header, the first column contains the names of the
-    rows, and texts are aligned to the left.
+    """Return a frame of texts as an HTML table. If `header` is False, the names of the rows become the first
+    column, and all texts are aligned to the left.
     """
     with pd.option_context("display.max_colwidth", None):
         table = frame.to_html(index=not header, header=header, index_names=False)
@@ -760,8 +788,8 @@ _MODELS = {"model": "Model", "tree-model": "TreeModel"}
 
 
 def _class_of(kind: str) -> Any:
-    """Return the class of an estimate. The class of a model is in a higher package, and is loaded by
-    its name.
+    """Return the class of estimates that has this kind in files. Classes of models are in another package,
+    which is loaded only when it is needed.
     """
     if kind in _MODELS:
         return getattr(import_module("workbench.inference.model"), _MODELS[kind])
@@ -774,7 +802,9 @@ def _class_of(kind: str) -> Any:
 
 
 def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
-    """Return the labels of the first and the last cell of nodes, in place of their numbers."""
+    """Replace the cell numbers of nodes in a frame by labels: the label of the first cell, and that of the
+    last cell.
+    """
     for lo in [name for name in frame.columns if name == "lo" or name.endswith(" lo")]:
         before = lo.removesuffix("lo")
         ends = {"first": frame[lo], "last": frame.pop(f"{before}hi") - 1}

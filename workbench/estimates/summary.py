@@ -1,6 +1,8 @@
-"""Compact summaries: some cells of a noisy table, some coefficients of its transform, or hashed counts.
+"""Compact summaries of a table. They contain some of its noisy cells, some noisy coefficients of its
+transform, or hashed counts.
 
-Hashed counts are sketches (sums in buckets) or projections (unary counts in a bit array).
+There are two kinds of hashed counts: sketches (noisy sums in buckets) and projections (counts in unary
+notation in an array of noisy bits).
 """
 
 from __future__ import annotations
@@ -25,14 +27,15 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
-    """Cells that a mechanism released. The fields are their sorted keys (the numbers of the cells), their noisy
-    values, and the thresholds that selected them.
+    """Cells that a mechanism released. `keys` contains the numbers of these cells in ascending order, and
+    `values` their noisy counts. The other fields describe how the cells were selected.
 
-    `tau` is the threshold τ of threshold sampling, or τ_s of a priority sample. It is 0 if cells were not
-    sampled. `theta` is the threshold of the filter. `sides` is 1 if only positive values were kept, and 2
-    otherwise. `law` is the distribution of the noise on every cell. If cells have different distributions,
-    it is None, and there are no standard errors. All weights are multiplied by `scale`, which differs from
-    1 only for uniform and synthetic samples.
+    `tau` is the sampling threshold: a cell whose noisy value is at least τ was always kept. It is 0 if cells
+    were not sampled. `theta` is the threshold of the filter, below which noisy values were dropped. `sides`
+    is 1 if only positive values were kept, and 2 otherwise. `law` is the distribution of the noise on every
+    cell. It is None if the noise differs between cells, and then there are no standard errors. In answers,
+    every released count is multiplied by `scale`. This factor differs from 1 only for uniform samples of
+    cells and for synthetic samples.
     """
 
     domain: Domain
@@ -47,12 +50,12 @@ class Summary(Estimate):
     contents: ClassVar[str] = "cells"
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
-        """Return a smaller summary. A Boolean mask says which of the released cells remain.
+        """Return a summary that contains only some of the released cells.
 
         Parameters
         ----------
         mask : bool[cells]
-            Mask of the released cells that remain.
+            True for each released cell that remains.
         **changes
             New values of other fields, for example `theta`.
 
@@ -64,24 +67,26 @@ class Summary(Estimate):
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """Return the number that each released cell adds to the answer of a query that covers it.
+        """Return one weight per released cell. It is the number that the cell adds to the answer of a query
+        that covers it.
 
         Parameters
         ----------
         kind : "unbiased" or "raw"
-            "unbiased" is the Horvitz–Thompson weight sign(v)·max(|v|, τ), with which answers are unbiased
-            for the filtered noisy table. "raw" is the noisy value v, which is biased but closer to the
+            "unbiased" gives the Horvitz–Thompson weight sign(v)·max(|v|, τ), where v is the noisy value and τ
+            the sampling threshold. Answers are then unbiased estimates of the answers from the noisy table
+            after the filter. "raw" gives the noisy value v. It makes sums too small, but is closer to the
             truth for single cells.
 
         Returns
         -------
         float64[cells]
-            Weights in counts.
+            Weights, as counts of records.
 
         Raises
         ------
         ValueError
-            If `kind` has another value.
+            If `kind` is neither "unbiased" nor "raw".
         """
         check_weights(kind)
         return self.values if kind == "raw" else self._unbiased
@@ -100,43 +105,44 @@ class Summary(Estimate):
         absent: float = 0.0,
         filled_law: Law | None = None,
     ) -> Any:
-        """Return estimated counts for queries. With `error`, also return their standard errors.
+        """Return the estimated count for each query. If `error` is True, also return the errors.
 
-        The standard error, relative to the true counts, is sqrt(cells · σ² + Σ τ·(τ − |v|)⁺), where the sum
-        is over released values v. The first term is for noise of variance σ² on every cell of the query.
-        The second is an unbiased estimate of the variance from sampling. In other cases there is no such
-        formula, and the standard error is NaN. These are filters (θ > 1 or one side), uniform samples, raw
-        weights of sampled cells, and `absent`.
+        The standard error measures the difference from the true count. It is sqrt(cells · σ² + Σ τ·(τ −
+        |v|)⁺), where the sum is over the released values v in the query. The first term comes from the noise
+        of variance σ² on every cell of the query. The second term is an unbiased estimate of the variance
+        that the sampling adds. There is no such formula for filters (θ > 1 or one side), for uniform samples,
+        for raw weights of sampled cells, and if `absent` is given. The standard error is then NaN.
 
-        If there is a standard error, `noise` is equal to it. Otherwise `noise` is the square root of r·σ² +
-        (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells of the query, and r the number
-        of these that passed the filter. (For a sample, r is an unbiased estimate.) An empty cell adds noise
-        with mean μ and variance s².
+        The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
+        the square root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells in the
+        query, and r is the number of these cells that passed the filter. For a sample, r is an unbiased
+        estimate of this number. An empty cell adds noise with the mean μ and the variance s² to the answer.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain.
+            Queries over the domain of the summary.
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
             Whether to return errors as well.
         absent : float
-            Count of every cell that was not released. The paper's heuristic for filtered cells is half of
-            θ.
+            Count that is assumed for every cell that was not released. For filtered cells, the paper
+            recommends half of θ. Default 0.
         filled_law : Law, optional
-            Distribution of the noise if only non-empty cells got noise, which the summary itself does not
-            record.
+            Distribution of the noise for mechanisms that add noise only to non-empty cells. The summary
+            itself does not contain it.
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts. With `error` also the errors of each.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
+            errors.
 
         Raises
         ------
         ValueError
-            If `weights` has another value, or the workload does not fit the domain.
+            If `weights` is neither "unbiased" nor "raw", or if the workload does not fit the domain.
         """
         queries: Workload = workload.on(self.domain)
         answers = queries.sums(self.domain, self.keys, self.weights(weights))
@@ -186,22 +192,24 @@ class Summary(Estimate):
 
     @cached_property
     def _sampling(self) -> Float[np.ndarray, " cells"]:
-        """Return the estimated variance of the weight of each released cell that is due to sampling."""
+        """Estimated variance that the sampling adds to the weight of each released cell."""
         return self.tau * np.maximum(self.tau - np.abs(self.values), 0)
 
     @property
     def releases_all(self) -> bool:
-        """Whether the mechanism released every cell, whatever its noisy value."""
+        """Whether the mechanism released every cell, whatever its noisy value was."""
         return self.theta == 0 and self.tau == 0 and self.sides == 2
 
     @property
     def cut(self) -> float:
-        """Noisy value, in counts, above which a cell is always released."""
+        """Noisy count from which a cell is always released. It is the larger of the filter threshold and the
+        sampling threshold.
+        """
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
-        """Return the standard deviation of the noise on the weight of each released cell, in counts. The weight
-        is the number that the cell adds to answers.
+        """Return the standard deviation of the noise on the weight of each released cell. The weight is the
+        number that the cell adds to answers.
         """
         law = filled_law or self.law
         if law is None:
@@ -212,8 +220,8 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. A uniform sample of cells leaves out most cells, whatever their
-        counts.
+        """Sentence that explains why errors are unknown for a uniform sample of cells. It is "" for other
+        summaries.
         """
         if self.scale == 1:
             return ""
@@ -228,8 +236,8 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible count of a cell that was not released. It is the threshold plus three
-        standard deviations of noise.
+        """Return the largest plausible true count of a cell that was not released. It is the threshold plus
+        three standard deviations of the noise.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -242,12 +250,13 @@ class Summary(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per cell: labels, `count` (unbiased weight) and `noisy` (noisy value).
+            One row per released cell, with its labels, its unbiased weight (`count`) and its noisy value
+            (`noisy`).
         """
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the same table with labels as dictionary columns."""
+        """Return the columns of `to_frame`, with labels as dictionary columns."""
         columns: dict[str, Any] = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
@@ -279,11 +288,12 @@ class Summary(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
-    """Nodes of a transform (for example wavelet coefficients) that a mechanism released. `keys` has their
-    numbers in ascending order.
+    """Nodes of a transform of the table that a mechanism released, for example wavelet coefficients or sums
+    of cells. `keys` contains the numbers of these nodes in ascending order, and `values` their noisy values.
 
-    `law` is the distribution for the whole release, from which `Law.of_nodes` gives the distribution for
-    each block of nodes. In a `consistent` tree, all nodes below an absent node are absent.
+    Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. `law` is a
+    distribution for the whole release, from which `Law.of_nodes` computes that of each block. If the tree is
+    `consistent`, a node is released only if all nodes above it are released.
     """
 
     law: Law
@@ -294,7 +304,7 @@ class TransformedSummary(Summary):
 
     @cached_property
     def basis(self) -> TransformBasis:
-        """Basis of the transform on the domain."""
+        """Transform on the domain of this summary. It computes nodes from cells, and cells from nodes."""
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:
@@ -306,17 +316,17 @@ class TransformedSummary(Summary):
     def answer(  # type: ignore[override]  # it has no cells that may be absent
         self, workload: Recipe, weights: str = "unbiased", error: bool = False
     ) -> Any:
-        """Return estimated counts for ranges of cells. Other queries must consist of ranges, for example
-        subsets and boxes.
+        """Return the estimated count for each range of cells. Other queries are possible if they consist of
+        ranges, for example subsets and boxes.
 
-        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, from the nodes
-        that the query needs and from the noise of each block of nodes. If there is no formula, a standard
-        error is NaN. For wavelets, all errors of queries with several ranges are NaN.
+        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, but from the
+        nodes that a query needs instead of its cells. If there is no formula, the standard error is NaN. For
+        wavelets, all errors of queries with several ranges are NaN.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain that consist of ranges.
+            Queries over the domain. Each query must consist of ranges.
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
@@ -325,12 +335,13 @@ class TransformedSummary(Summary):
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts. With `error` also the errors of each. Absent cells are absent nodes here.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
+            errors. The attribute `absent_cells` of the pair then counts nodes that were not released.
 
         Raises
         ------
         ValueError
-            If `weights` has another value, or the workload does not consist of ranges.
+            If `weights` is neither "unbiased" nor "raw", or if the queries do not consist of ranges.
         """
         queries: Workload = workload.on(self.domain)
         which, pieces = self.basis.pieces(queries)
@@ -370,8 +381,8 @@ class TransformedSummary(Summary):
         released: np.ndarray,
         parts: Any,
     ) -> None:
-        """Add the variances of a term in closed form and after a filter, and the possible sum of its
-        absent nodes.
+        """Add the contribution of one term of the queries to three sums: the variance by the formula, the
+        variance after a filter, and the largest plausible sum of absent nodes.
         """
         closed, filtered, shift, absent_nodes, absent = parts
         part = self._part(term.nodes)
@@ -390,8 +401,8 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _of_empty(self) -> Float[np.ndarray, "3 parts"]:
-        """Return, for each part, the largest value of an absent node, and the mean and variance of the
-        amount that an empty node adds.
+        """Three numbers for each block of nodes: the largest plausible value of an absent node, and the mean
+        and the variance of the number that an empty node adds to answers.
         """
         most = [law.absent_at_most(self.cut, self.sides) for law in self._laws]
         moments = [law.empty_cell(self.theta, self.sides) for law in self._laws]
@@ -401,8 +412,8 @@ class TransformedSummary(Summary):
         return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
-        """Return the standard deviation of the noise on the weight of each released node, in counts. The weight
-        is the value that answers use.
+        """Return the standard deviation of the noise on the weight of each released node. The weight is the
+        value of the node that answers use.
         """
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
@@ -412,13 +423,15 @@ class TransformedSummary(Summary):
         return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible value of a node that was not released. If the noise differs between
-        nodes, the result is for the nodes with the widest noise.
+        """Return the largest plausible true value of a node that was not released. If the noise differs
+        between nodes, the result is for the nodes with the largest noise.
         """
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of nodes among the released ones, and a mask of those that were released."""
+        """Return the position of each node among the released nodes, and a mask that is True for the nodes
+        that were released.
+        """
         if not len(self):
             return np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool)
         at = np.searchsorted(self.keys, nodes)
@@ -427,17 +440,17 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _laws(self) -> list[Law]:
-        """Noise distribution of a node, for each part."""
+        """Distribution of the noise on a node, one for each block of nodes."""
         return [self.law.of_nodes(part) for part in self.basis.noise_blocks]
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
-        """Return the variance of the noise on a node of each part."""
+        """Variance of the noise on a node, one for each block of nodes."""
         return np.array([law.variance for law in self._laws])
 
     @property
     def _nodes(self) -> int:
-        """Number of nodes, released or not."""
+        """Number of all nodes of the transform, including those that were not released."""
         return sum(part.size for part in self.basis.noise_blocks)
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
@@ -450,13 +463,14 @@ class TransformedSummary(Summary):
         Returns
         -------
         pandas.DataFrame
-            One row per node: level, first key, last key + 1, `count` (weight) and `noisy`.
+            One row per node, with its level, the key of its first cell, the key of its last cell plus 1, its
+            weight (`count`) and its noisy value (`noisy`).
         """
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
 
     def _columns(self) -> dict[str, Any]:
-        """Return the same table, with the nodes' numbers."""
+        """Return the columns of `to_frame`, and the numbers of the nodes."""
         return {**self.to_frame(), "node": self.keys}
 
     @classmethod
@@ -474,20 +488,20 @@ class TransformedSummary(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
-    """Noisy sketch of a table, which has several rows of buckets. In each row, every cell adds its count to one
-    bucket, with a random sign.
+    """Noisy sketch of a table, which consists of rows of buckets (numbers). In each row, a hash function
+    assigns every cell to one bucket and to a random sign. The cell's count was added to this bucket with this
+    sign.
 
-    `hash_parameters` has the parameters of the hash functions, which give the bucket and the sign of a cell
-    in each row. `law` is the distribution of the noise on every bucket. `estimate` says how rows are
-    combined, by their "mean" or by their "median". The sketch can answer Ranges and Subsets, and looks up
-    every cell of a query.
+    `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
+    every bucket. `estimate` is "mean" or "median". It determines how the estimates from the rows are
+    combined. The sketch can answer Ranges and Subsets. To answer, it looks up every cell of a query.
 
-    Consider a query over r cells with the total S. If rows are combined by their mean, its standard error
-    is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). The first two terms are due to cells that share a
-    bucket, and the third to noise. The sum of all squared counts, F₂, is estimated from the buckets,
-    because Σ bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a
-    single cell the term S²/width is omitted, and the formula is exact. For medians, standard errors are
-    NaN.
+    Suppose that a query selects r cells, and that S is the sum of their counts. With "mean", the standard
+    error of the answer is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). Here F₂ is the sum of the
+    squared counts of all cells, and σ² is the variance of the noise on a bucket. The first two terms come
+    from cells that share a bucket, and the third from noise. F₂ is estimated from the buckets, because the
+    sum of bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a single
+    cell, the term S²/width is omitted, and the formula is exact. With "median", standard errors are NaN.
     """
 
     domain: Domain
@@ -523,7 +537,7 @@ class Sketch(Estimate):
         return answers, np.sqrt(per_cell + together)
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise on each bucket."""
+        """Return the standard deviation of the noise on a bucket. It is the same for all buckets."""
         return float(np.sqrt(self.law.variance))
 
     def to_frame(self) -> pd.DataFrame:
@@ -532,7 +546,7 @@ class Sketch(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per bucket: its row and place, and its `noisy` value.
+            One row per bucket, with its row in the sketch, its place in this row, and its `noisy` value.
         """
         row, bucket = np.indices(self.values.shape, np.int32).reshape(2, -1)
         return pd.DataFrame({"row": row, "bucket": bucket, "noisy": self.values.ravel()})
@@ -550,14 +564,15 @@ class Sketch(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(Estimate):
-    """Array of noisy bits from which the count of any cell can be estimated. It also has the hash functions,
-    which say which bits belong to a cell. The number of bits is a power of two.
+    """Array of noisy bits, from which the count of any cell can be estimated. Public hash functions determine
+    which bits belong to a cell. The number of bits is a power of two.
 
-    One level stands for `step` counts. If a cell has a count of y levels, the bits of its first y levels
-    were set before the noise flipped some bits. The projection can answer Ranges and Subsets, and looks up
-    every cell of a query. To estimate a count, a walk goes along the bits of the cell: one step up for each
-    bit that is set, and one step down for each other bit. The estimate is the mean position at which the
-    walk is highest, times `step`. There are no standard errors.
+    Counts are measured in levels, where one level is `step` records. Each level of a cell has one bit. For a
+    count of y levels, the bits of the cell's first y levels were set to 1. Then noise flipped some of the
+    bits. The projection can answer Ranges and Subsets. To answer, it looks up every cell of a query. The
+    count of a cell is estimated by a walk along its bits, one step up for each 1 and one step down for each
+    0. The estimate is the mean of the positions where the walk is highest, times `step`. There are no
+    standard errors.
     """
 
     domain: Domain
@@ -584,7 +599,8 @@ class Projection(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per 64 bits, which are those of `noisy`, lowest first.
+            One row per 64 bits. The column `noisy` contains these bits as an integer, with the first bit as
+            the lowest.
         """
         return pd.DataFrame({"word": np.arange(len(self)), "noisy": self.bits})
 
