@@ -1,4 +1,4 @@
-"""Estimates that cover a whole domain: histograms, noisy trees, counts of items and edges, and partitions
+"""Estimates for all cells of a domain: histograms, noisy trees, counts of items and edges, and partitions
 into boxes.
 """
 
@@ -36,12 +36,15 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
-    """Noisy counts of all cells of a domain, in the order of their keys (the numbers of cells). `variance` is
-    the variance of the noise on each count if this noise is independent, and otherwise None.
+    """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells).
+    `variance` is the variance of the noise on each count. It is None if the noise of different cells is not
+    independent.
 
-    A histogram can answer any workload. After it has added up the values once, each range takes O(1). The
-    standard error of an answer is sqrt(cells · variance). If the noise of cells is not independent, `noise`
-    describes it, and gives the standard error of ranges. If neither is known, standard errors are NaN.
+    A histogram can answer any workload. Its first answer computes running sums of all values. After that,
+    each range takes time O(1). The standard error of an answer over several cells is sqrt(cells · variance).
+    If the noise of different cells is not independent, the field `noise` may describe its distribution. Then
+    the standard errors of ranges are computed from this description. If `variance` and `noise` are both None,
+    standard errors are NaN.
     """
 
     domain: Domain
@@ -85,7 +88,9 @@ class Histogram(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. The counts were changed after the noise was added."""
+        """Sentence that explains why errors are unknown: the counts were changed after the noise was added.
+        It is "" if errors are known.
+        """
         known = self.variance is not None or self.noise is not None
         return (
             ""
@@ -99,7 +104,7 @@ class Histogram(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per cell, with its labels and its `noisy` value.
+            One row per cell, with its labels and its noisy count (`noisy`).
         """
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
@@ -113,11 +118,12 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
-    """Noisy sums for all nodes of a tree over the cells of a domain, level by level from the root. Nodes beyond
-    the last cell are left out.
+    """Noisy sums for all nodes of a tree over the cells of a domain. A node is the sum of consecutive cells.
+    Nodes are in order, level by level from the root down. Nodes beyond the last cell are left out.
 
-    `variance` is the variance of the noise on every node, if this noise is independent. Otherwise it is
-    None, and standard errors are NaN. The estimate can answer ranges, and workloads that consist of ranges.
+    `variance` is the variance of the noise on every node. It is None if the noise of different nodes is not
+    independent, and then standard errors are NaN. The estimate can answer ranges of cells, and queries that
+    consist of ranges.
     """
 
     domain: Domain
@@ -137,7 +143,7 @@ class HierarchicalSums(Estimate):
 
     @cached_property
     def _levels(self) -> list[tuple[int, int]]:
-        """Return where each level starts and its number of nodes, leaves first."""
+        """Start of each level and its number of nodes, from the leaves to the root."""
         sizes = level_sizes(self.domain.size, self.branching)
         return [*zip(accumulate(sizes, initial=0), sizes, strict=False)][::-1]
 
@@ -146,7 +152,7 @@ class HierarchicalSums(Estimate):
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """Answer from the fewest nodes."""
+        """Answer each range by adding up the fewest nodes that cover it."""
         queries: Workload = workload.on(self.domain)
         which, ranges = queries.intervals(self.domain)
         sums = np.zeros(len(ranges))
@@ -162,12 +168,16 @@ class HierarchicalSums(Estimate):
         return np.bincount(which, sums, len(queries)), errors
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise on each node, or NaN if the noise is not independent."""
+        """Return the standard deviation of the noise on each node, or NaN if the noise of different nodes is
+        not independent.
+        """
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. Some subtrees were set to zero, and the noise decided which."""
+        """Sentence that explains why errors are unknown: some nodes were set to zero, and it depends on the
+        noise which ones. It is "" if errors are known.
+        """
         if self.variance is not None:
             return ""
         return (
@@ -181,7 +191,8 @@ class HierarchicalSums(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per node: level from the root, first cell, last cell + 1, and `noisy` value.
+            One row per node, with its level (0 for the root), the number of its first cell, the number of its
+            last cell plus 1, and its noisy sum (`noisy`).
         """
         frames = []
         for depth, (start, size) in enumerate(reversed(self._levels)):
@@ -198,12 +209,12 @@ class HierarchicalSums(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemEdgeCounts(Estimate):
-    """Estimated counts of all items and of all edges, each as a `Histogram`. An edge is a pair of an item (for
-    example a film) and a context (for example a day of the week).
+    """Estimated counts of all items and of all edges. Both are stored as a `Histogram`. An edge is a pair of
+    an item (for example a film) and a context (for example a day of the week).
 
-    Variances describe the noise on the counts of the kept records. `covariance` is the covariance of the
-    noise on two edges of one item (0 if the noise is independent). `sampled` means that records may have
-    been dropped before the count, so that the error is larger than the noise.
+    The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise
+    on two edges of the same item, which is 0 if their noise is independent. `sampled` is True if records may
+    have been dropped before they were counted. Then the error of a count is larger than its noise.
     """
 
     items: Histogram
@@ -236,31 +247,33 @@ class ItemEdgeCounts(Estimate):
         error: bool = False,
         of: str = "edges",
     ) -> Any:
-        """Return estimated counts of edges. If the queries are about items only, return estimated counts of
-        items.
+        """Return estimated answers to queries. By default, they are computed from the counts of edges. If
+        `of` is "items", they are computed from the counts of items.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain of edges, or of items.
+            Queries over the domain of edges. If `of` is "items", queries over the domain of items.
         weights : "unbiased" or "raw"
-            Both give the same result, because no cell is sampled.
+            Both give the same answers, because cells are not sampled.
         error : bool
-            Whether to return errors as well.
+            Whether to return errors as well. Default False.
         of : "edges" or "items"
-            Table that answers the queries. Default "edges".
+            Table from which the queries are answered. Default "edges".
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in records. With `error` also standard errors, which are NaN if records may have been
-            dropped, because the number of dropped records is unknown. `noise` is the standard deviation of
-            the noise on the counts of kept records.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
+            errors. The standard errors are NaN if records may have been dropped, because the number of
+            dropped records is unknown. The attribute `noise` of the pair is the standard deviation of the
+            noise.
 
         Raises
         ------
         ValueError
-            If `weights` or `of` has another value, or the workload does not fit the domain.
+            If `weights` or `of` has a value that is not listed here, or if the workload does not fit the
+            domain.
         """
         check_weights(weights)
         if of not in ("edges", "items"):
@@ -276,13 +289,13 @@ class ItemEdgeCounts(Estimate):
         return Answers(answers, noise + dropped, noise, absent=dropped)
 
     def deviations(self) -> Float[np.ndarray, " edges"] | float:
-        """Return the standard deviation of the noise on each edge."""
+        """Return the standard deviation of the noise on the count of each edge."""
         return self.edges.deviations()
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. Records may have been dropped before the count, to limit how many
-        each user has.
+        """Sentence that explains why errors are unknown: records of users with too many records may have been
+        dropped. It is "" if errors are known.
         """
         reasons = []
         if self.sampled:
@@ -293,7 +306,9 @@ class ItemEdgeCounts(Estimate):
         return f"{' and '.join(reasons)}: {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
-        """Return the number of ordered pairs of different edges of one item that each query covers."""
+        """Return one number per query: how many ordered pairs of different edges of the same item the query
+        covers.
+        """
         items, contexts = self.domain.shape
         try:
             which, ranges = workload.intervals(self.domain)
@@ -313,25 +328,26 @@ class ItemEdgeCounts(Estimate):
         return pairs + np.bincount(pieces // items, covered * (covered - 1), len(workload))
 
     def consistent(self) -> Self:
-        """Adjust the counts so that the count of each item is the sum of the counts of its edges. The method is
-        weighted least squares over both tables.
+        """Adjust the counts so that the count of each item is the sum of the counts of its edges. The counts
+        of both tables are adjusted by weighted least squares.
 
-        There are two noisy values for the count of an item: its own value y, with variance v, and the sum e
-        of its h edges, with variance h·w. Their mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v
-        + h·w). The difference x − e is spread evenly over the h edges. The noise of e is uncorrelated with
-        the difference between an edge and the mean edge. Therefore, a corrected edge has the variance w(1 −
-        1/h) + Var(x)/h², and two edges of one item have the covariance Var(x)/h² − w/h. Results are real
-        numbers and may be negative. The step uses public values only.
+        There are two noisy values for the count of an item. The first is the item's own noisy count y, with
+        variance v. The second is the sum e of its h edges, each with variance w, so e has variance h·w. Their
+        mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v + h·w). The difference x − e is divided
+        evenly among the h edges. The noise of e is uncorrelated with the difference between an edge and the
+        mean of the edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and two edges
+        of the same item have the covariance Var(x)/h² − w/h. The results are real numbers, and may be
+        negative. The adjustment uses only public numbers, so it costs no budget.
 
         Returns
         -------
         ItemEdgeCounts
-            Of the same domain.
+            Adjusted counts over the same domain.
 
         Raises
         ------
         ValueError
-            If the noise on the counts is not independent, or its variance is unknown.
+            If the noise on the counts is not independent, or if its variance is unknown.
         """
         v = self.items.variance
         w = self.edges.variance
@@ -355,21 +371,22 @@ class ItemEdgeCounts(Estimate):
         )
 
     def scaled(self, total: float) -> Self:
-        """Multiply both tables by one common factor, so that the item counts add up to `total`.
+        """Multiply the counts of both tables by one common factor, so that the item counts add up to `total`.
 
-        A separate factor per user would undo the bound, so it would not be private. If the sum of the item
-        counts is below the standard deviation of its noise, the factor is computed from this standard
-        deviation instead. The result has no standard errors.
+        The factor is `total` divided by the sum of the item counts. If this sum is smaller than the standard
+        deviation of its noise, the standard deviation replaces it. The result has no standard errors. A
+        separate factor for each user would not be private, because one user could then change the counts by
+        more than the bound.
 
         Parameters
         ----------
         total : float
-            Number of records, which must be public or paid for.
+            Number of records. It must be public, or a noisy number that was paid for.
 
         Returns
         -------
         ItemEdgeCounts
-            Of the same domain.
+            Scaled counts over the same domain.
         """
         deviation = np.sqrt(len(self.items) * (self.items.variance or 0))
         estimated_total = max(float(self.items.values.sum()), float(deviation))
@@ -382,29 +399,32 @@ class ItemEdgeCounts(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per edge. For the items, use `items.to_frame()`.
+        """Return a data frame with the counts of the edges. For the counts of the items, use
+        `items.to_frame()`.
 
         Returns
         -------
         pandas.DataFrame
-            One row per edge, with its labels and its `noisy` value.
+            One row per edge, with its labels and its noisy count (`noisy`).
         """
         return self.edges.to_frame()
 
     def _columns(self) -> dict[str, Any]:
-        """Return one row per edge, with its value and the value of its item."""
+        """Return the columns of the file. They have one row per edge, with the count of the edge and the
+        count of its item.
+        """
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"noisy_item": items, "noisy": self.edges.values}
 
     @property
     def variances(self) -> tuple[float | None, float | None]:
-        """Variances of the noise on the counts of items, and on the counts of edges."""
+        """Pair of variances: that of the noise on an item's count, and that of the noise on an edge's count."""
         return self.items.variance, self.edges.variance
 
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
-        """Descriptions of the noise on the counts of items, and on the counts of edges. Each is None if the
-        noise is independent.
+        """Pair of descriptions of the noise, for the counts of items and for the counts of edges. A
+        description is None if the noise is independent.
         """
         return self.items.noise, self.edges.noise
 
@@ -431,11 +451,12 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
-    """Disjoint boxes with their noisy counts. A box has a range [lo, hi) for each attribute, and contains the
-    cells whose values are in all ranges.
+    """Boxes (regions) that do not overlap, with their noisy counts. A box has a range from `lo` to `hi` - 1
+    for each attribute, and contains the cells whose values are in all ranges.
 
-    A partition can answer `Boxes`. It spreads the count of each released box evenly over the cells of the
-    box. There are no standard errors, because the counts were adjusted after the noise to make them add up.
+    A partition can answer `Boxes`. It assumes that the records of each released box are spread evenly over
+    the cells of the box. There are no standard errors, because the noisy counts were adjusted so that they
+    add up to the total.
     """
 
     hierarchy: Hierarchy
@@ -462,17 +483,17 @@ class Partition(OverHierarchy, Estimate):
         return answers
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per released box.
+        """Return a data frame with the released boxes.
 
         Returns
         -------
         pandas.DataFrame
-            One row per box: its part of each attribute, in words, and its count in the column `noisy`.
+            One row per box, with its range of each attribute in words, and its count in the column `noisy`.
         """
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the boxes, in words and as cells."""
+        """Return the columns of the file. They describe the boxes in words and by the numbers of their cells."""
         lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
         hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}
         return {**self.to_frame(), **lo, **hi}

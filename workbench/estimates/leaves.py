@@ -1,4 +1,4 @@
-"""Noisy leaves of a hierarchy, and microdata."""
+"""Noisy counts for the leaves of a hierarchy, and microdata (synthetic records)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
 
 class _Position(NamedTuple):
-    """The last node that starts at or before each key, and the share of this node that is below the
-    key.
+    """For each key, the last node that starts at or before this key, and the share of this node that is below
+    the key.
 
-    A key before all nodes is at share 0 of the first node.
+    For a key before all nodes, these are the first node and the share 0.
     """
 
     node: Int[np.ndarray, " keys"]
@@ -44,17 +44,18 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
-    """Disjoint nodes of a hierarchy (a tree that divides the space of values), each with a noisy count. The
-    nodes are in ascending order of their keys, which number the values.
+    """Nodes of a hierarchy with their noisy counts. A hierarchy is a tree that divides the space of values
+    into smaller and smaller regions, its nodes. The released nodes do not overlap. They are in ascending
+    order of their keys, which are numbers of values.
 
-    `levels` and `keys` identify the nodes, where `keys` (uint64[words, n]) has the lowest key of each node.
-    Everything outside the nodes counts as 0. `law` is the distribution of the noise on every count. If
-    counts have different distributions, it is None, and there are no standard errors.
+    `levels` and `keys` identify the nodes. `keys` (uint64[words, n]) contains the lowest key of each node.
+    Values outside the released nodes are assumed to have no records. `law` is the distribution of the noise
+    on every count. It is None if the noise differs between counts, and then there are no standard errors.
 
-    The estimate can answer workloads over the hierarchy. They treat the records of a node as spread evenly
-    over its keys (for boxes of points, over its volume). If a query splits no node, its standard error is
-    that of the noise. If it splits a node, the standard error is NaN, because nobody knows where in the
-    node the records are.
+    The estimate can answer workloads over the hierarchy. It assumes that the records of a node are spread
+    evenly over the node's keys, or over its volume if the nodes are boxes of points. If a query contains only
+    whole nodes, its standard error is that of the noise. If a query contains part of a node, the standard
+    error is NaN, because nobody knows where in the node the records are.
     """
 
     hierarchy: Hierarchy
@@ -70,16 +71,17 @@ class Leaves(OverHierarchy, Estimate):
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
 
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Return the number of synthetic records of each node. It is the noisy count, or 0 if this is negative.
+        """Return the number of synthetic records of each node. It is the noisy count of the node, or 0 if
+        this count is negative.
 
-        Negative counts become 0, so the sum over many empty nodes is too large on average. `answer` avoids
-        this, because it uses the unchanged noisy counts. `inference.project_to_simplex` avoids it as well,
-        because it keeps the sum of the counts.
+        Because negative counts become 0, the sum over many empty nodes is too large on average. The method
+        `answer` does not have this bias, because it uses the unchanged noisy counts. You can also avoid the
+        bias with `inference.project_to_simplex`, which keeps the sum of the counts.
 
         Returns
         -------
         int64[n]
-            Noisy counts, with negative ones replaced by 0.
+            Noisy counts, where 0 replaces negative counts.
         """
         return np.maximum(self.values, 0)
 
@@ -89,7 +91,9 @@ class Leaves(OverHierarchy, Estimate):
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
-        """Return the counts. Raise a ValueError if so many records do not fit in memory."""
+        """Return the numbers of synthetic records. Raise a ValueError if all of them together do not fit in
+        memory.
+        """
         counts = self.counts()
         if counts.sum(dtype=float) > _MOST_RECORDS:
             raise ValueError(f"more than {_MOST_RECORDS:,} synthetic records are too many")
@@ -128,7 +132,7 @@ class Leaves(OverHierarchy, Estimate):
         values: Num[np.ndarray, " n"],
         queries: int,
     ) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of the values of the nodes from `start` to `end`."""
+        """Return one sum per query, of the values of the nodes from `start` to `end`."""
         prefix = np.append(0, np.cumsum(values))
         values = np.append(values, 0)
         up_to_end = prefix[end.node] + end.part * values[end.node]
@@ -136,7 +140,7 @@ class Leaves(OverHierarchy, Estimate):
         return np.bincount(which, up_to_end - up_to_start, queries)
 
     def _position(self, keys: Keys, after: bool) -> _Position:
-        """Return the position of each key or, with `after`, of the key that follows it."""
+        """Return the position of each key among the nodes. With `after`, return the position of the next key."""
         if not len(self):
             count = keys.shape[1]
             return _Position(np.zeros(count, np.int64), np.zeros(count))
@@ -148,15 +152,15 @@ class Leaves(OverHierarchy, Estimate):
         return _Position(node, np.where(at < 0, 0, part))
 
     def coarsened(self, level: int) -> Self:
-        """Return a coarser estimate. It joins nodes that are below the given level into nodes of this level,
-        and adds up their counts.
+        """Return a coarser estimate. Released nodes below the given level are joined to nodes of this level,
+        and their counts are added up.
 
         The result has no standard errors.
 
         Parameters
         ----------
         level : int
-            Deepest level of the result. 0 is the root.
+            Deepest level of the result. The root has level 0.
 
         Returns
         -------
@@ -171,13 +175,13 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw synthetic records, uniformly within each node. If the nodes are prefixes of strings, the records
-        are the prefixes themselves.
+        """Draw synthetic records. Each record is drawn uniformly within its node. If the nodes are prefixes
+        of strings, the records are these prefixes.
 
         Parameters
         ----------
         seed : int
-            Seed for the positions within nodes. It may be public.
+            Seed of the generator that draws the positions within nodes. It may be public.
 
         Returns
         -------
@@ -193,18 +197,18 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Return synthetic points for an estimate over a `Quadtree`. Each point is drawn uniformly within its
+        """Draw synthetic points, if the hierarchy is a `Quadtree`. Each point is drawn uniformly within its
         node, which is a box.
 
         Parameters
         ----------
         seed : int
-            Seed for the positions within nodes. It may be public.
+            Seed of the generator that draws the positions within nodes. It may be public.
 
         Returns
         -------
         float64[records, dims]
-            Points in the units of the hierarchy's box.
+            Coordinates of the points, in the units of the hierarchy's box.
         """
         counts = self._few_counts()
         levels = np.repeat(self.levels, counts)
@@ -217,13 +221,14 @@ class Leaves(OverHierarchy, Estimate):
         Parameters
         ----------
         seed : int
-            Seed of the points, as in `points`.
+            Seed of the generator that draws points, as in the method `points`.
 
         Returns
         -------
         pandas.DataFrame
             For points, one row per point and one column per dimension. For strings and codes, one row per
-            node that has records, with its `count`, and whether it is `complete`.
+            node that has records. Its columns describe the node, its number of records (`count`), and whether
+            it is a whole value instead of a prefix (`complete`).
         """
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
@@ -233,8 +238,8 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. For example, a query may cover a part of a node, and the places of
-        the records in the node were not released.
+        """Sentence that explains why errors may be unknown: a query may contain part of a node, and the
+        places of the records within the node were not released.
         """
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
@@ -243,22 +248,22 @@ class Leaves(OverHierarchy, Estimate):
         )
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise on each node, or NaN if it is unknown."""
+        """Return the standard deviation of the noise on the count of each node, or NaN if it is unknown."""
         return np.nan if self.law is None else float(np.sqrt(self.law.variance))
 
     def nodes(self) -> pd.DataFrame:
-        """Return a data frame with one row per released node.
+        """Return a data frame with the released nodes.
 
         Returns
         -------
         pandas.DataFrame
-            One row per node: a description in words, its `level`, and its `noisy` count.
+            One row per node, with a description in words, its `level`, and its noisy count (`noisy`).
         """
         frame = self.hierarchy.frame(self.levels, self.keys)
         return frame.assign(level=self.levels, noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the nodes, in words and as keys."""
+        """Return the columns of the file. They describe the nodes in words and by their keys."""
         keys = {f"key{i}": word for i, word in enumerate(self.keys)}
         return {**self.nodes(), **keys}
 
@@ -282,12 +287,12 @@ class Leaves(OverHierarchy, Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata(Estimate):
-    """Synthetic records, drawn from a model of the data. The answer to a query is the number of synthetic
-    records that it selects.
+    """Synthetic records that were drawn from a model of the data. The answer to a query is the number of
+    synthetic records that the query selects.
 
-    `keys` contains the cells of the records in ascending order. `gap` and `lacks` are those of the `Model`
-    from which the records were drawn. Standard errors are NaN, because a model does not tell how far it is
-    from the truth.
+    `keys` contains the number of the cell of each record, in ascending order. `gap` and `lacks` describe how
+    well the model was fitted (see `inference.model.Model`). Standard errors are NaN, because the difference
+    between the model and the true data is unknown.
     """
 
     domain: Domain
@@ -303,13 +308,15 @@ class Microdata(Estimate):
 
     @cached_property
     def table(self) -> SparseTable:
-        """Return the number of records per cell."""
+        """Table with the number of synthetic records per cell."""
         counts = np.ones(len(self), np.int64)
         return SparseTable.from_keys(self.domain, self.keys, counts, PUBLIC)
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. A model does not tell how far it is from the truth."""
+        """Sentence that explains why errors are unknown: the difference between the model and the true data
+        is unknown.
+        """
         return (
             "rows are drawn from a model of what was released, and how far a model lies from the truth "
             "only the truth tells"
@@ -319,7 +326,7 @@ class Microdata(Estimate):
         return self.table.answer(workload)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the records as a table.
+        """Return a data frame with the synthetic records.
 
         Returns
         -------

@@ -1,4 +1,6 @@
-"""Noisy answers to linear queries. They are the input of inference and the content of an answer bank."""
+"""Noisy answers to linear queries. They are the input of the package `inference`, and the content of an
+answer bank.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +30,28 @@ from workbench.value import Bool, Float, Int, finite_array, read_only, sealed
 
 
 class _MergedAnswers(NamedTuple):
-    """Distinct queries: the position of each text, the weighted mean of its answers, and its variance."""
+    """Distinct queries. For each query, the object contains the position of its text, the weighted mean of
+    its noisy answers, and the variance of this mean.
+    """
 
     places: dict[str, int]
     means: Float[np.ndarray, " different"]
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """Return the position of each given query among the stored ones, or −1 if it was not asked."""
+        """Return the position of each given query among the stored queries, or −1 if the query was not asked."""
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyAnswers(Estimate):
-    """Queries over a domain, with their noisy answers. The noise is independent, and `variances` has its
-    variance on each answer.
+    """Queries over a domain, with their noisy answers. The noise of different answers is independent.
+    `variances` contains the variance of the noise on each answer.
 
-    If a query was asked twice, both noisy answers are kept. `answer` returns their mean, weighted by
-    inverse variance. It answers only queries that were asked. If they include every cell of the domain, it
-    also answers sums of cells. Any other query raises a ValueError, because its answer would need
-    inference.
+    If a query was asked twice, both noisy answers are kept. For such a query, the method `answer` returns
+    their mean, weighted by inverse variance. The method answers only queries that were asked. If every cell
+    of the domain was asked, it also answers sums of cells. For any other query, it raises a ValueError,
+    because the answer has to be estimated by the package `inference`.
     """
 
     domain: Domain
@@ -79,22 +83,22 @@ class NoisyAnswers(Estimate):
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Join the answers of several releases into one list, in the given order.
+        """Join the answers of several releases into one object, in the given order.
 
         Parameters
         ----------
         answers : NoisyAnswers, or several
-            Answers to join, all over one domain.
+            Answers to join. All must be over the same domain.
 
         Returns
         -------
         NoisyAnswers
-            All queries of all releases.
+            All queries of all releases, with their answers.
 
         Raises
         ------
         ValueError
-            If there are no answers, or they are over different domains.
+            If there are no answers, or if they are over different domains.
         """
         releases = [answers] if isinstance(answers, NoisyAnswers) else list(answers)
         for other in releases:
@@ -117,12 +121,14 @@ class NoisyAnswers(Estimate):
         )
 
     def without_repeats(self) -> NoisyAnswers:
-        """Return each distinct query once, in the order in which they were first asked.
+        """Return an object that contains each query only once. Queries are in the order in which they were
+        first asked.
 
         Returns
         -------
         NoisyAnswers
-            Answers. If a query was answered several times, this is the mean, weighted by inverse variance.
+            Distinct queries with their answers. If a query was answered several times, the new answer is the
+            mean, weighted by inverse variance.
         """
         merged = self._merged
         if len(merged.places) == len(self):
@@ -132,14 +138,14 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise, in counts. The deviation for a query with weights is divided by its
-        largest weight.
+        """Standard deviations of the noise on all answers, as counts of records. If a query has weights, its
+        standard deviation is divided by its largest weight.
         """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
 
     def __getitem__(self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]) -> Self:
-        """Return some of the queries with their answers."""
+        """Return the queries in the given rows, with their answers."""
         rows = np.arange(len(self))[rows]
         return type(self)(
             self.domain, self.workload[rows], self.values[rows], self.variances[rows]
@@ -147,8 +153,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """Scales b of Laplace noise with the same variance as the noise on each answer. The variance of Laplace
-        noise is 2b².
+        """One scale b per answer. Laplace noise of scale b has the variance 2b², which is the variance of the
+        noise on this answer.
         """
         return np.sqrt(self.variances / 2)
 
@@ -158,7 +164,7 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _asked(self) -> list[dict[str, str] | None]:
-        """Labels by attribute that each query counts."""
+        """For each query, the labels of each attribute that the query counts."""
         return [_counted_labels(self.domain, text) for text in self._texts]
 
     @cached_property
@@ -173,7 +179,9 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Answers about single cells and their variances, or None if a cell of the domain has no answer."""
+        """Answers for all single cells, and their variances. It is None if a cell of the domain has no
+        answer.
+        """
         if self.domain.size > len(self):
             return None
         codes = self.domain.codes(np.arange(self.domain.size))
@@ -207,9 +215,10 @@ class NoisyAnswers(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per query and one column per attribute, with a label, `first..last`, `one|other`, or `*`
-            for every label. Queries of another form are in the column `query`. The last column is the
-            `noisy` answer.
+            One row per query and one column per attribute. A column contains the labels that the query
+            counts: a single label, a range `first..last`, a list `one|other`, or `*` for all labels. Queries
+            that cannot be written in this way are in the column `query`. The last column, `noisy`, contains
+            the noisy answer.
         """
         asked = self._asked
         used = [a for a in self.domain.attributes if any(x and a in x for x in asked)]
@@ -222,8 +231,8 @@ class NoisyAnswers(Estimate):
         return pd.DataFrame(columns | {"noisy": self.values})
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Return a table per marginal, without the attributes that it sums over, if the queries are the
-        cells of several marginals.
+        """Divide the rows of a table into one table per marginal, if the queries are the cells of several
+        marginals. Each table has only the attributes of its marginal.
         """
         groups: dict[tuple[str, ...], list[int]] = {}
         for row, labels in enumerate(self._asked):
@@ -248,7 +257,9 @@ class NoisyAnswers(Estimate):
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
-        """Return one row per query: its text, its variance and its noisy answer."""
+        """Return the columns of the file. They have one row per query, with its text, its variance and its
+        noisy answer.
+        """
         texts = pa.array(self._texts, pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}
 
@@ -262,10 +273,11 @@ class NoisyAnswers(Estimate):
 
 
 class DerivedAnswers(NoisyAnswers):
-    """Answers that were computed from other noisy answers by least squares. Their errors are correlated.
+    """Answers that were computed from other noisy answers by least squares. The errors of different answers
+    are correlated.
 
-    `variances` has the variance of each single answer. Because errors are correlated, the class does not
-    answer sums of these answers, and inference does not accept them.
+    `variances` contains the variance of each answer. Because the errors are correlated, the class cannot
+    answer sums of these answers, and the package `inference` does not accept them.
     """
 
     kind = "derived-answers"
@@ -273,7 +285,7 @@ class DerivedAnswers(NoisyAnswers):
 
 
 def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:
-    """Return the labels of each attribute that a query counts, as a user types them, or None if the
+    """Return the labels of each attribute that a query counts, as you would type them. Return None if the
     query has weights.
     """
     match json.loads(text):

@@ -1,13 +1,14 @@
-"""Reports of randomised response, and the counts that are estimated from them.
+"""Reports, which are records that were randomised one by one, and the counts that are estimated from reports.
 
-Reports. Randomised response acts on each attribute separately, through a channel with transition matrix M.
-The inverse for several attributes is the product of the inverses. A query f has the unbiased answer Σ (M⁻¹ᵀ
-f)(report), summed over the reports. For fixed data, its variance also has an unbiased estimate: Σ (M⁻¹ᵀ f)²
-− (the answer to f²). Source: Agrawal, Srikant & Thomas, SIGMOD 2005; Mishra & Sandler, PODS 2006.
+How answers are computed: randomised response changes each attribute separately. The matrix M contains the
+probability of each reported value for each true value. The inverse for several attributes is the product of
+the inverses. A query f has the unbiased answer Σ (M⁻¹ᵀ f)(report), summed over the reports. For fixed data,
+the variance of this answer also has an unbiased estimate, Σ (M⁻¹ᵀ f)² − (the answer to f²). Source: Agrawal,
+Srikant & Thomas, SIGMOD 2005, and Mishra & Sandler, PODS 2006.
 
-Bit reports. Joint distributions of a few attributes are computed from the numbers of reports with given
-bits set. Answers to other queries, and their variances, use the unbiased estimate that each report gives
-for each code.
+Reports that consist of bits: joint distributions of a few attributes are computed from the number of reports
+in which certain bits are set. Answers to other queries, and their variances, are computed from an unbiased
+estimate for each report and each code.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ from workbench.value import Float, Int, UInt64, outer_rows, sealed
 
 
 class Joints(Margins):
-    """Estimated counts of combinations of codes. Each table is computed when it is first needed."""
+    """Estimated counts of combinations of codes. The table of a set of attributes is computed when it is
+    first needed.
+    """
 
     def __init__(self, reports: Any, clipped: bool = False):
         self.reports = reports
@@ -50,7 +53,9 @@ class Joints(Margins):
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated table over some axes. It is computed once and kept."""
+        """Return the estimated counts over the attributes with the given numbers. The table is computed once
+        and kept.
+        """
         if axes not in self._made:
             self._made[axes] = self._estimate(axes)
         return self._made[axes]
@@ -62,8 +67,8 @@ class Joints(Margins):
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
-    """Set negative cells to 0, and scale the table to `total`. A table without positive cells becomes
-    uniform.
+    """Set negative counts to 0, and multiply the others by one factor so that the table adds up to `total`.
+    If no count is positive, all counts become equal.
     """
     joint = np.maximum(joint, 0)
     positive = joint.sum()
@@ -73,8 +78,8 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return the squares of queries, and a mask of the queries for which the square is valid. These are the
-    queries that consist of a single product or table.
+    """Return the squared queries, and a mask that is True for the queries whose square is correct. These are
+    the queries that consist of a single product or table.
     """
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
@@ -98,7 +103,7 @@ _MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
 
 
 class RandomisedReports(Estimate):
-    """Base of the two kinds of randomised reports."""
+    """Base of the two classes of randomised reports, `Reports` and `BitReports`."""
 
     contents: ClassVar[str] = "reports"
     rows_are_counts: ClassVar[bool] = False
@@ -106,20 +111,22 @@ class RandomisedReports(Estimate):
 
     @property
     def total(self) -> int:
-        """Number of reports."""
+        """Number of reports. Each record of the data gives one report."""
         raise NotImplementedError
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Return, per query, the sum over reports of a power of each report's estimate."""
+        """Return one sum per query. Each report gives an estimate of the answer, and the given power of these
+        estimates is added up over the reports.
+        """
         raise NotImplementedError
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated table over ascending axes."""
+        """Return the estimated counts over the attributes with the given numbers, which must be ascending."""
         raise NotImplementedError
 
     @property
     def held(self) -> str:
-        """Text with the number of reports."""
+        """Text that says how many reports there are."""
         return f"{self.total:,} reports"
 
     def answer(
@@ -129,31 +136,32 @@ class RandomisedReports(Estimate):
         error: bool = False,
         clipped: bool = False,
     ) -> Any:
-        """Return estimated counts for any linear queries. They are unbiased, and may be negative.
+        """Return estimated answers to linear queries. The answers are unbiased, and may be negative.
 
         Parameters
         ----------
         workload : Workload
-            Linear queries over the domain.
+            Linear queries over the domain of the reports.
         weights : "unbiased" or "raw"
-            Both give the same result, because nothing is sampled.
+            Both give the same answers, because reports are not sampled.
         error : bool
-            Whether to return standard errors as well.
+            Whether to return standard errors as well. Default False.
         clipped : bool
-            Whether to answer from joint counts in which negative cells are set to 0, and the rest is scaled
-            to the number of reports. These answers are biased but closer to the truth. They are not
-            consistent with each other, and their errors are unknown.
+            Whether to set negative estimated counts to 0, and to scale the others so that they add up to the
+            number of reports. Such answers are biased, but closer to the truth. Answers about different
+            attributes may then contradict each other, and their errors are unknown. Default False.
 
         Returns
         -------
         float64[queries], or a pair of them
-            Answers in tuples. With `error` also standard errors, which are NaN for queries of several
-            products, and if `clipped`.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
+            errors. A standard error is NaN if the query consists of several products, or if `clipped` is
+            True.
 
         Raises
         ------
         ValueError
-            If `weights` has another value, or the queries are not linear.
+            If `weights` is neither "unbiased" nor "raw", or if the queries are not linear.
         """
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
@@ -170,24 +178,26 @@ class RandomisedReports(Estimate):
     def joint(
         self, attributes: Sequence[str], clipped: bool = False
     ) -> Float[np.ndarray, "..."]:
-        """Return the estimated counts of all combinations of a few attributes.
+        """Return the estimated counts for all combinations of values of a few attributes.
 
         Parameters
         ----------
         attributes : sequence of str
-            Different attributes, one per axis of the result.
+            Names of different attributes. Each becomes one axis of the result.
         clipped : bool
-            Whether to set negative cells to 0, and scale the rest to the number of reports.
+            Whether to set negative counts to 0, and to scale the others so that they add up to the number of
+            reports. Default False.
 
         Returns
         -------
         float64[...]
-            Counts in tuples.
+            Counts of records.
 
         Raises
         ------
         ValueError
-            If an attribute is repeated or not in the domain, or there are more than 2²² cells.
+            If an attribute is named twice or is not in the domain, or if there are more than 2²²
+            combinations.
         """
         axes = tuple(self.domain.axis(name) for name in attributes)
         cells = prod(self.domain.shape[k] for k in axes)
@@ -212,12 +222,13 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
-    """Reports that people sent after some of their values were replaced at random. `keys` has the cell of each
-    report as a number, in ascending order. Keys may repeat.
+    """Reports of people whose values were kept or replaced at random. `keys` contains the number of each
+    report's cell, in ascending order. Several reports may be in the same cell.
 
-    `retention` is the probability p that an attribute was kept. Otherwise its value was drawn uniformly
-    from its n codes. Estimates multiply the reported counts by the inverse of the matrix p·I + (1 −
-    p)/n·11ᵀ, which is (I − (1 − p)/n·11ᵀ)/p.
+    `retention` contains the probability p, for each attribute, that the true value was kept. Otherwise the
+    value was drawn uniformly from the attribute's n values. The probabilities of the reported values form the
+    matrix p·I + (1 − p)/n·11ᵀ. To estimate the true counts, the reported counts are multiplied by the inverse
+    of this matrix, (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -231,7 +242,7 @@ class Reports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports. Each record of the data gives one report."""
+        """Number of reports, which is the number of records in the data."""
         return len(self.keys)
 
     @cached_property
@@ -245,7 +256,7 @@ class Reports(RandomisedReports):
     def _invert(
         self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
     ) -> Float[np.ndarray, "..."]:
-        """Apply the inverse channel of an attribute along one axis. The inverse is symmetric."""
+        """Multiply one axis of an array by the inverse matrix of an attribute, which is symmetric."""
         p = self.retention[attribute]
         n = self.domain.shape[attribute]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
@@ -258,7 +269,9 @@ class Reports(RandomisedReports):
         )
 
     def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
-        """Return queries to the reports whose answers estimate the answers of `queries` for the tuples."""
+        """Return other queries. Their answers on the reports are unbiased estimates of the answers of
+        `queries` on the true records.
+        """
         if isinstance(queries, TableQueries):
             groups = []
             for names, tables in queries.groups:
@@ -292,12 +305,12 @@ class Reports(RandomisedReports):
         return joint
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with the cells that were reported.
+        """Return a data frame with the cells that occur in reports.
 
         Returns
         -------
         pandas.DataFrame
-            One row per reported cell, with its labels and its number of reports (`noisy`).
+            One row per cell that was reported, with its labels and its number of reports (`noisy`).
         """
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
@@ -325,12 +338,13 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Reports that consist of randomly flipped bits. A report has one bit for each possible value of each
-    attribute, and each bit was flipped with probability f.
+    """Reports that consist of bits. A report has one bit for each possible value of each attribute. Before
+    the report was sent, each bit was flipped with probability f.
 
-    A report is a row of 64-bit words. The lowest bit belongs to the first code of the first attribute. If b
-    is a reported bit, (b − f)/(1 − 2f) is an unbiased estimate of the original bit. For a cell of several
-    attributes, the estimates of its bits are multiplied.
+    A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value
+    of the first attribute. If b is a reported bit, (b − f)/(1 − 2f) is an unbiased estimate of the original
+    bit. To estimate the count of a combination of values, the estimates of its bits are multiplied, and the
+    products are added up over the reports.
     """
 
     domain: Domain
@@ -348,7 +362,7 @@ class BitReports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """Number of reports. Each record of the data gives one report."""
+        """Number of reports, which is the number of records in the data."""
         return len(self.bits)
 
     def __len__(self) -> int:
@@ -356,7 +370,7 @@ class BitReports(RandomisedReports):
 
     @cached_property
     def _columns_of_bits(self) -> UInt64[np.ndarray, "codes words"]:
-        """Rows of bits, one per code, and a last row with all bits set."""
+        """Bits of all reports, rearranged to one row per code. The last row has all bits set."""
         codes = sum(n for n in self.domain.shape if n > 1)
         columns = np.zeros((codes + 1, -(-self.total // 64)), np.uint64)
         response.transpose(self.bits, columns)
@@ -381,7 +395,9 @@ class BitReports(RandomisedReports):
         return joint.reshape([self.domain.shape[k] for k in axes])
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Return, per query, the sum over reports of a power of each report's estimate."""
+        """Return one sum per query. Each report gives an estimate of the answer, and the given power of these
+        estimates is added up over the reports.
+        """
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
         if isinstance(queries, TableQueries):
@@ -394,7 +410,9 @@ class BitReports(RandomisedReports):
         return self._sums_of_products(queries, power)
 
     def _countable(self, axes: tuple[int, ...]) -> bool:
-        """Return whether a joint table on these axes has few enough cells to count them."""
+        """Return whether the table over these attributes has few enough cells to count the reports in each of
+        them.
+        """
         cells = prod(self.domain.shape[k] + 1 for k in axes)
         return len(axes) <= 2 or cells <= _MAX_COUNTED_CELLS
 
@@ -431,7 +449,7 @@ class BitReports(RandomisedReports):
         return sums
 
     def _evidence(self, at_once: int) -> Iterator[list[Float[np.ndarray, "reports codes"]]]:
-        """Yield (b − f)/(1 − 2f) for each code of each attribute, for `at_once` reports at a time."""
+        """Yield the estimates (b − f)/(1 − 2f) of the original bits, for `at_once` reports at a time."""
         starts = bit_layout(self.domain).starts
         for first in range(0, self.total, at_once):
             rows = np.ascontiguousarray(self.bits[first : first + at_once])
@@ -446,13 +464,13 @@ class BitReports(RandomisedReports):
             yield evidence
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all reports as a table.
+        """Return a data frame with all reports.
 
         Returns
         -------
         pandas.DataFrame
-            One row per report, with the bits of each attribute in the order of codes, and the column
-            `noisy`, which is 1.
+            One row per report. For each attribute, a column contains the bits of its values in order. The
+            last column, `noisy`, is 1 in every row.
         """
         starts = bit_layout(self.domain).starts
         digits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")
@@ -468,7 +486,7 @@ class BitReports(RandomisedReports):
         return pd.DataFrame(columns, index=range(len(self))).assign(noisy=1)
 
     def _columns(self) -> dict[str, Any]:
-        """Return one column per word of 64 bits."""
+        """Return the columns of the file, one per word of 64 bits."""
         words = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return {**words, "noisy": np.ones(len(self), np.int64)}
 

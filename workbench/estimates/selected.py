@@ -1,4 +1,6 @@
-"""Released values of an attribute without a public list of values, with noisy counts if these were paid for."""
+"""Values that were released although no public list of possible values exists, for example search words. If
+the counts were paid for, the values have noisy counts.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,12 @@ _REST = "any other value"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectedValues(Estimate):
-    """Values of one attribute that a mechanism selected for release, in ascending order.
+    """Values of one attribute that a mechanism selected for release, in alphabetical order.
 
-    `values` contains one noisy count per label, or is empty. `variance` is the variance of the noise on
-    each count, which is independent. The domain has one additional label, which stands for all values that
-    were not selected. Their counts are unknown.
+    `labels` contains the selected values. `values` contains one noisy count per label, or is empty if no
+    counts were released. The noise of different counts is independent, and `variance` is its variance. The
+    domain has one more label, which stands for all values that were not selected. The count of this label is
+    unknown.
     """
 
     attribute: str
@@ -49,7 +52,7 @@ class SelectedValues(Estimate):
 
     @property
     def has_counts(self) -> bool:
-        """Whether the release contains noisy counts."""
+        """Whether the release contains noisy counts of the selected values."""
         return self.variance is not None
 
     rows_are_counts = has_counts
@@ -71,8 +74,8 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return why the errors are unknown. Some values were not selected, and nothing is released about
-        them.
+        """Sentence that explains why errors may be unknown: nothing is released about the values that were
+        not selected.
         """
         return "nobody knows which other values there are, nor how many users have them"
 
@@ -82,7 +85,7 @@ class SelectedValues(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per value, with its `noisy` count if the release has counts.
+            One row per value. If the release has counts, the column `noisy` contains them.
         """
         frame = pd.DataFrame({self.attribute: list(self.labels)}, dtype=object)
         return frame.assign(noisy=self.values) if self.has_counts else frame

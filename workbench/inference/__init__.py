@@ -1,6 +1,7 @@
-"""Inference: better answers from noisy answers that are already public.
+"""Inference: methods that compute better answers, or answers to new queries, from noisy answers that are
+already public.
 
-This package never sees private data, so it spends no budget.
+This package never reads private data, so it spends no budget.
 """
 
 from workbench.inference.as_printed import MaximumEntropyAsPrinted

@@ -1,5 +1,5 @@
-"""Maximum entropy as in Chen, Zhou & Bhowmick: a single Markov chain, with a step of the weights after each
-drawn tuple.
+"""The maximum entropy method exactly as Chen, Zhou & Bhowmick print it: a single Markov chain, which changes
+the weights of the model after each record that it draws.
 
 Source     EDBT 2012, section 4.2. The docstring of `maximum_entropy` explains what we improved.
 """
@@ -26,12 +26,14 @@ _SWEEPS = 40
 
 @value
 class MaximumEntropyAsPrinted:
-    """Fit a maximum-entropy model exactly as the paper prints the algorithm. One Markov chain makes Metropolis
-    steps, weights change in steps of `gamma`, and nothing is averaged.
+    """Method that fits a maximum-entropy model exactly as the paper prints the algorithm. One Markov chain
+    makes Metropolis steps, and weights change in steps of `gamma`. Weights are not averaged. To get good
+    answers, use `MaximumEntropy` instead.
 
-    If a cell holds a share π of the tuples, all `steps` together raise its weight by at most gamma·steps·π.
-    If π is a thousandth, this is 0.1, which is far from convergence. Such an early stop regularises the
-    fit. The paper does not mention this. Each answer must be the count of a cell of a marginal.
+    The algorithm stops long before it converges. If a cell contains a share π of the records, all `steps`
+    together raise the cell's weight by at most gamma·steps·π. For example, this is 0.1 if π is a thousandth.
+    The early stop acts as a regularisation, which the paper does not mention. Each past answer must be the
+    count of a cell of a marginal.
     """
 
     alpha: float = likelihood_weight()
@@ -46,22 +48,23 @@ class MaximumEntropyAsPrinted:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """Fit the model. The result has the weights of the last step.
+        """Fit the model to past answers. The result has the weights of the last step.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Answers to different cells of marginals, all over one domain.
+            Past noisy answers about different cells of marginals. All must be over the same domain.
 
         Returns
         -------
         Model
-            Model with the remaining duality gap, which is large.
+            Fitted model. Its attribute `gap`, which bounds the distance from the best model, is large.
 
         Raises
         ------
         ValueError
-            If there are other queries, no answers or no total, or if the prior does not fit the history.
+            If there are queries of another kind, if there are no answers or no total, or if the prior does
+            not fit the domain.
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
         if any(part.cells is None for part in problem.terms):

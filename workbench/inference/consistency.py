@@ -1,42 +1,46 @@
-"""Consistent histograms: isotonic regression, least squares on trees, and counts of at least 0.
+"""Methods that adjust noisy counts to known facts: counts that are ascending, sums in a tree that agree with
+each other, and counts that are not negative.
 
 Isotonic:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 1. scipy computes it by pooling adjacent
            violators (Barlow et al., 1972).
-Differs    nothing. Pooling gives the same result as the paper's min-max formula.
+Differs    nothing. The pooling of violators gives the same result as the min-max formula in the paper.
 
 Consistent:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: a node whose ancestor did not pass
-           the filter has probably passed because of noise.
-Differs    nothing. Over two attributes, every coarser node on either axis is an ancestor.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: if an ancestor of a node did not
+           pass the filter, the node has probably passed only because of noise.
+Differs    nothing. If there are two attributes, an ancestor of a node is any larger node that contains it on
+           both axes.
 
 Refilter:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: an output that is too large is
-           filtered again instead of drawn again.
-Differs    nothing. A lower threshold raises an error, because the cells below the old one were never
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: a release that is too large is
+           filtered again, instead of being drawn again.
+Differs    nothing. A lower threshold raises an error, because cells below the old threshold were never
            released.
 
 Simplex:
 
 Source     Projection on a simplex by water-filling (Held, Wolfe & Crowder, Mathematical Programming 1974),
            in integers.
-Differs    A remainder that cannot be divided evenly goes to the largest counts, in the order of keys.
+Differs    If the counts must be lowered by a number that cannot be divided evenly, the largest counts keep
+           the remainder, in the order of keys.
 
 Least squares:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3.
-Differs    Trees need not be complete.
-Cost       two passes over the tree, in blocks that fit into a processor's cache.
+Differs    Our trees need not be complete, so the last node of a level may have fewer children.
+Cost       Time is two passes over the tree. They work on blocks that fit into a processor's cache.
 
 Nonnegative:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4.2; Júdice & Pires, Computers & Operations
            Research 1994 (block principal pivoting).
-Differs    The paper has only the heuristic.
-Cost       one pass over the tree for the heuristic, and about ten times two passes for the exact solution.
+Differs    The paper has only the heuristic (`zero_negative_subtrees`). The exact solution is our addition.
+Cost       Time is one pass over the tree for the heuristic, and about ten times two passes for the exact
+           solution.
 """
 
 from __future__ import annotations
@@ -59,17 +63,17 @@ from workbench.value import Float, Int, Num, finite_array, number_array, sealed,
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the ascending sequence that is nearest to a noisy sequence, by squared distance.
+    """Return the ascending sequence that is nearest to a noisy sequence, in squared distance.
 
     Parameters
     ----------
     noisy : float[n]
-        Noisy numbers, whose exact values are ascending.
+        Noisy numbers. The true numbers are known to be in ascending order.
 
     Returns
     -------
     float64[n]
-        Ascending sequence, in the units of `noisy`.
+        Ascending sequence of the same length, in the units of `noisy`.
 
     Raises
     ------
@@ -93,12 +97,12 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     Parameters
     ----------
     values : float[...]
-        Estimated counts.
+        Estimated counts, which may be negative.
 
     Returns
     -------
     float64[...]
-        Integers >= 0, of the same shape.
+        Array of integers >= 0, with the shape of `values`.
 
     Raises
     ------
@@ -112,25 +116,26 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def consistent(tree: Summary) -> Summary:
-    """Return those released nodes of a tree whose ancestors were all released too.
+    """Return a release that contains only some nodes of a tree: those for which all ancestors were also
+    released.
 
-    The nodes must come from a filter, and not from a sample. In a sample, an ancestor may be absent by
-    chance.
+    The function is for nodes that passed a filter. It cannot be used for a random sample of nodes, because
+    there an ancestor may be missing by chance.
 
     Parameters
     ----------
     tree : TransformedSummary
-        Release with a `Dyadic()` transform that was filtered at theta >= 1 and not sampled.
+        Estimate of a release with a `Dyadic()` transform, with a filter at theta >= 1 and without sampling.
 
     Returns
     -------
     TransformedSummary
-        Release with fewer nodes.
+        Estimate with the same nodes or fewer.
 
     Raises
     ------
     ValueError
-        If `tree` was not made by a `Dyadic()` transform, was sampled, or was filtered at theta < 1.
+        If `tree` was not made by a `Dyadic()` transform, if it was sampled, or if its filter has theta < 1.
     """
     basis = tree.basis if isinstance(tree, TransformedSummary) else None
     if not isinstance(basis, DyadicBasis):
@@ -155,27 +160,29 @@ def consistent(tree: Summary) -> Summary:
 
 
 def refilter(summary: Summary, theta: float) -> Summary:
-    """Return those released cells whose noisy value reaches a new, higher threshold.
+    """Return a summary with the released cells whose noisy value reaches a new, higher threshold.
 
-    The result has the same distribution as a release with this higher threshold, so you can choose the size
-    of a release afterwards. Drawing again until the size is right could cost twice the budget.
+    The result has the same distribution as a release with this higher threshold, and costs no budget. So if a
+    release has too many cells, you can make it smaller afterwards. To draw releases again until one is small
+    enough could cost twice the budget.
 
     Parameters
     ----------
     summary : Summary
-        Output of a filter.
+        Estimate of a release that was made by a filter.
     theta : float
-        New threshold for |noisy value|, in counts, at least the old one.
+        New threshold for the size of noisy values, as a count of records. It must be at least the old
+        threshold.
 
     Returns
     -------
     Summary
-        Summary with fewer cells, of the same class.
+        Estimate of the same class, with the same cells or fewer.
 
     Raises
     ------
     ValueError
-        If the estimate is not the output of a filter, or the new threshold is lower than the old one.
+        If the estimate was not made by a filter, or if the new threshold is lower than the old one.
     """
     if not isinstance(summary, Summary):
         raise ValueError(
@@ -192,27 +199,27 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """Return integer counts >= 0 that are as near as possible to the noisy counts and have the same sum. If the
-    noisy sum is negative, the new sum is 0.
+    """Replace noisy counts by integers >= 0 that are as near as possible to them and have the same sum. If
+    the sum of the noisy counts is negative, the new sum is 0.
 
-    If negative counts only became 0, the sum would be too large, because the noise of empty leaves would no
-    longer cancel. The function therefore lowers all counts by the same amount, but not below 0, until the
-    sum is right.
+    If negative counts were only set to 0, the sum would be too large on average, because the positive and
+    negative noise of empty leaves would no longer cancel. The function therefore also lowers all other counts
+    by the same number, but not below 0, until the sum is right.
 
     Parameters
     ----------
     leaves : Leaves
-        Released leaves.
+        Estimate with the noisy counts of leaves.
 
     Returns
     -------
     Leaves
-        The same nodes. Their standard errors have no closed form.
+        The same leaves with new counts. Their standard errors are unknown.
 
     Raises
     ------
     ValueError
-        If the estimate is not of the class that is named above.
+        If the estimate is not of the class `Leaves`.
     """
     if not isinstance(leaves, Leaves):
         raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
@@ -225,8 +232,8 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
 
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:
-    """Return the largest integer by which all counts can be lowered, but not below 0, while their sum
-    is at least the total.
+    """Return the largest integer by which all counts can be lowered, but not below 0, without making their
+    sum smaller than `total`.
     """
 
     def too_much(loss: int) -> bool:
@@ -242,8 +249,8 @@ _BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
-    """Return the number of nodes on each level of the tree that has `nodes` nodes. If there is no such
-    tree, the error names the nearest possible numbers.
+    """Return the number of nodes on each level of a tree with `nodes` nodes in total. If no tree has this
+    number of nodes, the error message names the nearest possible numbers.
     """
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
@@ -263,9 +270,7 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
 
 
 def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
-    """Return the sums of all nodes of the tree that has the given leaves, level by level from the root
-    down.
-    """
+    """Return the sums of all nodes of a tree with the given leaves, level by level from the root down."""
     levels = [np.asarray(leaves, float)]
     while levels[-1].size > 1:
         first_children = np.arange(0, levels[-1].size, branching)
@@ -277,27 +282,27 @@ def tree_least_squares(
     noisy: Num[np.ndarray, " nodes"],
     branching: int = 2,
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the tree that is nearest to `noisy` among the trees in which every node is the sum of its
-    children.
+    """Adjust a noisy tree by least squares so that every node is the sum of its children.
 
-    The result is unbiased and linear in `noisy`. No other such estimate has a smaller variance (Theorem 4).
+    The result is unbiased and linear in `noisy`. No other unbiased linear estimate has a smaller variance
+    (Theorem 4 of the paper).
 
     Parameters
     ----------
     noisy : float[nodes]
-        Noisy sums of equal variance, level by level from the root down.
+        Noisy sums of all nodes, level by level from the root down. Their noise has the same variance.
     branching : int
-        Children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer.
 
     Returns
     -------
     float64[nodes]
-        Consistent tree, in the units of `noisy`.
+        Adjusted sums of all nodes, in the order and in the units of `noisy`.
 
     Raises
     ------
     ValueError
-        If no such tree has this number of nodes.
+        If no tree with this branching has this number of nodes.
 
     Examples
     --------
@@ -524,26 +529,26 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Set each node with a value <= 0 to 0, with all nodes below it. This is the paper's heuristic.
+    """Set each node with a value <= 0 to 0, and also all nodes below it. This is the heuristic of the paper.
 
-    The other nodes do not change. So a parent may then differ from the sum of its children.
+    The other nodes do not change, so a parent may then differ from the sum of its children.
 
     Parameters
     ----------
     consistent : float[nodes]
-        Tree of sums, level by level from the root down.
+        Sums of all nodes, level by level from the root down.
     branching : int
-        Children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer.
 
     Returns
     -------
     float64[nodes]
-        Tree in the units of `consistent`, with no value below 0.
+        Sums of all nodes, without negative values, in the order and in the units of `consistent`.
 
     Raises
     ------
     ValueError
-        If no such tree has this number of nodes.
+        If no tree with this branching has this number of nodes.
     """
     values = finite_array("consistent", consistent, 1).copy()
     starts = accumulate(sizes_of_levels(values.size, branching), initial=0)
@@ -558,29 +563,29 @@ def zero_negative_subtrees(
 def nonnegative_least_squares(
     noisy: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Return the tree that is nearest to a noisy tree, if leaves may not be negative and every node has to be
-    the sum of its children.
+    """Adjust a noisy tree by least squares so that no leaf is negative and every node is the sum of its
+    children.
 
-    The solution is exact. The method, block principal pivoting, guesses which leaves are 0. In each step,
-    it corrects all wrong guesses, or only one if guesses repeat. A step takes two passes over the tree, and
-    about ten steps are needed.
+    The result is the exact solution of this problem. The method is block principal pivoting. It guesses which
+    leaves are 0. In each step, it corrects all wrong guesses, or only one if the same guesses have occurred
+    before. A step takes two passes over the tree, and about ten steps are needed.
 
     Parameters
     ----------
     noisy : float[nodes]
-        Noisy sums of equal variance, level by level from the root down.
+        Noisy sums of all nodes, level by level from the root down. Their noise has the same variance.
     branching : int
-        Children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer.
 
     Returns
     -------
     float64[nodes]
-        Tree in the units of `noisy`, with no value below 0.
+        Adjusted sums of all nodes, without negative values, in the order and in the units of `noisy`.
 
     Raises
     ------
     ValueError
-        If no such tree has this number of nodes.
+        If no tree with this branching has this number of nodes.
     """
     noisy = finite_array("noisy", noisy, 1)
     sizes = sizes_of_levels(noisy.size, branching)
@@ -625,30 +630,30 @@ def _sums_to_leaves(
 
 @value
 class Zeroed:
-    """Postprocessing of a released tree of noisy counts. It applies least squares, and then
-    `zero_negative_subtrees`.
+    """Method that improves a released tree of noisy counts at no cost. It applies least squares
+    (`tree_least_squares`), and then sets negative parts to zero (`zero_negative_subtrees`).
 
-    The result answers a range from the fewest nodes. Because subtrees were set to 0, the sum of a range's
-    leaves can differ from this answer. It is too large on average, because negative leaves became 0.
+    The result answers a range by adding up the fewest nodes that cover the range. The sum of the range's
+    leaves can differ from this answer, because nodes were set to 0. This sum is too large on average.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
-        """Post-process a released tree, free of charge.
+        """Return the improved tree. This costs no budget.
 
         Parameters
         ----------
         released : HierarchicalSums
-            Tree with independent noise of equal variance.
+            Noisy tree. The noise of its nodes must be independent and have the same variance.
 
         Returns
         -------
         HierarchicalSums
-            Tree. Its variances are unknown, because its nodes are correlated.
+            Tree without negative sums. The errors of its nodes are unknown.
 
         Raises
         ------
         ValueError
-            If the estimate is not of the class that is named above.
+            If the estimate is not of the class `HierarchicalSums`.
         """
         _refuse_others(released)
         k = released.branching
@@ -658,27 +663,27 @@ class Zeroed:
 
 @value
 class NonnegativeLeastSquares:
-    """Postprocessing of a released tree of noisy counts, which gives a histogram without negative counts. Use
-    it instead of the paper's heuristic, `Zeroed`.
+    """Method that computes a histogram without negative counts from a released tree of noisy counts, at no
+    cost. Its errors are smaller than those of `Zeroed`, the heuristic of the paper.
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:
-        """Post-process a released tree, free of charge.
+        """Return the histogram. This costs no budget.
 
         Parameters
         ----------
         released : HierarchicalSums
-            Tree with independent noise of equal variance.
+            Noisy tree. The noise of its nodes must be independent and have the same variance.
 
         Returns
         -------
         Histogram
-            Consistent leaves. The answer to a range is their sum.
+            Counts of all cells. The answer to a range is the sum of its cells.
 
         Raises
         ------
         ValueError
-            If the estimate is not of the class that is named above.
+            If the estimate is not of the class `HierarchicalSums`.
         """
         _refuse_others(released)
         values = nonnegative_least_squares(released.values, released.branching)

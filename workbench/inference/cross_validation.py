@@ -50,11 +50,11 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """Prediction error of each past answer when its fold is held out. For comparison, the object has the
-    variance that α predicts for this error.
+    """Prediction error of each past answer when it is held out, that is, when it is predicted from the other
+    answers. The object also contains the variance that the model with this α predicts for the error.
 
-    Both are in units of the answer's noise. The variance includes this noise. For answers that are in no
-    fold, both are NaN.
+    Both numbers are in units of the answer's noise. The variance includes this noise. For answers that were
+    never held out, both are NaN.
     """
 
     residuals: Float[np.ndarray, " queries"]
@@ -62,17 +62,16 @@ class Missed(NamedTuple):
 
 
 class HeldOut:
-    """Cross-validation of eigenqueries. It holds out some answers of a history, and predicts them from the
-    others.
+    """Cross-validation on past answers. It holds out some of the answers, and predicts them from the others.
 
     Parameters
     ----------
     eigen : Eigenqueries
-        Eigenqueries of all answers.
+        Eigenqueries of all past answers (see `Eigenqueries`).
     values, variances : float64[answers]
-        Answers, and the variances of their noise.
+        Past answers, and the variances of their noise.
     reliabilities : float64[answers], optional
-        Weights of the answers in averages of errors. Default equal weights.
+        Weight of each answer in averages of errors. By default, all weights are equal.
     """
 
     def __init__(
@@ -92,12 +91,12 @@ class HeldOut:
 
     @property
     def largest_alpha(self) -> float:
-        """Largest useful value of α. Above it rounding errors dominate, and answers hardly change."""
+        """Largest useful value of α. For larger values, rounding errors dominate, and answers hardly change."""
         squares = self.eigen.squares
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 
     def missed(self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]) -> Missed:
-        """Hold out each fold in turn, and return the prediction errors."""
+        """Hold out each fold (part of the answers) in turn, and return the prediction errors."""
         residuals = np.full(len(self.whitened), np.nan)
         variances = residuals.copy()
         for fold in folds:
@@ -108,7 +107,7 @@ class HeldOut:
         return Missed(residuals, variances)
 
     def residuals(self, alpha: float, fold: Int[np.ndarray, " held_out"]) -> np.ndarray:
-        """Hold out one fold, and return the prediction errors."""
+        """Hold out one fold (part of the answers), and return the prediction errors of its answers."""
         from scipy.linalg import solve
 
         rest, residual = self._rest(alpha, fold)
@@ -127,10 +126,13 @@ class HeldOut:
         return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
-        """Estimate, for each α, the mean squared error at the past queries. No answers are held out.
+        """Return one number per α: an unbiased estimate of the mean squared error for the past queries. No
+        answers are held out.
 
-        Queries are weighted by `reliabilities`. The estimate is Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii. It is
-        unbiased for any noise, because the answers â are linear in the noisy answers a.
+        In the mean, queries are weighted by `reliabilities`. The estimate is Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii.
+        Here a is a noisy answer, σ² is the variance of its noise, â is the smoothed answer, and H is the
+        matrix that computes smoothed from noisy answers. The estimate is unbiased for any noise, because the
+        answers â are linear in the answers a.
         """
         leverage, fitted = self._smoothed(alphas)
         left = (self.whitened[:, None] - fitted) ** 2 - 1 + 2 * leverage
@@ -165,11 +167,12 @@ _GOLDEN = (sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SelectedAlpha:
-    """Selected α, with the curve from which it was selected. Its mean squared error was estimated on a new
-    split.
+    """Selected value of α, with the estimated errors for all values that were tried. The mean squared error
+    for the selected value was estimated again, with another division of the answers into folds.
 
-    An estimated error may be negative, because the variance of noise is subtracted from it. All errors are
-    in squared units of the answers. `past` is the fit of the history, for all α of the curve.
+    All errors are squared, in squared counts of records. An estimated error may be negative, because the
+    variance of the noise is subtracted. `past` is the fit to all past answers. It can give answers for any α
+    that was tried.
     """
 
     alpha: float
@@ -180,12 +183,14 @@ class SelectedAlpha:
 
     @property
     def rmse(self) -> float:
-        """Square root of the estimated error, or 0 if this estimate is negative."""
+        """Square root of the estimated mean squared error. It is 0 if this estimate is negative."""
         return sqrt(max(0.0, self.error))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Posterior from the whole history at this α, with errors. It is computed when it is first needed."""
+        """Posterior from all past answers at the selected α. It can answer queries with errors. It is
+        computed when it is first needed.
+        """
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
         return Posterior(eigen, self.alpha)
@@ -193,26 +198,25 @@ class SelectedAlpha:
     def answer(
         self, workload: Recipe, alpha: float | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Answer queries at this α, or at another one. An eigendecomposition is made only if it is
-        necessary.
+        """Return answers to queries, computed with the selected α or with another one.
 
         Parameters
         ----------
         workload : Workload
-            Linear queries over the domain.
+            Linear queries over the domain of the past answers.
         alpha : float, optional
-            Trade-off between bias and variance, in tuples. Larger values give less bias and more variance,
-            and inf is unbiased. Default the selected one.
+            Trade-off between bias and variance, as a number of records. Larger values give less bias and more
+            variance. With inf, answers are unbiased. By default, the selected value.
 
         Returns
         -------
         float64[queries]
-            Answers in tuples.
+            One answer per query, as a count of records.
 
         Raises
         ------
         ValueError
-            If `alpha` is not above 0, or the queries are not linear.
+            If `alpha` is not above 0, or if the queries are not linear.
         """
         alpha = self.alpha if alpha is None else alpha
         if isinstance(self.past, KernelRidge) and alpha <= self.past.largest_alpha:
@@ -232,36 +236,38 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """Find the regularisation α with the smallest cross-validated error. The search first tries a grid of
-    values, and then values around the best of them.
+    """Find the value of α with the smallest cross-validated error. α is the parameter of `KernelPCA`, the
+    trade-off between bias and variance. The search first tries a grid of values, and then more values around
+    the best one.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past answers with independent noise.
+        Past noisy answers. Their noise must be independent.
     folds : int
-        Number of parts of the past answers. Each is held out once.
+        Number of parts into which the past answers are divided. Each part is held out once, and predicted
+        from the other parts.
     total, prior
         The same as for `KernelPCA`.
     low, high : float, optional
-        Ends of the grid, in tuples. Default: a thousandth of the smallest noise, and the total (or the
-        largest answer if the total is unknown).
+        Smallest and largest value of the grid, as numbers of records. By default, `low` is a thousandth of
+        the smallest noise, and `high` is the total. If the total is unknown, `high` is the largest answer.
     points : int
-        Number of values of α on a logarithmic grid, at least 3.
+        Number of values of α on the grid, at least 3. The grid is logarithmic.
     refine : int
-        Number of golden section steps that follow.
+        Number of further values that are tried, by golden section search around the best value of the grid.
     seed : int
-        Seed of the folds.
+        Seed of the random division of the answers into parts.
 
     Returns
     -------
     SelectedAlpha
-        α with the whole curve, and the posterior at its minimum.
+        Selected α, the estimated errors of all values that were tried, and the posterior at the selected α.
 
     Raises
     ------
     ValueError
-        If the history is empty, or folds, points, ends, total or prior are not allowed.
+        If the history is empty, or if another argument is not allowed.
     """
     history = NoisyAnswers.history(history)
     m = len(history)
@@ -298,29 +304,30 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error for several values of the regularisation α, by Theorem 4 of the paper. The
-    best α is the one with the smallest error.
+    """Estimate the squared error for each of several values of α, by cross-validation (Theorem 4 of Chen,
+    Zhou & Bhowmick). Use the α with the smallest estimate.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past answers with independent noise.
+        Past noisy answers. Their noise must be independent.
     fit : callable
-        Function of a history that returns an estimate for each α, for example one that returns
-        `[MaximumEntropy(a)(history) for a in alphas]`.
+        Function that takes some of the past answers and returns a list of fitted estimates, one for each α.
+        For example, it returns `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
-        Number of parts of the past answers. Each is held out once. The parts are the same as in
-        `select_alpha`.
+        Number of parts into which the past answers are divided. Each part is held out once, and predicted
+        from the other parts. The parts are the same as in `select_alpha`.
 
     Returns
     -------
     float64[estimates]
-        Errors in squared units of the answers. They may be negative, because noise is subtracted.
+        One estimated squared error for each α, in squared counts of records. An estimate may be negative,
+        because the variance of the noise is subtracted.
 
     Raises
     ------
     ValueError
-        If the history is empty, or the folds are not allowed.
+        If the history is empty, or if `folds` is not allowed.
     """
     history = NoisyAnswers.history(history)
     _check_folds(folds, len(history))
@@ -341,7 +348,9 @@ def _check_folds(folds: int, m: int) -> None:
 def _search(
     error: Callable[[float], float], grid: list[float], refine: int
 ) -> dict[float, float]:
-    """Return the error of each α tried, on the grid and by golden section around the best of them."""
+    """Return the values of α that were tried and their errors: first those of the grid, then those of golden
+    section search around the best value.
+    """
     errors = {alpha: error(alpha) for alpha in grid}
     best = min(range(len(grid)), key=lambda i: errors[grid[i]])
 
@@ -368,14 +377,18 @@ def _search(
 
 
 class _Residuals:
-    """Sum of squared prediction errors of held-out answers, minus the noise in them, from eigenqueries."""
+    """Estimates of the squared error by cross-validation, computed from eigenqueries. They are sums of
+    squared prediction errors of held-out answers, minus the variance of the noise.
+    """
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries):
         self.history = history
         self.held_out = HeldOut(eigen, history.values, history.variances)
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return the mean error of Theorem 4 for α, over a split of the past answers."""
+        """Return a function of α: the mean error of Theorem 4, for one division of the past answers into
+        parts.
+        """
         held_out = self.held_out
         without = [cache(partial(self._without, part)) for part in parts]
 
@@ -392,7 +405,9 @@ class _Residuals:
         return error
 
     def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
-        """Return the prediction errors of a part from the eigenqueries of the others, as a function of α."""
+        """Return a function of α: the errors when one part of the answers is predicted from the eigenqueries
+        of the other parts.
+        """
         whitened = self.held_out.whitened
         rest = np.setdiff1d(np.arange(len(whitened)), part)
         squares, vectors = eigendecomposition(self.gram[np.ix_(rest, rest)])

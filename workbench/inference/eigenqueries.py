@@ -25,15 +25,15 @@ from workbench.value import Float, parameter, sealed
 
 
 def prior_field() -> Any:
-    """Return the field `prior` of a method. `normalised_prior` checks its value."""
+    """Return the field `prior` of a method of inference. The function `normalised_prior` checks its value."""
     return parameter(
         None, check=lambda x: None, doc="prior weights of codes, one vector per attribute"
     )
 
 
 def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
-    """Convert weights to one vector of probabilities per attribute. Raise a ValueError if a weight is not >
-    0.
+    """Convert the weights of each attribute's codes to probabilities. Raise a ValueError if a weight is not
+    above 0.
     """
     if prior is None:
         return None
@@ -53,8 +53,8 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
 def prior_vectors(
     prior: tuple[Any, ...] | None, domain: Domain
 ) -> tuple[Float[np.ndarray, " values"], ...]:
-    """Return the vectors of the prior. If it is None, they are uniform. Raise a ValueError if the prior
-    does not fit the domain.
+    """Return the prior as one vector of probabilities per attribute. If `prior` is None, all probabilities of
+    an attribute are equal. Raise a ValueError if the prior does not fit the domain.
     """
     if prior is None:
         return uniform_prior(domain)
@@ -67,26 +67,28 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Compute a prior distribution over the cells in which attributes are independent. It uses noisy counts of
-    each attribute's values, for example the answers to `Marginals(1)`.
+    """Compute a prior distribution over the cells of a domain, in which the attributes are independent. It is
+    computed from noisy counts of each attribute's values, for example from the answers to `Marginals(1)`.
 
     If a count is below the standard deviation of its noise, it is raised to this standard deviation, but to
-    at most 1. Otherwise noise could give a code the prior 0, which would exclude the code.
+    at most 1. Otherwise the noise could give a value the prior probability 0, and every result would then
+    exclude this value.
 
     Parameters
     ----------
     answers : NoisyAnswers
-        Answers with the count of each code of each attribute that has more than one code.
+        Noisy answers. For each attribute with two or more values, they must contain the count of each value.
 
     Returns
     -------
     tuple of tuples of float
-        One vector with sum 1 per attribute, for the field `prior` of `KernelPCA` and `MaximumEntropy`.
+        One vector of probabilities per attribute. You can pass the result as the field `prior` of `KernelPCA`
+        and `MaximumEntropy`.
 
     Raises
     ------
     ValueError
-        If the history has no answer for the count of a code.
+        If the answers do not contain the count of some value.
     """
     domain = answers.domain
     vectors: list[tuple[float, ...]] = []

@@ -62,11 +62,12 @@ _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 
 @dataclass(frozen=True, eq=False)
 class KernelAnswers:
-    """Answers, and the two parts of their errors.
+    """Answers to queries, and the two parts of their errors.
 
-    `noise` is the part that comes from the noise of past answers. `model` is the part that comes from what
-    past queries do not determine, under the assumption that α makes. Both are standard deviations. If α = ∞
-    and past queries do not determine the answer, `model` is NaN.
+    `noise` is the part of the error that comes from the noise in past answers. `model` is the part that comes
+    from the bias, because the past queries do not determine the answer completely. Its size follows from the
+    assumption that α makes. Both parts are standard deviations. If α = ∞ and past queries do not determine an
+    answer, `model` is NaN.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -404,14 +405,16 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """Estimate the answers to linear queries from past noisy answers to other queries. The parameter α sets the
-    trade-off between bias and variance.
+    """Method that estimates the answers to linear queries from past noisy answers to other queries. The
+    parameter α sets the trade-off between bias and variance.
 
-    KernelPCA is kernel principal component analysis. `alpha` says how far, in tuples, the true table is
-    assumed to be from total × prior. A small value trusts the prior, and an infinite value gives unbiased
-    least squares. `total` is the number of tuples, which must be public or paid for. Leave it out if it is
-    unknown. `prior` is one vector of weights per attribute of the domain. `hard` drops the eigenqueries
-    whose standard error exceeds α, instead of shrinking all.
+    PCA stands for principal component analysis. The prior guess of the table is `total` records that are
+    distributed like `prior`. `alpha` is the assumed distance, as a number of records, between this guess and
+    the true table. With a small value, answers stay close to the guess. With an infinite value, answers are
+    unbiased (least squares). `total` must be public, or a noisy number that was paid for. Leave it out if it
+    is unknown. `prior` contains one vector of weights per attribute. The method computes combinations of the
+    past queries (eigenqueries), and shrinks the answer of each one by an amount that depends on its noise.
+    With `hard` = True, it drops those whose standard error exceeds α instead, and does not shrink the others.
     """
 
     alpha: float = parameter(
@@ -433,22 +436,22 @@ class KernelPCA:
         self,
         history: NoisyAnswers | Iterable[NoisyAnswers],
     ) -> Posterior:
-        """Fit past answers. This costs no budget.
+        """Fit the model to past answers. This costs no budget.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Past answers, all over one domain.
+            Past noisy answers. All must be over the same domain.
 
         Returns
         -------
         Posterior
-            Estimate that answers any linear queries over the domain.
+            Estimate that can answer any linear query over the domain.
 
         Raises
         ------
         ValueError
-            If the history is empty, or the prior does not fit it.
+            If the history is empty, or if the prior does not fit the domain.
         """
         history = NoisyAnswers.history(history)
         eigen = Eigenqueries.of(history, self.total, self.prior)
@@ -457,7 +460,9 @@ class KernelPCA:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior for any linear queries over the domain of a history, for one trade-off α."""
+    """Estimate that can answer any linear query over the domain, computed from past answers at one value of α
+    (the trade-off between bias and variance).
+    """
 
     eigen: Eigenqueries
     alpha: float
@@ -465,7 +470,7 @@ class Posterior:
 
     @property
     def domain(self) -> Domain:
-        """Domain of the history."""
+        """Domain of the past answers."""
         return self.eigen.domain
 
     def __len__(self) -> int:
@@ -475,17 +480,18 @@ class Posterior:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
 
     def with_alpha(self, alpha: float) -> Posterior:
-        """Return the posterior for another trade-off. It needs no new eigendecomposition.
+        """Return the posterior for another value of α. This is fast, because no new eigendecomposition is
+        needed.
 
         Parameters
         ----------
         alpha : float
-            Trade-off in tuples. inf is unbiased.
+            Trade-off between bias and variance, as a number of records. With inf, answers are unbiased.
 
         Returns
         -------
         Posterior
-            Posterior from the same history.
+            Posterior from the same past answers.
 
         Raises
         ------
@@ -498,27 +504,27 @@ class Posterior:
         return replace(self, alpha=alpha)
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
-        """Return estimated answers and, if requested, their errors.
+        """Return estimated answers to queries. If `error` is True, also return their errors.
 
         Parameters
         ----------
         workload : Workload
-            Linear queries over the domain.
+            Linear queries over the domain of the past answers.
         weights : "unbiased" or "raw"
-            Both give the same result, because nothing is sampled.
+            Both give the same answers, because cells are not sampled.
         error : bool
-            Whether to compute error bars.
+            Whether to return errors as well. Default False.
 
         Returns
         -------
         float64[queries], or a pair of them
-            Answers in tuples. With `error` also the posterior standard deviation of each, or at infinite
-            α its standard error.
+            One answer per query, as a count of records. If `error` is True, a pair of answers and posterior
+            standard deviations. At infinite α, these are standard errors.
 
         Raises
         ------
         ValueError
-            If `weights` has another value, or the queries are not linear.
+            If `weights` is neither "unbiased" nor "raw", or if the queries are not linear.
         """
         check_weights(weights)
         if not error:
@@ -529,18 +535,18 @@ class Posterior:
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
-        """Return answers with two errors: one from the noise, and one from what past queries do not
-        determine.
+        """Return answers with the two parts of their errors. One part comes from noise, and the other from
+        bias, because past queries do not determine the answers completely.
 
         Parameters
         ----------
         workload : Workload
-            Linear queries over the domain.
+            Linear queries over the domain of the past answers.
 
         Returns
         -------
         KernelAnswers
-            Answers and the parts of their errors. Not available with `hard`.
+            Answers and the two parts of their errors. The method is not available with `hard` = True.
         """
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)

@@ -279,8 +279,8 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """Warning that a fit of the maximum-entropy model stopped early. Its duality gap, which bounds its distance
-    from the optimum, is still larger than requested.
+    """Warning that the fit of a maximum-entropy model stopped early. Its duality gap, which bounds the
+    distance from the best model, is still larger than `tolerance`.
     """
 
 
@@ -288,12 +288,12 @@ _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "g
 
 
 def likelihood_weight() -> Any:
-    """Return the field `weight`: how much the likelihood counts relative to the entropy."""
+    """Return the field for the weight of the likelihood, relative to the entropy."""
     return parameter(check=check_alpha, doc="weight of the likelihood relative to the entropy")
 
 
 def total_field() -> Any:
-    """Return the field `total` with the number of tuples."""
+    """Return the field `total`, the number of records."""
     return parameter(
         None, 0, strict=True, unit="tuples", doc="number of tuples, public or paid for"
     )
@@ -301,14 +301,18 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Fit the maximum-entropy model to noisy answers. Noisy answers are public, so the fit has no privacy cost.
+    """Method that fits a model to noisy answers. Among all distributions that agree with the answers up to
+    their noise, the model is the one with the largest entropy. Noisy answers are public, so the fit costs no
+    budget.
 
-    `prior` is one vector of weights per attribute, uniform by default. If the attributes of the queries
-    have at most `limit` cells together, the fit is exact. Otherwise `chains` Markov chains draw tuples, in
-    stages with a growing number of steps. A step is one sweep of all chains. The fit ends when the
-    estimated duality gap is at most `tolerance`, when a further stage promises less than a quarter of it,
-    or after `steps` steps. A larger gap at the end gives the warning `NotConverged`.
-    With a tolerance of 0, it takes all steps and gives no warning.
+    If a `prior` is given, the model is as close to it as the answers allow, instead of as close to uniform.
+    The prior contains one vector of weights per attribute. If the attributes of the queries have at most
+    `limit` cells together, the fit is exact. Otherwise, `chains` Markov chains draw records from the model,
+    in stages with more and more steps. In one step, every chain draws all of its attributes again. The
+    duality gap bounds the distance from the best model. The fit ends when the estimated gap is at most
+    `tolerance`, when a further stage is expected to improve the fit by less than a quarter of `tolerance`, or
+    after `steps` steps. If the gap is larger than `tolerance` at the end, the fit gives the warning
+    `NotConverged`. With a tolerance of 0, it takes all steps and gives no warning.
     """
 
     alpha: float = likelihood_weight()
@@ -326,23 +330,23 @@ class MaximumEntropy:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """Fit the model to a history.
+        """Fit the model to past answers.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Past answers, all over one domain.
+            Past noisy answers. All must be over the same domain.
 
         Returns
         -------
         Model
-            Model whose answers add up to `total`. `gap` and `steps` describe how far the fit is from the
-            optimum, and `distance` bounds the effect on its answers.
+            Model of `total` records. Its attributes `gap` and `steps` describe how far the fit is from the
+            best model. Its attribute `distance` bounds the effect of this on answers.
 
         Raises
         ------
         ValueError
-            If the history is empty, the prior does not fit it, or there is no total.
+            If the history is empty, if the prior does not fit the domain, or if there is no total.
 
         Examples
         --------
