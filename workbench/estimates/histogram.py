@@ -493,7 +493,9 @@ class Partition(OverHierarchy, Estimate):
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They describe the boxes in words and by the numbers of their cells."""
+        """Return the columns of the file. They describe the boxes in words and by the numbers of their
+        cells.
+        """
         lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
         hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}
         return {**self.to_frame(), **lo, **hi}

@@ -140,7 +140,9 @@ class Leaves(OverHierarchy, Estimate):
         return np.bincount(which, up_to_end - up_to_start, queries)
 
     def _position(self, keys: Keys, after: bool) -> _Position:
-        """Return the position of each key among the nodes. With `after`, return the position of the next key."""
+        """Return the position of each key among the nodes. With `after`, return the position of the
+        next key.
+        """
         if not len(self):
             count = keys.shape[1]
             return _Position(np.zeros(count, np.int64), np.zeros(count))

@@ -39,7 +39,9 @@ class _MergedAnswers(NamedTuple):
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """Return the position of each given query among the stored queries, or −1 if the query was not asked."""
+        """Return the position of each given query among the stored queries, or −1 if the query was not
+        asked.
+        """
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 

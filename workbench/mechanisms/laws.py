@@ -1,4 +1,6 @@
-"""Laws: the rules that every mechanism must obey, as checks that you can run on your own mechanism."""
+"""Laws: rules that every mechanism must obey. Each law is a function that checks a mechanism, so you can also
+check a mechanism of your own.
+"""
 
 from __future__ import annotations
 
@@ -34,30 +36,31 @@ CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
 
 class Broken(AssertionError):
-    """Error of a mechanism that breaks a law. The message describes the fault."""
+    """Error that is raised if a mechanism breaks a law. Its message describes the fault."""
 
 
 def demand(holds: Any, says: str) -> None:
-    """Raise `Broken` with the message `says` unless the condition holds."""
+    """Raise `Broken` with the message `says` if the condition `holds` is false."""
     if not holds:
         raise Broken(says)
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Return a seeded generator, for noise that can be replayed."""
+    """Return a generator with a seed, for noise that can be replayed."""
     return np.random.default_rng(seed)
 
 
 class Subject:
-    """Mechanism class to check. It makes an example of the class at some ε, and test data in the form that
-    the class takes.
+    """Class of mechanisms that is checked. The object makes examples of the class, and test data in the form
+    that the class accepts.
 
     Parameters
     ----------
     cls : type
-        Class of the mechanism, or another object with a method `example`.
+        Class of mechanisms, or another object with a method `example`.
     zcdp : bool
-        Whether to check with a budget in ρ. Always true if the class takes no ε.
+        Whether to check the class with a budget in ρ. It is always True if the class accepts no budget in ε.
+        Default False.
     """
 
     def __init__(self, cls: Any, zcdp: bool = False):
@@ -66,19 +69,19 @@ class Subject:
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
     def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
-        """Return a budget of the given ε. It has a δ if the class spends one. For a class with a budget in
-        ρ, it is ρ = ε²/8.
+        """Return a budget with the given ε. If the class spends a δ, the budget has δ = 10⁻⁶. If the class is
+        checked with a budget in ρ, the budget is ρ = ε²/8.
         """
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
     def table(self, counts: Any, bound: Bound | Public | None = None) -> SparseTable:
-        """Return a test table in which every fifth cell is occupied."""
+        """Return a test table with the given counts in every fifth cell. All other cells are empty."""
         keys = np.arange(0, 5 * len(counts), 5)
         return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
 
     def given(self, table: SparseTable) -> Any:
-        """Return a table converted to the form that the mechanism takes."""
+        """Return a table in the form that the mechanism accepts, for example as records."""
         if self.cls.takes is Records:
             keys = table.keys.astype(np.uint64)
             return Records(Quadtree(2, 3), keys, table.counts, table.bound)
@@ -93,12 +96,12 @@ class Subject:
         return table
 
     def truth(self, table: SparseTable) -> Any:
-        """Return the true values that the mechanism estimates."""
+        """Return the true data whose counts the mechanism estimates."""
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """Return the example of the class. If it states a public number of records, this is the number in
-        the table.
+        """Return an example of the mechanism for a test table. If the mechanism needs the public number of
+        records, this number is that of the table.
         """
         return stated_total(self.cls.example(self.budget(epsilon)), table)
 
@@ -108,12 +111,12 @@ class Subject:
         rng: np.random.Generator | None = None,
         epsilon: float = 1.0,
     ) -> Release:
-        """Return the example's release of the table."""
+        """Run an example of the mechanism on a test table, and return the release."""
         return self.example(table, epsilon)(self.given(table), rng)
 
     def rebuilt(self, **changed: Any) -> Any:
-        """Return the example with some fields replaced. If it wraps another mechanism, replace its fields
-        too.
+        """Return an example of the mechanism with some fields replaced. If the example has no budget of its
+        own, because it runs an inner mechanism, the fields of the inner mechanism are replaced.
         """
         example = self.cls.example(self.budget())
         if "budget" not in {f.name for f in fields(self.cls)}:
@@ -122,14 +125,14 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism. If it states a public total, this becomes the total of the table."""
+    """Return the mechanism. If it has a public total, replace this by the total of the table."""
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
     return replace(mechanism, total=table.total)
 
 
 def answers(release: Release) -> np.ndarray:
-    """Return the released values of all cells. If the release has items, return their values as well."""
+    """Return the released values of all cells. If the release has counts of items, these follow."""
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
 
@@ -138,7 +141,9 @@ def answers(release: Release) -> np.ndarray:
 
 
 def frozen_value(subject: Subject) -> None:
-    """Check that a mechanism is a frozen value. It must be hashable, and equal to a copy of itself."""
+    """Check that a mechanism cannot be changed, that it can be hashed, and that it is equal to a copy of
+    itself.
+    """
     mechanism = subject.cls.example(subject.budget())
     same = subject.cls.example(subject.budget())
     demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
@@ -153,7 +158,7 @@ def frozen_value(subject: Subject) -> None:
 
 
 def refuses_budgets(subject: Subject) -> None:
-    """Check that budgets which a mechanism cannot spend raise an error: an ε of 0 or ∞, or an unusable δ."""
+    """Check that a mechanism raises an error for budgets that it cannot spend, for example an ε of 0 or ∞."""
     delta = subject.budget().delta
     wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
     if not subject.zcdp:
@@ -167,7 +172,9 @@ def refuses_budgets(subject: Subject) -> None:
 
 
 def refuses_numbers(subject: Subject) -> None:
-    """Check that a number outside the range of a field raises an error that names the field and the range."""
+    """Check that a mechanism raises an error if a field is outside its range. The message must contain the
+    name of the field and the range.
+    """
     for f in fields(subject.cls):
         if "low" not in f.metadata or f.metadata["check"]:
             continue
@@ -176,7 +183,7 @@ def refuses_numbers(subject: Subject) -> None:
 
 
 def states_promises(subject: Subject) -> None:
-    """Check that the docstring has the sections Guarantee, Assumes, Source, Differs and Cost."""
+    """Check that the docstring of the class has the sections Guarantee, Assumes, Source, Differs and Cost."""
     doc = inspect.getdoc(subject.cls) or ""
     for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
         demand(re.search(rf"^{word}\s+\S", doc, re.M), f"its docstring states no {word}")
@@ -198,7 +205,7 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """Check that the receipts of a release add up to the budget and no more."""
+    """Check that the receipts of a release add up to the budget, and not to more."""
     release = subject.release(subject.table([9, 1, 4]), seeded())
     demand(release.ledger, "it wrote no receipt")
     demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
@@ -211,7 +218,7 @@ def costs_its_budget(subject: Subject) -> None:
 
 
 def randomness_is_the_rngs(subject: Subject) -> None:
-    """Check that all randomness comes from `rng`, and that no global state changes."""
+    """Check that all random numbers come from `rng`, and that no global state changes."""
     before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     table = subject.table([90, 10, 40, 9000, 70])
     one, same, other = (answers(subject.release(table, seeded(s))) for s in (0, 0, 1))
@@ -222,9 +229,9 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that releases without `rng` may be published, and that they differ.
+    """Check that releases without `rng` may be published, and that two such releases differ.
 
-    A correct mechanism fails this check once in 10⁹ runs.
+    A correct mechanism fails this check in one of 10⁹ runs.
     """
     table = subject.table([90_000, 800, 700, 600, 500])  # the first is far above any threshold
     one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
@@ -233,7 +240,9 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate has the declared domain and finite values, and no bound as private data have."""
+    """Check that the estimate has the declared domain and finite values, and that it has no bound, which only
+    private data have.
+    """
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate
@@ -250,7 +259,7 @@ def estimate_is_public(subject: Subject) -> None:
 
 
 def cells_are_released_once(subject: Subject) -> None:
-    """Check that no cell is released twice or lies outside the domain."""
+    """Check that no cell is released twice, and that all released cells are in the domain."""
     full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
     for table in (full, subject.table([9] * 10), subject.table([])):
         estimate = subject.release(table, seeded(), 0.5).estimate
@@ -260,7 +269,9 @@ def cells_are_released_once(subject: Subject) -> None:
 
 
 def saved_is_loaded(subject: Subject) -> None:
-    """Check that a saved release loads with identical bits, and that idealised noise cannot be saved."""
+    """Check that a release is identical after it was saved and loaded. If the noise is idealised (drawn with
+    floating-point numbers), check that the release cannot be saved.
+    """
     release = subject.release(subject.table(COUNTS))
     for name in ("x.parquet", "x.csv"):
         _demand_saved_is_loaded(release, name)
@@ -289,14 +300,16 @@ def _demand_saved_is_loaded(release: Release, name: str) -> None:
 
 
 def empty_tables_are_tables(subject: Subject) -> None:
-    """Check that a mechanism can release an empty table and a table with one cell."""
+    """Check that a mechanism works for an empty table and for a table with one cell."""
     for counts in ([], [3]):
         release = subject.release(subject.table(counts), seeded())
         demand(np.isfinite(answers(release)).all(), f"counts {counts} have no finite answers")
 
 
 def recipes_are_their_queries(subject: Subject) -> None:
-    """Check that a recipe of random queries has the same answers as the queries that it draws."""
+    """Check that a release gives the same answers to a recipe of random queries and to the queries that the
+    recipe draws.
+    """
     release = subject.release(subject.table([9, 1, 4]), seeded())
     recipe = RandomRanges(4, 5)
     drawn = recipe.on(release.estimate.domain)
@@ -304,7 +317,7 @@ def recipes_are_their_queries(subject: Subject) -> None:
 
 
 def public_tables_are_refused(subject: Subject) -> None:
-    """Check that a public table raises an error, because a mechanism is for private data only."""
+    """Check that a mechanism raises an error for a public table, because it is only for private data."""
     table = subject.table([1], PUBLIC)
     try:
         subject.release(table)
@@ -315,7 +328,7 @@ def public_tables_are_refused(subject: Subject) -> None:
 
 
 def error_vanishes(subject: Subject) -> None:
-    """Check that the error vanishes as ε grows, unless the class sets `converges = False`."""
+    """Check that the error goes to 0 as ε grows. A class with `converges = False` is not checked."""
     if not getattr(subject.cls, "converges", True):
         return
     table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
@@ -329,7 +342,7 @@ def error_vanishes(subject: Subject) -> None:
 
 
 def price_is_fixed(subject: Subject) -> None:
-    """Check that a mechanism with `fixed_price` has the same receipts for all data."""
+    """Check that a mechanism with `fixed_price = True` has the same receipts for different data."""
     if not getattr(subject.cls, "fixed_price", False):
         return
     prices = {
@@ -341,7 +354,9 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Check that every receipt is in the release. A theorem may replace several receipts by one."""
+    """Check that the release contains the receipt of every measurement. By a theorem, one receipt may replace
+    several others.
+    """
     written: list[Receipt] = []
     write = Source.receipt
 
@@ -358,16 +373,18 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Check that neighbours are hard to distinguish: Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
+    """Check that releases of neighbouring tables D and D′ are hard to distinguish. The condition is Pr[A | D]
+    ≤ e^ε Pr[A | D′] + δ for all events A.
 
-    The check uses seeded simulations, so it gives the same result every time. It fails if a frequency
-    exceeds the limit by more than five standard errors. For example, with 2000 runs and ε = 1 the likeliest
-    events may exceed it by about 0.2. If noise on one or two cells has half the correct scale, 500 runs
-    find this. If it has three fifths of the correct scale, 1000 runs find it.
+    The check makes releases with seeded noise and compares the frequencies of events, so it gives the same
+    result every time. It fails if a frequency exceeds the limit by more than five standard errors. For
+    example, with 2000 runs and ε = 1, the frequency of the likeliest events may exceed the limit by about 0.2
+    without failure. If the noise on one or two cells has half the correct scale, 500 runs find this fault. If
+    it has three fifths of the correct scale, 1000 runs find the fault.
 
-    To save time, the check stops after a third of the runs if no excess is above one standard error.
-    Consider a fault of twice the size that can be detected. All runs together miss it with probability
-    10⁻⁶, and with this shortcut they miss it with probability 10⁻⁵.
+    To save time, the check stops after a third of the runs if no frequency exceeds the limit by more than one
+    standard error. Consider a fault that is twice as large as the smallest fault that the check can find. All
+    runs together miss it with probability 10⁻⁶. With the early stop, this probability is 10⁻⁵.
     """
     bound = bound or Bound()
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
@@ -405,11 +422,11 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Release each neighbour `runs` times. Return by how much the frequency of an event exceeds the limit
-    of (ε, δ)-DP, at most.
+    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two neighbours. Return the
+    largest number by which a frequency exceeds the limit of (ε, δ)-DP.
 
-    The result is above 0 only if an event, or its complement, exceeds the limit by more than the given
-    number of standard errors.
+    The result is above 0 only if the frequency of an event, or of its complement, exceeds the limit by more
+    than `errors` standard errors.
     """
     growth = np.exp(epsilon)
     excesses = []
@@ -420,18 +437,20 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Record one run, replay it on a neighbour, and return the differences that no noise hides.
+    """Run a mechanism on one data set and record its noise. Then run it with the same noise on a neighbouring
+    data set, and return the differences that noise cannot hide.
 
     Parameters
     ----------
-    mechanism : Mechanism, or another callable that takes data and an `rng`.
-    one, other : Neighbouring inputs.
+    mechanism : Mechanism, or another function of data and an `rng`.
+    one, other : Neighbouring data sets.
 
     Returns
     -------
     list of str
-        One sentence per fault. The list is empty if the private numbers of every draw differ by at most the
-        sensitivity that the draw is priced for, and if equal outcomes of all draws give equal releases.
+        One sentence per fault. The list is empty if two conditions hold. First, the private numbers to which
+        noise is added differ by at most the sensitivity for which the noise was drawn. Second, if all noisy
+        numbers are equal, the releases are equal.
     """
     replay = Replay()
     try:
@@ -465,8 +484,8 @@ _NAMES = (
 
 
 def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
-    """Return everything that a release of the next run shows. If there is no release, return the reason
-    as text.
+    """Run the mechanism once more, and return everything that the release reveals. If there is no release,
+    return the error as text.
     """
     replay.again()
     try:
@@ -488,12 +507,15 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check that neighbours give equal releases with equal noise, and that draws pay for what they read.
+    """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of two
+    neighbours are equal, their releases must be equal.
 
-    The private numbers of a draw may differ between neighbours by at most what its noise can hide.
+    The private numbers to which noise is added may differ between neighbours by at most the sensitivity for
+    which the noise was drawn.
 
-    A run is recorded on a table and replayed on a neighbour of this table. One table has a few thousand cells
-    or users. The others are small, for example empty, full, or with a count at a threshold.
+    The check records the noise of a run on a table, and uses the same noise for a neighbour of this table.
+    One of the tables has a few thousand cells or users. The others are small. For example, they are empty,
+    full, or have a count at a threshold.
     """
     example = subject.cls.example(subject.budget())
     large = large_pair(example)
@@ -506,13 +528,15 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Check that error bars, if there are any, agree with the actual errors within 30 %.
+    """Check that the error bars of a release agree with the actual errors, up to 30 %. A mechanism without
+    error bars passes.
 
-    The check uses a seed.
+    The check uses seeded noise, so it gives the same result every time.
 
-    For example, suppose that squared errors of Laplace noise are on average twice the squared error bars.
-    Then 700 releases miss this with probability 4·10⁻⁴. To save time, the check stops after half of the
-    releases if both agree within 15 %. This misses the same fault with probability 3·10⁻⁴.
+    For example, suppose that the squared errors of Laplace noise are on average twice as large as the squared
+    error bars. The check makes 700 releases, and misses this fault with probability 4·10⁻⁴. To save time, it
+    stops after half of the releases if errors and error bars agree within 15 %. In this way, it misses the
+    same fault with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))
@@ -567,20 +591,22 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one law. `broken` describes the fault, and is empty if the law holds."""
+    """Outcome of the check of one law. `broken` describes the fault. It is empty if the mechanism obeys the
+    law.
+    """
 
     law: str
     broken: str = ""
 
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
-    """Run every law on a mechanism class. Yield each outcome as soon as it is known.
+    """Check all laws on a class of mechanisms. Yield each outcome as soon as it is known.
 
     Parameters
     ----------
     cls : type
-        Class of a mechanism that takes a table, records or interactions, with the attributes `takes` and
-        `example`.
+        Class of mechanisms that accept a table, records or interactions. It must have the attributes `takes`
+        and `example`.
     """
     subject = Subject(cls)
     for law in LAWS:

@@ -1,7 +1,8 @@
-"""Neighbouring inputs: pairs that differ by one unit, for the laws and for audits.
+"""Neighbouring inputs: pairs of data sets that differ by one unit. Laws and audits run mechanisms on them.
 
-All pairs are synthetic. Each kind of input has a separate list of small pairs. Their sizes depend on the
-mechanism's public fields. For example, one pair has a count at the mechanism's threshold.
+All data sets are synthetic. There is a list of small pairs for each kind of input, for example for tables and
+for records. The counts in these data sets depend on the mechanism's public fields. For example, one pair has
+a count that is equal to the mechanism's threshold.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _WIDE = Bound(2, 2, 3)  # a unit moves one cell by 2 and another by 1
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two inputs that differ by one unit, with a description of what makes them hard to protect.
+    """Two data sets that differ by one unit, with a description of why the difference is hard to hide.
 
     Parameters
     ----------
     name : str
-        Description of the difficulty.
+        Description of the difference, for example "0 ↔ 1 in a cell".
     one, other : data
-        Inputs of the callable.
+        The two data sets.
     """
 
     name: str
@@ -51,22 +52,23 @@ class Pair:
 
 
 def pairs_for(mechanism: Any) -> list[Pair]:
-    """Return the pairs of neighbours on which a mechanism is audited.
+    """Return the pairs of neighbouring data sets on which a mechanism is audited.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism. Its input class, its neighbouring relation and its public thresholds determine the pairs.
+        Mechanism to audit. The pairs depend on the class of its input, its neighbouring relation and its
+        public thresholds.
 
     Returns
     -------
     list of Pair
-        Pairs, with the hardest first.
+        Pairs of neighbours. Those that are hardest to protect come first.
 
     Raises
     ------
     ValueError
-        If the workbench cannot generate inputs for the mechanism.
+        If the workbench cannot generate data for the mechanism.
 
     Examples
     --------
@@ -105,23 +107,28 @@ def pairs_for(mechanism: Any) -> list[Pair]:
 
 
 def audited_at(*places: int, **fields: Any) -> Any:
-    """Return a class method `audited`, which says where a mechanism shows most of its loss to an audit.
+    """Return a class method `audited` for a mechanism. It returns the parameters and the pairs of neighbours
+    for which an audit measures the largest privacy loss.
 
     Parameters
     ----------
     *places : int
-        Places in `pairs_for` of the pairs on which the mechanism loses most.
+        Positions, in the list of `pairs_for`, of the pairs for which the privacy loss is largest.
     **fields
-        Fields that differ from those of the example. A function computes the field from the budget.
+        Fields of the mechanism that differ from those of its example. You can pass a function that computes
+        the field from the budget.
 
     Returns
     -------
     classmethod
-        From a budget, it makes a list of mechanisms to audit, each with its pair.
+        Method that takes a budget and returns a list of mechanisms to audit, each with its pair of
+        neighbours.
     """
 
     def audited(cls: Any, budget: Any) -> list[tuple[Any, Pair]]:
-        """Return the mechanism to audit, with each pair of neighbours on which it loses most."""
+        """Return the mechanism to audit, once for each pair of neighbours for which its privacy loss is
+        largest.
+        """
         stated = {name: x(budget) if isfunction(x) else x for name, x in fields.items()}
         mechanism = replace(cls.example(budget), **stated)
         pairs = pairs_for(mechanism)
@@ -131,13 +138,13 @@ def audited_at(*places: int, **fields: Any) -> Any:
 
 
 def large_pair(mechanism: Any) -> Pair:
-    """Return a table with a few thousand cells or users, and a neighbour with one unit less.
+    """Return a data set with a few thousand cells or users, and a neighbour with one unit less.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism. Its input class and its neighbouring relation determine the pair. The unit has the largest
-        allowed size.
+        Mechanism. The pair depends on the class of its input and on its neighbouring relation. The unit by
+        which the data sets differ has as many records as the bound allows.
 
     Returns
     -------
@@ -167,18 +174,20 @@ def large_pair(mechanism: Any) -> Pair:
 
 
 def _replaces(mechanism: Any) -> bool:
-    """Return whether neighbours have the same number of units."""
+    """Return whether neighbouring data sets have the same number of units."""
     return getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE
 
 
 def _of_counts(takes: Any, space: Any, counts: dict[int, int], bound: Bound) -> Any:
-    """Return an input with these counts by cell."""
+    """Return an input with the given counts. `counts` is a dictionary from cells to counts."""
     keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
     return takes.from_keys(space, keys, values, bound)
 
 
 def public_threshold(mechanism: Any) -> int | None:
-    """Return the threshold on counts that a mechanism's public fields state. Return None if there is none."""
+    """Return the threshold on counts in a mechanism's public fields. Return None if the mechanism has no
+    threshold.
+    """
     mechanism = getattr(mechanism, "mechanism", mechanism)
     names = ("theta", "threshold", "tau")
     fields = [getattr(mechanism, name, None) for name in names]
@@ -187,7 +196,9 @@ def public_threshold(mechanism: Any) -> int | None:
 
 
 def _counts(mechanism: Any, cells: int) -> list[_Counts]:
-    """Return pairs of neighbouring counts by cell, with a name for each pair."""
+    """Return pairs of neighbouring tables, each as a dictionary from cells to counts. Each pair has a name
+    and a bound.
+    """
     one = Bound()
     decides = public_threshold(mechanism) or 3
     full = dict.fromkeys(range(cells), 3)
@@ -212,7 +223,9 @@ def _counts(mechanism: Any, cells: int) -> list[_Counts]:
 
 
 def _replaced_tuples(total: int) -> list[_Counts]:
-    """Return two tables with one different tuple among a fixed number. 0 and 3 differ in both attributes."""
+    """Return pairs of tables with `total` records each, of which one differs. The cells 0 and 3 differ in
+    both attributes.
+    """
     rest = total - 1
     return [
         ("one of the tuples of a cell", {0: rest + 1}, {0: rest, 3: 1}, Bound()),
@@ -222,20 +235,22 @@ def _replaced_tuples(total: int) -> list[_Counts]:
 
 
 def _records_of_a_user(mechanism: Any) -> int:
-    """Return the number of records to which the mechanism truncates a user."""
+    """Return the number of records per user that the mechanism counts at most."""
     fields = (getattr(mechanism, name, None) for name in ("l", "bound"))
     numbers = [x for x in fields if isinstance(x, int) and not isinstance(x, bool)]
     return min(min(numbers, default=2), _LONGEST)
 
 
 def _interactions(rows: Any, domain: Domain = EDGES) -> Interactions:
-    """Return interactions without a bound on the records of a user."""
+    """Return interactions with the given rows, without a bound on the records of a user."""
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
     return Interactions.from_codes(domain, users, items, contexts, UNBOUNDED)
 
 
 def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
-    """Return pairs in which user 9 is the unit, and two other users have one record each."""
+    """Return pairs of neighbouring data sets. The records of user 9 are in the first data set only. Two other
+    users have one record each.
+    """
     most = _records_of_a_user(mechanism)
     more = 3 * most + 1
     others = [(0, 0, 0), (1, 2, 1)]

@@ -1,4 +1,4 @@
-"""Text forms of field values for the command line and panels, with a printer and a parser for each."""
+"""Functions that write field values as text and read them back, for the command line and panels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 def parse_number(name: str, text: str) -> int | float:
-    """Parse a typed number. A ValueError names the option that needs the number."""
+    """Read a number from text. If this is impossible, raise a ValueError that contains the name of the
+    option.
+    """
     for kind in (int, float):
         try:
             if "_" not in text:  # which Python reads over, and nobody types but by mistake
@@ -35,8 +37,8 @@ def parse_number(name: str, text: str) -> int | float:
 
 
 def with_point(text: str) -> str:
-    """Return a hint for a number that was typed with a decimal comma: the same number with a point.
-    Otherwise return "".
+    """Return a hint if a number was typed with a decimal comma. The hint is the same number with a point. For
+    other texts, return "".
 
     >>> with_point("0,5"), with_point("x")
     (', with a point: 0.5', '')
@@ -46,7 +48,7 @@ def with_point(text: str) -> str:
 
 
 def numbers_text(numbers: Iterable[float]) -> str:
-    """Return numbers as a user types them.
+    """Return numbers as text, in the form in which you would type them.
 
     >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
     ('1,2.5', [1, 2.5])
@@ -55,17 +57,17 @@ def numbers_text(numbers: Iterable[float]) -> str:
 
 
 def parse_numbers(name: str, text: str) -> list[int | float]:
-    """Parse numbers that are separated by commas."""
+    """Read numbers that are separated by commas from text."""
     return [parse_number(name, part.strip()) for part in text.split(",")]
 
 
 def bound_text(bound: Bound) -> str:
-    """Return a bound as a user types it: L0,LINF,L1."""
+    """Return a bound as text, in the form L0,LINF,L1 in which you would type it."""
     return numbers_text((bound.l0, bound.linf, bound.l1))
 
 
 def parse_bound(name: str, text: str) -> Bound:
-    """Parse a bound, typed as L0,LINF or L0,LINF,L1."""
+    """Read a bound from text of the form L0,LINF or L0,LINF,L1."""
     from workbench.data import Bound
 
     if text.count(",") not in (1, 2):
@@ -75,7 +77,7 @@ def parse_bound(name: str, text: str) -> Bound:
 
 
 def parse_box(text: str) -> dict[str, tuple[float, float]]:
-    """Parse the sides of a box. Both ends of a side are included.
+    """Read the sides of a box from text. The box includes both ends of each side.
 
     >>> parse_box("x=0..10,y=-1.5..2")
     {'x': (0, 10), 'y': (-1.5, 2)}
@@ -96,7 +98,7 @@ def parse_box(text: str) -> dict[str, tuple[float, float]]:
 
 
 def choice_text(choice: Any) -> str:
-    """Return a choice as a user types it.
+    """Return a choice as text, in the form in which you would type it.
 
     >>> from workbench.queries import Dyadic
     >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
@@ -106,22 +108,22 @@ def choice_text(choice: Any) -> str:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """Return the choice that a text names. Capitals and spaces do not matter. If the text names no choice,
-    return the text.
+    """Return the choice with the name in `text`. Capitals and spaces do not matter. If no choice has this
+    name, return the text.
     """
     typed = choice_text(text)
     return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
 
 
 def parse_switch(name: str, text: str) -> bool:
-    """Parse a switch, which is `on` or `off`."""
+    """Read a switch from text, which must be `on` or `off`. Return True or False."""
     if text not in _SWITCH:
         raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
     return _SWITCH[text]
 
 
 def setting_text(x: Any) -> str:
-    """Return a setting of a panel as a user types it in Python.
+    """Return a setting of a panel as text, in the form in which you would type it.
 
     >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
     ('on', '0.1', "'count sketch'")
@@ -132,7 +134,7 @@ def setting_text(x: Any) -> str:
 
 
 def refuse_renamed(name: str) -> None:
-    """Raise a ValueError for the old name of a setting that was renamed."""
+    """Raise a ValueError if `name` is the old name of a setting that was renamed."""
     if name in RENAMED:
         raise ValueError(f"{name!r} is not allowed: its new name is {RENAMED[name]!r}")
 
@@ -146,7 +148,7 @@ def option_name(f: Field[Any]) -> str:
 
 
 def option_help(f: Field[Any]) -> str:
-    """Return the values that an option takes, and its default."""
+    """Return a text with the allowed values of an option and its default."""
     need = option_need(f, LARGE_LIMIT)
     if f.default is MISSING:
         return f"{need}. Required."
@@ -154,7 +156,9 @@ def option_help(f: Field[Any]) -> str:
 
 
 def option_need(f: Field[Any], largest: float = inf) -> str:
-    """Return the values that an option takes. An upper limit above `largest` is left out."""
+    """Return a text with the allowed values of an option. If the upper limit is above `largest`, it is not
+    mentioned.
+    """
     declared = f.metadata
     if declared["choices"]:
         need = " or ".join(map(choice_text, declared["choices"]))
@@ -172,13 +176,13 @@ def option_need(f: Field[Any], largest: float = inf) -> str:
 
 
 def option_text(f: Field[Any], x: Any) -> str:
-    """Return an option and its value as a user types them."""
+    """Return an option and its value as text, in the form in which you would type them."""
     return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
 
 
 def parse_option(name: str, f: Field[Any], text: str) -> Any:
-    """Parse the value of an option. Return the text unchanged if only the class of the mechanism can parse
-    it.
+    """Read the value of an option from text. If only the class of the mechanism can read the text, return it
+    unchanged.
     """
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
@@ -193,7 +197,8 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
 
 
 def parameter_text(x: Any, between: str = ",") -> str:
-    """Return the value of a parameter as a user types it. `between` separates the members of a list.
+    """Return the value of a parameter as text, in the form in which you would type it. `between` is the
+    separator of lists.
 
     If commas separate the members, a member that contains a comma is quoted.
 
@@ -213,10 +218,11 @@ def parameter_text(x: Any, between: str = ",") -> str:
 
 
 def parse_parameter(f: Field[Any], x: Any) -> Any:
-    """Parse the value of a parameter. A value that already has the right type is returned unchanged.
+    """Read the value of a parameter from text. If the value already has the right type, return it unchanged.
 
-    A list may be in brackets, and an integer may be typed as 1e5. The text `none` means None for a
-    parameter with default None. It is also allowed for the effort, where it selects that of the profile.
+    A list may be in brackets, and an integer may be typed as 1e5. If the default of the parameter is None,
+    the text `none` means None. The text `none` is also allowed for the effort of a figure, where it selects
+    the effort of the profile.
     """
     may_be_none = f.default is None or f.metadata["kind"] == "effort"
     if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
@@ -244,7 +250,7 @@ def _parse_member(f: Field[Any], x: Any) -> Any:
 
 
 def parameter_help(f: Field[Any]) -> str:
-    """Describe a parameter and its values in one line."""
+    """Return one line of text that describes a parameter and its allowed values."""
     choices = f.metadata["choices"]
     need = ", ".join(map(repr, choices)) if choices else option_need(f)
     article = "an" if need.startswith("integer") else "a"
@@ -255,8 +261,8 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options of `workbench release` for a mechanism. Return "" if the mechanism takes neither a
-    table nor unlisted values.
+    """Return the options with which `workbench release` runs a mechanism. Return "" if the mechanism accepts
+    neither a table nor unlisted values.
     """
     from workbench.data import SparseTable, UnlistedValues
 
@@ -265,7 +271,8 @@ def release_options(mechanism: Any) -> str:
 
 
 def mechanism_options(mechanism: Any) -> str:
-    """Return the command-line options of a mechanism, or "" if its releases cannot be saved.
+    """Return the command-line options that select a mechanism and its parameters. Return "" if releases of
+    the mechanism cannot be saved.
 
     >>> from workbench import DP, Marginals
     >>> from workbench.mechanisms import LaplaceQueries
@@ -302,5 +309,5 @@ def mechanism_options(mechanism: Any) -> str:
 
 
 def mechanism_fields(cls: type) -> list[Field[Any]]:
-    """Return the fields that have a command-line option."""
+    """Return the fields of a mechanism's class that have a command-line option."""
     return [f for f in fields(cls) if f.name != "budget"]

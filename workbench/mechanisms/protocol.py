@@ -1,4 +1,4 @@
-"""Base class of mechanisms, and all helpers that the author of a mechanism needs to import."""
+"""Base class of mechanisms, and functions that help you to write a mechanism of your own."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def private_bound(table: Any) -> Bound:
-    """Return the bound of a private table.
+    """Return the bound of a private table, which limits how much one unit changes its counts.
 
     Parameters
     ----------
-    table : Private data with a `bound`.
+    table : Private table, or other private data with a `bound`.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def private_bound(table: Any) -> Bound:
     Raises
     ------
     ValueError
-        If the table is public.
+        If the table is public. Public data need no mechanism.
     """
     if not isinstance(table.bound, Bound):
         raise ValueError(
@@ -54,22 +54,22 @@ def private_bound(table: Any) -> Bound:
 
 
 def sensitivity(table: Any) -> float:
-    """Return the most that one unit can change all counts together."""
+    """Return the largest change of all counts together by one unit (the l1 norm of the change)."""
     return private_bound(table).l1
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Divide ε among measurements. The parts never add up to more than ε, despite rounding.
+    """Divide ε among measurements. The parts are rounded so that they never add up to more than ε.
 
     Parameters
     ----------
-    epsilon : Cost of all measurements together.
-    shares : Share of each measurement. The last one gets the rest.
+    epsilon : Cost of all measurements together, ε.
+    shares : Share of ε for each measurement. The last measurement gets the rest.
 
     Returns
     -------
     list of float
-        ε of each measurement.
+        The ε of each measurement, in the order of `shares`.
     """
     parts = []
     rest = Fraction(epsilon)
@@ -80,47 +80,47 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
 
 
 def amount(budget: DP | ZCDP) -> float:
-    """Return the ε of a `DP`, or the ρ of a `ZCDP`.
+    """Return the number in a budget: the ε of a `DP`, or the ρ of a `ZCDP`.
 
     Parameters
     ----------
-    budget : A `DP` or a `ZCDP`.
+    budget : Budget, which is a `DP` or a `ZCDP`.
 
     Returns
     -------
     float
-        ε or ρ.
+        The ε or the ρ.
     """
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """Return the inverse of the noise's scale, for a sensitivity of 1.
+    """Return the inverse of the scale of the noise that a budget pays for, if the sensitivity is 1.
 
     Parameters
     ----------
-    budget : A `DP` or a `ZCDP`.
+    budget : Budget, which is a `DP` or a `ZCDP`.
 
     Returns
     -------
     float
-        ε, or √(2ρ).
+        The ε of a `DP`, or √(2ρ) for a `ZCDP`.
     """
     return sqrt(2 * budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """Return a budget of the same class with another ε or ρ, and without a δ.
+    """Return a budget of the same class, with another ε or ρ and without a δ.
 
     Parameters
     ----------
-    budget : A `DP` or a `ZCDP`.
-    share : ε or ρ of the result.
+    budget : Budget, which is a `DP` or a `ZCDP`.
+    share : The ε or the ρ of the new budget.
 
     Returns
     -------
     DP or ZCDP
-        The same class as `budget`.
+        New budget, of the class of `budget`.
     """
     return ZCDP(share) if isinstance(budget, ZCDP) else DP(share)
 
@@ -135,22 +135,24 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers. A budget in ρ (zCDP) gives Gaussian noise, and a budget in ε gives geometric or
-    Laplace noise.
+    """Add noise to integers. The noise is Gaussian if the budget is a ρ (zCDP), and geometric or Laplace
+    noise if the budget is an ε.
 
     Parameters
     ----------
-    values : Integers, int[n].
-    budget : A `DP` pays for noise from the distribution `law`, a `ZCDP` for Gaussian noise.
-    l1, l2_squared : Largest change of all values by one unit, in the l1 norm and as a squared l2 norm.
-    linf : Largest change of any one value by one unit. Default `l1`.
-    law : "geometric" or "laplace", as for `noise.add_noise`.
-    rng : Seeded generator for noise that can be replayed. None to publish.
+    values : Integers to which noise is added, int[n].
+    budget : Budget that pays for the noise. With a `DP`, the noise has the distribution `law`. With a `ZCDP`,
+    it is Gaussian.
+    l1, l2_squared : Largest change of all values together by one unit. `l1` is its l1 norm, and `l2_squared`
+    the square of its l2 norm.
+    linf : Largest change of a single value by one unit. By default, `l1`.
+    law : Distribution of the noise if the budget is an ε, "geometric" or "laplace".
+    rng : Seeded generator for noise that can be replayed. Pass None if you want to publish the result.
 
     Returns
     -------
     NoisyValues
-        Noisy values, the variance of their noise, and a receipt.
+        Noisy values, the variance of their noise, and the receipt that records their cost.
     """
     if isinstance(budget, ZCDP):
         noisy, receipt = noise.gaussian(values, l2_squared=l2_squared, rho=budget.rho, rng=rng)
@@ -159,32 +161,33 @@ def add_noise(
 
 
 def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
-    """Return the distribution of Gaussian noise for a budget in ρ.
+    """Return the distribution of the Gaussian noise that a budget in ρ pays for.
 
     Parameters
     ----------
-    l2_squared : Square of the largest change of the values by one unit, in the l2 norm.
-    budget : Cost of the noise.
+    l2_squared : Largest change of all values together by one unit, as the square of its l2 norm.
+    budget : Budget that pays for the noise.
 
     Returns
     -------
     Law
-        Gaussian distribution with rate ρ/l2².
+        Gaussian distribution whose rate is ρ divided by `l2_squared`.
     """
     return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Return the widest `Bound` with the given l1. If a `Bound` is given, return it unchanged.
+    """Return a `Bound` in which one unit may change one count by the whole l1. If a `Bound` is given, return
+    it unchanged.
 
     Parameters
     ----------
-    bound : A `Bound`, or the largest change of a table by one unit in the l1 norm.
+    bound : A `Bound`, or a number: the largest change of all counts together by one unit (l1).
 
     Returns
     -------
     Bound
-        Bound with this l1.
+        Bound with the given l1.
     """
     return bound if isinstance(bound, Bound) else Bound(1, bound)
 
@@ -192,7 +195,8 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks of nodes that get noise, with the cost of each block.
+    """Return the blocks of nodes of a transform. All nodes of a block get noise of the same distribution.
+    Each block has its own cost.
 
     Parameters
     ----------
@@ -203,7 +207,7 @@ def blocks_within(
     Returns
     -------
     list of Block or GaussianBlock
-        Blocks whose ε, or ρ, add up to the budget.
+        Blocks of nodes. Their costs in ε (or ρ) add up to at most the budget.
     """
     if isinstance(budget, DP):
         return noise_blocks(basis, l1=bound.l1, epsilon=budget.epsilon, linf=bound.linf)
@@ -217,8 +221,8 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return the distribution of the noise in a release. `Law.of_nodes` converts it to the distribution for
-    one block of nodes.
+    """Return a distribution for the noise in a whole release. From this distribution, `Law.of_nodes` computes
+    that of the noise in one block of nodes.
 
     Parameters
     ----------
@@ -227,7 +231,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
     Returns
     -------
     Law
-        Distribution with rate ε/l1, or with rate ρ/l2² where l2² weights the blocks.
+        Geometric distribution with rate ε/l1. For a budget in ρ, a Gaussian distribution with rate ρ/l2²,
+        where l2² is a weighted sum of the squared l2 sensitivities of the blocks.
     """
     if isinstance(budget, DP):
         return Law(GEOMETRIC, budget.epsilon / bound.l1)
@@ -238,11 +243,11 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Return the blocks of nodes that get noise. Each has a size, a sensitivity, and a share of ε. The
-    shares add up to ε.
+    """Return the blocks of nodes of a transform, for a budget in ε. Each block has a number of nodes, a
+    sensitivity, and a part of ε. The parts add up to at most ε.
 
-    `linf` is the largest change of a cell by one unit. A node that is a sum of cells, or a difference
-    between two such sums, changes by at most l1.
+    `l1` is the largest change of all cells together by one unit, and `linf` that of a single cell. If nodes
+    are sums of cells, or differences of such sums, a node can change by up to `l1`, so `linf` is not used.
     """
     most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
@@ -262,19 +267,21 @@ def budget_field(
     delta: str = "none",
     refused: str = "its guarantee is not proven for it",
 ) -> Any:
-    """Return the field `budget` of a mechanism. It states which kinds of budget the class takes.
+    """Return the field `budget` for a mechanism's class. The field determines which kinds of budget the class
+    accepts.
 
     Parameters
     ----------
-    dp : Whether the mechanism takes a `DP`, with a finite ε > 0.
-    zcdp : Whether it takes a `ZCDP`, for which it draws noise priced in ρ.
-    delta : "none" if it spends no δ, "some" if it needs 0 < δ < 1, and "any" if it works with and without.
-    refused : Reason, shown in the error message, why the mechanism takes no `ZCDP`.
+    dp : Whether the mechanism accepts a `DP` with a finite ε > 0.
+    zcdp : Whether the mechanism accepts a `ZCDP`. Its noise must then cost a ρ.
+    delta : "none" if the mechanism spends no δ, "some" if it needs 0 < δ < 1, and "any" if it works with a δ
+    and without.
+    refused : Reason why the mechanism does not accept a `ZCDP`. It is shown in the error message.
 
     Returns
     -------
     field
-        Field of a `value` class.
+        Field for a class with the decorator `value`.
     """
 
     def wrong(x: Any) -> str | None:
@@ -297,24 +304,24 @@ def budget_field(
 
 
 class _Unstated(str):
-    """Default value that can be distinguished from a stated value with the same text."""
+    """Default text of a field. It can be distinguished from the same text that a user gave."""
 
 
 _LAPLACE = _Unstated("laplace")
 
 
 def noise_law_field(*, zcdp: bool = False) -> Any:
-    """Return the field `noise` of a mechanism that adds geometric or Laplace noise.
+    """Return the field `noise` for a mechanism's class that adds geometric or Laplace noise.
 
     Parameters
     ----------
-    zcdp : Whether the mechanism also takes a `ZCDP`, for which it draws Gaussian noise (see
-        `settle_noise`).
+    zcdp : Whether the mechanism also accepts a `ZCDP`, with which it adds Gaussian noise (see
+    `settle_noise`).
 
     Returns
     -------
     field
-        Field of a `value` class.
+        Field for a class with the decorator `value`.
     """
     choices = ("laplace", "geometric")
     if not zcdp:
@@ -333,17 +340,17 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
 
 
 def settle_noise(mechanism: Any) -> None:
-    """Check that the field `noise` fits the budget: Gaussian noise for a ρ, geometric or Laplace noise for
-    an ε.
+    """Check that the field `noise` fits the budget. If the budget is a ρ, the noise must be Gaussian. If the
+    budget is an ε, it must be geometric or Laplace noise.
 
     Parameters
     ----------
-    mechanism : Mechanism whose field `noise` was made by `noise_law_field(zcdp=True)`.
+    mechanism : Mechanism to check. Its field `noise` must have been made by `noise_law_field(zcdp=True)`.
 
     Raises
     ------
     ValueError
-        If the stated noise does not fit the budget.
+        If the chosen noise does not fit the budget.
     """
     of_rho = isinstance(mechanism.budget, ZCDP)
     given = f" with {mechanism.budget!r}"
@@ -358,7 +365,9 @@ def settle_noise(mechanism: Any) -> None:
 
 
 def memory_field() -> Any:
-    """Return the field `memory` of a mechanism that keeps every cell of its domain in memory."""
+    """Return the field `memory` for a mechanism's class that keeps every cell of the domain in memory. The
+    mechanism refuses domains that would need more memory than this.
+    """
     return parameter(
         2**32,
         1,
@@ -369,14 +378,18 @@ def memory_field() -> Any:
 
 
 def transform_field() -> Any:
-    """Return the field `transform` of a mechanism that can work in another basis."""
+    """Return the field `transform` for a mechanism's class that can add noise to a transform of the table,
+    for example to wavelet coefficients.
+    """
     return parameter(
         None, choices=(None, *TRANSFORMS), doc="transform of the table before noise is added"
     )
 
 
 def consistent_field() -> Any:
-    """Return the field `consistent` of a mechanism that can drop nodes below absent ones."""
+    """Return the field `consistent` for a mechanism's class that releases nodes of a tree. If it is True, the
+    mechanism releases a node only if all nodes above it are released.
+    """
     return parameter(
         False, choices=(False, True), doc="drop nodes below absent nodes (dyadic transform)"
     )
@@ -388,24 +401,25 @@ _MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
-    """Base class of mechanisms. A mechanism is a frozen value whose fields are the parameters of a paper.
-    Calling it on data makes a release and spends its budget.
+    """Base class of mechanisms. A mechanism is an object that cannot be changed, and its fields are the
+    parameters of an algorithm from a paper. If you call it with private data, it spends its budget and
+    returns a release.
 
-    Every class in `workbench.mechanisms` obeys these rules, and tests/laws/test_laws.py checks them. The
-    receipts cost at most the budget. All randomness comes from `rng`, or from the operating system if it is
-    None. The estimate is public and has the declared domain. The error vanishes as ε grows, unless the
-    class sets `converges = False` and explains why.
+    Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. The
+    receipts of a release cost at most the budget. All random numbers come from `rng`. If `rng` is None, they
+    come from the operating system. The estimate is public, and has the declared domain. As ε grows, the error
+    goes to 0. If this is not the case, the class sets `converges = False` and explains why.
 
-    `accepts_dp`, `accepts_zcdp` and `spends_delta` say which budgets the class takes. They follow from the
-    field `budget`. A class without this field must state them, for example a class that runs another
-    mechanism.
+    The class variables `accepts_dp`, `accepts_zcdp` and `spends_delta` determine which budgets the class
+    accepts. They are set from the field `budget`. A class without this field has to set them itself, for
+    example a class that runs another mechanism.
 
-    If a class sets `fixed_price`, its receipts are the same for all data with the same domain and bound. A
-    session with a budget in ρ then books the ρ of these receipts in advance. Otherwise it would book the
-    larger ρ that ε implies.
+    If a class sets `fixed_price = True`, its receipts are the same for all data with the same domain and
+    bound. Before such a mechanism runs, a session with a budget in ρ reserves the ρ of these receipts. For
+    other mechanisms with a budget in ε, the session has to reserve the larger ρ that ε implies.
 
-    Figures, panels and advice show the name in `series`, which is a class variable or a property. If there
-    is none, they show the name of the class.
+    Figures, panels and advice show the text in `series` as the name of the mechanism. This is a class
+    variable or a property. If it is missing, they show the name of the class.
     """
 
     if TYPE_CHECKING:  # fields, or properties
@@ -432,7 +446,9 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Set which budgets the class takes, and refuse calls with data of another class than `takes`."""
+        """Set the class variables that determine which budgets the class accepts. Also make calls raise an
+        error if the data are not of the class `takes`.
+        """
         super().__init_subclass__(**kwargs)
         declared = vars(cls).get("budget")
         if isinstance(declared, Field):
@@ -442,41 +458,42 @@ class Mechanism(Protocol):
             type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
 
     def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
-        """Release a private estimate.
+        """Spend the budget and return a release.
 
         Parameters
         ----------
-        data : Private data of the class `takes`, with a bound.
-        rng : Seeded generator for a release that can be replayed. None to publish.
+        data : Private data of the class `takes`, with a bound on the change by one unit.
+        rng : Seeded generator for a release that can be replayed. Pass None if you want to publish the
+        release.
 
         Returns
         -------
         Release
-            Estimate, with receipts that cost at most the budget.
+            Public estimate, with receipts that record its cost. The cost is at most the budget.
         """
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return an example of the mechanism, which tests and audits run. Unless a class overrides this, all
-        parameters have their defaults.
+        """Return an example of the mechanism, which tests and audits run. By default, all parameters except
+        the budget have their defaults.
 
-        The class of `budget` must be one that the mechanism takes.
+        The mechanism must accept the class of `budget`.
         """
         make: Any = cls
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Return the counts of all cells, int64[cells]. If they do not fit in memory, raise the error of
-        `refuse_dense`.
+        """Return the counts of all cells of the domain, int64[cells]. If they need more memory than is
+        allowed, raise the ValueError of `refuse_dense`.
         """
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
 
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
-        """Raise a ValueError if an array of all cells takes more memory than is allowed. A cell takes `each`
-        bytes.
+        """Raise a ValueError if `cells` cells need more memory than the field `memory` allows. Each cell
+        needs `each` bytes.
 
-        A cell needs bytes for its count, its noisy count and intermediate results.
+        These bytes are for the count of a cell, its noisy count, and intermediate results.
         """
         need = each * cells
         if need > self.memory:
@@ -486,12 +503,12 @@ class Mechanism(Protocol):
             )
 
     def refuse_size_above(self: Any, cells: int) -> None:
-        """Raise a ValueError if `size` asks for more cells than there are."""
+        """Raise a ValueError if the field `size` is larger than the number of cells."""
         if self.size > cells:
             raise not_allowed(self, "size", f"need at most {cells}, the number of cells")
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
-        """Raise a ValueError for a table in which a unit may have more than one tuple."""
+        """Raise a ValueError if the table's bound allows a unit to have more than one record."""
         if sensitivity(table) != 1:
             raise ValueError(
                 f"a table with the bound {table.bound!r} is not allowed: {type(self).__name__} protects "
@@ -500,8 +517,8 @@ class Mechanism(Protocol):
 
 
 def refuse_other_data(mechanism: Any, data: Any) -> None:
-    """Raise a ValueError for data of a class that the mechanism does not take. The message explains how to
-    make data of the right class.
+    """Raise a ValueError if the data are not of a class that the mechanism accepts. The message explains how
+    to make data of the right class.
     """
     takes = getattr(mechanism, "takes", None)
     if isinstance(data, WideTable) and takes is SparseTable:
@@ -519,7 +536,7 @@ def refuse_other_data(mechanism: Any, data: Any) -> None:
 
 
 def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]:
-    """Wrap the call of a mechanism, to check the class of its data first."""
+    """Return a function that first checks the class of the data, and then calls the mechanism."""
 
     @wraps(call)
     def checked(self: Any, data: Any, *args: Any, **kwargs: Any) -> Release:
@@ -530,7 +547,7 @@ def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]
 
 
 def promises_of(cls: type) -> str:
-    """Return the part of a mechanism's docstring that starts with the section Guarantee. Without this
+    """Return the part of a mechanism's docstring from the section Guarantee to the end. If there is no such
     section, return "".
     """
     doc = cleandoc(cls.__doc__ or "")
@@ -539,10 +556,10 @@ def promises_of(cls: type) -> str:
 
 
 def series_name(mechanism: Any) -> str:
-    """Return the name of a mechanism in figures. It consists of `series` or the class name, the transform,
-    and the word "consistent" if that is set.
+    """Return the name of a mechanism in figures. The name consists of the text in `series` (or the name of
+    the class), the transform, and the word "consistent" if this field is True.
 
-    If the budget is a ρ, and the mechanism draws other noise for an ε, the name also says "Gaussian".
+    If the budget is a ρ, and the mechanism also accepts an ε, the name ends with "Gaussian".
 
     >>> from workbench.mechanisms import HighPassFilter
     >>> from workbench.queries import Dyadic
