@@ -1,16 +1,19 @@
-"""The answer bank: it computes answers to new questions, with error bars, from noisy answers that are
-already paid for.
+"""The answer bank. It computes answers to new questions, with error bars, from noisy answers that are already
+paid for.
 
-Rule If a junction tree with few cells can represent all answers, the bank fits the maximum-entropy network
-that agrees with them. Otherwise it uses kernel PCA (principal component analysis). The prior is the product
-of the bank's own marginals, and α is the value with the smallest unbiased estimate of the squared error.
-Questions and answers are public, so recalling costs nothing.
+Choice of the method: if a junction tree with few cells can represent all paid answers, the bank fits a
+maximum-entropy network that agrees with them. Otherwise it uses kernel PCA (principal component analysis).
+The prior is the product of the marginals that the bank contains. The parameter α is the value with the
+smallest unbiased estimate of the squared error. Questions and paid answers are public, so new answers cost
+nothing.
 
-Error bars An error bar has two parts. The first is the effect of the noise in the paid answers. The bank
-computes it from a posterior, or by repeating the fit with additional noise. The second is the error of the
-method itself: the part of a question that past questions do not cover, times a factor. The factor is
-calibrated so that 19 of 20 held-out answers are within ±2 bars. The calibration holds out whole sets of
-attributes, in five folds, because most new questions are about attributes that no past question combined.
+Error bars: an error bar has two parts. The first part is the effect of the noise in the paid answers. The
+bank computes it from a posterior, or by repeating the fit with additional noise. The second part is the error
+of the method itself. It is the part of a question that past questions do not determine, times a factor. To
+choose the factor, the bank predicts some of the paid answers from the others (it holds them out). With the
+chosen factor, 19 of 20 of these answers are within ±2 error bars of their prediction. The bank holds out all
+answers about a set of attributes together, in five parts, because most new questions are about attributes
+that no past question combined.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 there for held-out answers; McKenna,
            Sheldon & Miklau, ICML 2019, for the network; Vovk, Gammerman & Shafer 2005 for bars from held-out
@@ -55,22 +58,24 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers from the bank. You can unpack them to two arrays: `values, errors = session.recall(…)`.
+    """Answers that the bank computed. You can unpack the object to two arrays: `values, errors =
+    session.recall(…)`.
 
     Parameters
     ----------
     values : float64[queries]
-        Estimates, in counts.
+        Estimated answers, as counts of records.
     errors : float64[queries] or None
-        Error bars, in counts. An interval of ±2 bars should contain the truth. A bar is inf if the bank
-        cannot estimate it. None if you did not request them.
+        Error bars, as counts of records. The truth should be within ±2 error bars of the estimate. An error
+        bar is inf if the bank cannot estimate it. It is None if you did not request error bars.
     by : str
-        Name of the method.
+        Name of the method that computed the answers.
     why : str
-        Reason for the method, and the kinds of error that the bars include.
+        Reason why the bank used this method, and the kinds of error that the error bars include.
     noise_only : bool
-        True if there were too few or too many answers to estimate the error of the method itself. It is
-        then unknown how often ±2 bars contain the truth.
+        True if the error bars include only the noise. This is the case if the bank has too few or too many
+        answers to estimate the error of the method itself. It is then unknown how often the truth is within
+        ±2 error bars.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -90,19 +95,20 @@ class Recalled:
 
 
 class AnswerBank:
-    """Noisy answers from which new questions can be answered without further cost.
+    """Collection of noisy answers, from which new questions can be answered without further cost.
 
-    The bank fits a model when it first needs it. It always holds out the same answers, and adds the same
-    noise to estimate error bars.
+    The bank fits a model when the model is first needed. To estimate error bars, it always holds out the same
+    answers and adds the same noise. So the same question always gets the same answer and error bar.
 
     Parameters
     ----------
     history : NoisyAnswers
-        All answers that were paid for, with independent noise.
+        All noisy answers that were paid for. Their noise must be independent.
     total : float, optional
-        Number of tuples, if it is public.
+        Number of records, if it is public.
     prior : tuple, optional
-        Weights of codes for each attribute. By default they come from the bank's own complete tables.
+        One vector of weights per attribute, with one weight per value. By default, the weights are computed
+        from the marginals in the bank.
     """
 
     most_answers = 6_000  # whose matrices take 4 GB: 110 bytes × answers², as was measured
@@ -122,26 +128,26 @@ class AnswerBank:
         self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
-        """Answer questions from the bank, without further cost.
+        """Compute answers to questions from the paid answers. This costs no budget.
 
         Parameters
         ----------
         workload : Workload
-            Questions, each a weighted sum of cells.
+            Questions (queries). Each must be a weighted sum of cells.
         by : str, optional
-            Method to use instead of the one that the rule selects: "kernel PCA" or "junction tree".
+            Method to use, "kernel PCA" or "junction tree". By default, the bank chooses the method.
         error : bool
-            Whether to compute error bars.
+            Whether to compute error bars. Default True.
 
         Returns
         -------
         Recalled
-            Values, errors, the method, and the reason for it.
+            Estimated answers with error bars, the method, and the reason for this method.
 
         Raises
         ------
         ValueError
-            If the workload does not fit the domain, or the method is unknown or not possible.
+            If the workload does not fit the domain, or if the method is unknown or not possible.
         """
         queries = linear_queries(workload, self.domain)
         by, why = self.choose(by)
@@ -156,12 +162,12 @@ class AnswerBank:
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
-        """Return the method that answers questions, and the reason for this choice.
+        """Return the name of the method that answers questions, and the reason for this choice.
 
         Parameters
         ----------
         by : str, optional
-            Method to use.
+            Method that you want to use. By default, the bank chooses.
 
         Returns
         -------
@@ -170,7 +176,7 @@ class AnswerBank:
         Raises
         ------
         ValueError
-            If the method is unknown, or not possible for this bank.
+            If the method is unknown, or if it is not possible for this bank.
         """
         if by not in (None, *METHODS):
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
@@ -192,8 +198,8 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """Return warnings as sentences. They are about faults of the answers, or about a method that does
-        not fit them.
+        """Return a list of warnings. Each is a sentence about a fault in the paid answers, or about a method
+        that does not fit them well.
         """
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
@@ -206,14 +212,14 @@ class AnswerBank:
 
     @property
     def _is_many(self) -> bool:
-        """Whether there are too many answers for a matrix."""
+        """Whether there are too many answers for a method that needs a matrix of answers × answers."""
         return len(self.history) > self.most_answers
 
     # Kernel PCA
 
     @cached_property
     def eigen(self) -> Eigenqueries:
-        """Eigenqueries of the history, from one eigendecomposition. If there are too many answers, a
+        """Eigenqueries of the past questions (see `Eigenqueries`). If there are too many answers, a
         ValueError is raised.
         """
         self.refuse_many(len(self.history))
@@ -221,7 +227,7 @@ class AnswerBank:
 
     @classmethod
     def refuse_many(cls, count: int) -> None:
-        """Raise a ValueError if there are too many answers for a matrix."""
+        """Raise a ValueError if `count` answers are too many for a matrix of answers × answers."""
         if count > cls.most_answers:
             raise ValueError(
                 f"{KERNEL} is not possible for this bank: it has {count} answers, and at most "
@@ -230,8 +236,8 @@ class AnswerBank:
 
     @cached_property
     def alpha(self) -> float:
-        """Value of α with the smallest estimated error. If there are very few answers, it is the total, or
-        ∞ if the total is unknown.
+        """Value of α (the trade-off of kernel PCA between bias and variance) with the smallest estimated
+        error. If there are very few answers, it is the total, or ∞ if the total is unknown.
         """
         if not self.folds or not len(self.eigen):
             return self.total or inf
@@ -243,13 +249,15 @@ class AnswerBank:
         return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
 
     def posterior(self, alpha: float | None = None) -> Posterior:
-        """Return the posterior of kernel PCA. By default, it uses the α that the bank selected."""
+        """Return the posterior of kernel PCA for the given α. By default, it uses the α that the bank
+        selected.
+        """
         return Posterior(self.eigen, self.alpha if alpha is None else alpha)
 
     @property
     def cautious_alpha(self) -> float:
-        """Value of α at which the errors of kernel PCA are about as large as the error bars. The cost of
-        better answers is predicted with it.
+        """Value of α for which the errors that kernel PCA predicts are about as large as the error bars. With
+        this α, the bank predicts how much better answers would cost.
         """
         if self._sets is None or not np.isfinite(self._scale(KERNEL)):
             return self.total or inf
@@ -259,8 +267,8 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """Problem of fitting the network. It is None if the total is unknown, or if every set of attributes
-        has too many cells.
+        """Problem of fitting a network to the paid answers. It is None if the total is unknown, or if every
+        set of attributes has too many cells.
         """
         if self.marginals.total is None:
             return None
@@ -273,7 +281,7 @@ class AnswerBank:
 
     @cached_property
     def tree(self) -> NetworkFit:
-        """Network on a junction tree. It agrees with the paid answers as closely as their noise requires."""
+        """Network that was fitted to the paid answers. It agrees with them up to their noise."""
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
         return self.network.fit(STRENGTH)
@@ -283,7 +291,9 @@ class AnswerBank:
         values: Float[np.ndarray, " queries"] | None = None,
         used: Bool[np.ndarray, " queries"] | None = None,
     ) -> NetworkFit:
-        """Fit a tree to other values of the answers, or to some of the answers, for the error bars."""
+        """Fit a network to answers with other values, or to some of the answers. This is needed for the error
+        bars.
+        """
         network = self.tree.problem
         rows = None if used is None else used[network.rows]
         fitted = network.fit(STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
@@ -292,14 +302,16 @@ class AnswerBank:
 
     @cached_property
     def _noisy_trees(self) -> list[NetworkFit]:
-        """Trees that are fitted to the answers plus new noise of the same variance."""
+        """Networks that were fitted to the paid answers plus new noise. The new noise has the variance of the
+        original noise.
+        """
         history = self.history
         normal = np.random.default_rng(1).standard_normal((_BOOTSTRAPS, len(history)))
         return [self._trial(history.values + np.sqrt(history.variances) * z) for z in normal]
 
     @cached_property
     def _tree_of_more(self) -> NetworkFit | None:
-        """Tree for a total that is one standard error larger, or None if the total is declared."""
+        """Network for a total that is larger by one standard error. It is None if the total is known."""
         if self.total is not None:
             return None
         assert self.marginals.total is not None
@@ -314,7 +326,9 @@ class AnswerBank:
 
     @cached_property
     def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
-        """Answers of each maximal set of attributes, or None if there are too few sets."""
+        """Positions of the answers about each set of attributes, for sets that are not part of another
+        set. It is None if there are too few sets.
+        """
         number = largest_sets(self._used)
         sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
         sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
@@ -322,7 +336,9 @@ class AnswerBank:
 
     @cached_property
     def folds(self) -> list[Int[np.ndarray, " held_out"]]:
-        """Five parts of the answers to hold out in turn, or none if the bank has very few answers."""
+        """Five parts of the answers, which are held out in turn. There are no parts if the bank has very few
+        answers.
+        """
         units = self._sets
         if units is None:
             units = [np.array([i]) for i in range(len(self.history))]
@@ -339,12 +355,13 @@ class AnswerBank:
 
     @cached_property
     def _reliabilities(self) -> Float[np.ndarray, " queries"]:
-        """Weights of the answers in averages of errors. A weight is small if the noise of the answer
-        would hide any error.
+        """Weight of each answer in averages of errors. The weight is small if the noise of the answer is so
+        large that it would hide any error of the method.
 
-        (a − a')² − σ² has variance 5σ⁴ for Laplace noise. The largest error is N²·Var(q), the largest
-        distance between tuples of the prior. Without weights, the noise of answers at a tiny ε would
-        dominate the average.
+        Let a be an answer with Laplace noise of variance σ², and a' its prediction. Then (a − a')² − σ² has
+        the variance 5σ⁴ because of the noise. The largest possible squared error is N²·Var(q), where N is the
+        total and Var(q) the variance of the query under the prior. Without weights, answers that were bought
+        with a tiny ε would dominate the average.
         """
         prior = prior_vectors(self.prior, self.domain)
         queries = self.history.workload
@@ -356,7 +373,9 @@ class AnswerBank:
         return np.maximum(1 / (1 + 5 * hidden**2), _LEAST_WEIGHT)
 
     def _missed(self, by: str) -> Float[np.ndarray, " queries"]:
-        """Return held-out answers minus their prediction from the others, NaN for those never held out."""
+        """Return each answer minus its prediction from the other answers when it was held out. The number is
+        NaN for answers that were never held out.
+        """
         if by == KERNEL:
             residuals = self._held_out.missed(self.alpha, self.folds).residuals
             return residuals * np.sqrt(self.history.variances)
@@ -369,11 +388,12 @@ class AnswerBank:
         return missed
 
     def _scale(self, by: str) -> float:
-        """Return the factor on the unknown part with which ±2 bars contain nineteen of twenty held-out
-        answers.
+        """Return the factor for the second part of error bars, the error of the method. With this factor,
+        nineteen of twenty held-out answers are within ±2 error bars.
 
-        The factor is at least the largest one that noise could hide, because the mean of missed² − σ²
-        has variance 5σ⁴/n for Laplace noise. It is NaN if there are too few or too many answers.
+        Noise could hide an error of the method, because the mean of missed² − σ² has the variance 5σ⁴/n for n
+        answers with Laplace noise of variance σ². The factor is at least as large as the largest error that
+        could be hidden. It is NaN if there are too few or too many answers.
         """
         if by in self._scales:
             return self._scales[by]
@@ -395,7 +415,7 @@ class AnswerBank:
         return self._scales[by]
 
     def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
-        """Return error bars, and a description of the errors that they include."""
+        """Return the error bars of some queries, and a description of the errors that they include."""
         noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
         words = "bars: noise only"
         if self._is_many:
@@ -428,8 +448,8 @@ class AnswerBank:
         return errors, words
 
     def _noise_of_tree(self, queries: Linear) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of recalled answers under new noise of the same variance. It
-        includes the error of an estimated total.
+        """Return the standard deviation of the network's answers when the fit is repeated with new noise of
+        the same variance. If the total was estimated, its error is included.
         """
         first = self.tree.model.answer(queries)
         squares = np.zeros(len(first))
@@ -441,8 +461,8 @@ class AnswerBank:
 
 
 def _limits(queries: Linear, total: float | None) -> tuple[Any, Any]:
-    """Return the smallest and the largest value that each query can have if counts are at least 0 and
-    have this total.
+    """Return the smallest and the largest possible answer of each query, for counts that are not negative and
+    add up to `total`.
     """
     if not isinstance(queries, Products):
         return -inf, inf

@@ -38,8 +38,8 @@ L2 = "l2"
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Queries to ask instead of a workload. The object also has the expected error of the answers that
-    follow for the workload.
+    """Queries to ask instead of a workload. The object also contains the expected error of the workload's
+    answers, which are computed from the answers to these queries.
 
     Parameters
     ----------
@@ -48,17 +48,18 @@ class Strategy:
     kind : str
         Description of the queries.
     squared_error : float
-        Expected squared error, averaged over the workload's queries, if noise for sensitivity 1 has
-        variance 1. Multiply it by the actual variance of noise for sensitivity 1.
+        Expected squared error, averaged over the workload's queries, if the noise for sensitivity 1 has
+        variance 1. Multiply this number by the actual variance of the noise for sensitivity 1.
     plain : float
-        The same if the workload itself is asked.
+        The same expected squared error if the workload itself is asked.
     per_noise : float
-        The same if the noise on each query of the strategy has variance 1.
+        The same expected squared error if the noise on each query of the strategy has variance 1.
     bound : float
         Lower bound on the squared error of any strategy (the singular-value bound), or NaN if it was not
         computed.
     line : int, optional
-        Attribute over whose codes the strategy is a tree. The tree determines the count of each code.
+        Number of an attribute, if the strategy is a tree over the values of this attribute. The tree
+        determines the count of each value.
     """
 
     queries: Any
@@ -71,9 +72,7 @@ class Strategy:
 
     @property
     def share(self) -> float:
-        """Ratio of the smallest possible error to the error of this strategy. It is 1 if no strategy is
-        better.
-        """
+        """Smallest possible error, divided by the error of this strategy. It is 1 if no strategy is better."""
         return self.bound / self.squared_error
 
     def __str__(self) -> str:
@@ -84,10 +83,10 @@ class Strategy:
 
 
 def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
-    """Return the sum of the singular values of a workload matrix W. It is computed from WᵀW or WWᵀ.
+    """Return the sum of the singular values of a workload matrix W, given the matrix WᵀW or WWᵀ.
 
-    Divide the square of this sum by the number of cells and by the number of queries. No strategy has a
-    smaller error.
+    The square of this sum, divided by the number of cells and by the number of queries, is a lower bound on
+    the error of all strategies.
     """
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
 
@@ -99,8 +98,8 @@ MOST_SETS = 2**12
 
 
 def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
-    """Return the sets of attributes of a workload that consists of complete marginals. Return None for
-    other workloads.
+    """Return the sets of attributes of a workload, if the workload consists of complete marginals. Return
+    None for other workloads.
     """
     try:
         terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
@@ -113,7 +112,7 @@ def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | Non
 
 
 def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return all subsets of the given sets, from small to large."""
+    """Return all subsets of the given sets, in the order of their size."""
     every: set[tuple[int, ...]] = set()
     for axes in sets:
         for size in range(len(axes) + 1):
@@ -163,7 +162,7 @@ class _Parts:
 def of_marginals(
     queries: Linear, domain: Domain, sets: list[tuple[int, ...]], norm: str
 ) -> Strategy:
-    """Return the best strategy for the marginals on the given sets of attributes."""
+    """Return the best strategy for a workload of marginals with the given sets of attributes."""
     parts = _Parts.of(domain, sets)
     count = len(queries)
     weighed = parts.dimensions * np.sqrt(parts.squares)

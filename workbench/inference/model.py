@@ -1,5 +1,5 @@
-"""Models of tuples: a product prior times exponentiated tables, sampled by Markov chains or computed on an
-exact tree.
+"""Models of records. A model is a probability distribution over the cells of a domain. Its answers are
+computed exactly on a tree, or from records that Markov chains draw.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Model(Estimate):
-    """Model of `total` tuples. A tuple t has the probability p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S
-    potential_S(t_S)).
+    """Model of `total` records. The probability of a record t is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S
+    potential_S(t_S)). It is the product of a prior for each attribute k and of a factor for each set S of
+    attributes.
 
-    `sets` contains sets of axes. For each set, `potentials` contains a table in nats, and `margins` the
-    expected shares of its cells. If `explicit`, all attributes in `sets` together have few cells, so every
-    answer is exact. Otherwise, an answer that no stored margin gives is the mean over 2¹⁷ tuples, which are
-    the same for all answers. `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It
-    is 0 at the optimum, and biased upwards if tuples are drawn. `distance` follows from it. `lacks`
-    estimates KL(p* ‖ p), in nats, where p* is the optimum, from the last stages. It is not a bound.
-    `sweeps` is the number of times that a chain draws each attribute anew before its tuple is used. A model
-    answers any linear queries consistently. Standard errors are NaN, because the model does not determine
-    its distance from the true table.
+    `sets` contains the sets of attributes, as numbers of axes. For each set, `potentials` contains the table
+    potential_S in nats, and `margins` the expected shares of its cells. If `explicit` is True, all attributes
+    in `sets` together have few cells, and every answer is exact. Otherwise, only answers that follow from a
+    stored margin are exact. Other answers are means over 2¹⁷ drawn records, which are the same for all
+    answers. `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It is 0 for the best
+    model p*. If records are drawn, its estimate is too large on average. The attribute `distance` is computed
+    from `gap`. `lacks` is an estimate of the divergence KL(p* ‖ p) in nats, but not a bound. `sweeps` is the
+    number of times that a Markov chain draws each attribute again before its record is used. A model can
+    answer any linear query, and its answers do not contradict each other. Standard errors are NaN, because
+    the difference between the model and the true table is unknown.
     """
 
     domain: Domain
@@ -85,18 +87,18 @@ class Model(Estimate):
         return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected margin on some attributes. Return None if tuples would have to be drawn for
-        it.
+        """Return the expected share of each combination of values of some attributes. Return None if this
+        cannot be computed without drawing records.
 
         Parameters
         ----------
         axes : sequence of int
-            Indices of attributes, one per axis of the result.
+            Numbers of the attributes, one per axis of the result.
 
         Returns
         -------
         float64[...] or None
-            Shares with sum 1.
+            Shares, which add up to 1.
         """
         axes = tuple(axes)
         if prod(self.domain.shape[k] for k in axes) > _MAX_MARGIN_CELLS:
@@ -120,22 +122,24 @@ class Model(Estimate):
 
     @property
     def distance(self) -> float:
-        """Upper bound on the distance Σ|p − p*| between the model p and the optimum p*. The bound is √gap,
-        and at most 2.
+        """Upper bound on the distance Σ|p − p*| between this model p and the best model p*. The bound is
+        √gap, but at most 2.
 
-        For a query with values from 0 to 1, an incomplete fit changes the answer by at most half of this
-        distance times the total. If tuples are drawn for an answer, this adds another error.
+        The incomplete fit changes the answer to a query with weights between 0 and 1 by at most half of this
+        distance times the total. If records are drawn for an answer, this adds another error.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
     @cached_property
     def modelled_axes(self) -> tuple[int, ...]:
-        """Axes that at least one table uses."""
+        """Numbers of the attributes that are in at least one set."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def tree(self) -> CalibratedTree:
-        """Junction tree with the margins of its cliques. It exists only if the cliques have few cells."""
+        """Junction tree of the model with its margins, from which exact answers are computed. It exists only
+        if the tables of the tree have few cells.
+        """
         tree = JunctionTree(self.domain.shape, self.prior, self.sets)
         return tree.calibrate(self.potentials)
 
@@ -144,24 +148,24 @@ class Model(Estimate):
         return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Draw independent tuples from the model. If a tree cannot draw them exactly, a separate Markov
-        chain draws each.
+        """Draw independent synthetic records from the model. If the records cannot be drawn exactly with a
+        tree, each of them is drawn by a separate Markov chain.
 
-        A chain starts at a tuple that is drawn from a tree of attributes with the margins of the model. It
-        then repeats two steps `sweeps` times: it may jump to another such tuple, and it redraws every
-        attribute.
+        A chain starts at a record that is drawn from a simpler distribution, a tree of attributes with the
+        margins of the model. Then it repeats two steps `sweeps` times. It may jump to another record from
+        this distribution, and it draws every attribute again.
 
         Parameters
         ----------
         size : int
-            Number of tuples.
+            Number of records.
         seed : int
-            Seed of the chains. It may be public.
+            Seed of the random draws. It may be public.
 
         Returns
         -------
         Microdata
-            Public tuples.
+            Public synthetic records.
 
         Raises
         ------
@@ -174,7 +178,7 @@ class Model(Estimate):
         return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
 
     def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:
-        """Draw the codes of `size` tuples."""
+        """Draw `size` records, and return the codes of their values."""
         chains = Chains(self.domain.shape, self.prior, self.sets)
         chains.set_potentials(self.potentials)
         chains.set_proposal(self.margins)
@@ -185,17 +189,17 @@ class Model(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Return a sentence that explains why a model has no standard errors."""
+        """Sentence that explains why a model has no standard errors."""
         return "how far a model of what was released lies from the truth, only the truth tells"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all potentials as a table.
+        """Return a data frame with the potentials of all sets of attributes.
 
         Returns
         -------
         pandas.DataFrame
-            One row per cell of a potential: the attributes, their codes (`cell`), the `potential` in nats,
-            and the expected count (`noisy`).
+            One row per cell of each potential. Its columns are the attributes, the codes of their values
+            (`cell`), the `potential` in nats, and the expected count (`noisy`).
         """
         columns = ["attributes", "cell", "potential", "noisy"]
         frames = []
@@ -210,7 +214,9 @@ class Model(Estimate):
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Return a table with labels for each set of attributes that has potentials."""
+        """Divide the rows of a table into one table per set of attributes that has a potential. Each table
+        has the labels of its attributes.
+        """
         counts = frame.drop(columns=["attributes", "cell", "potential"])
         tables = []
         begin = 0
@@ -225,7 +231,7 @@ class Model(Estimate):
         return by_name(tables)
 
     def _columns(self) -> dict[str, Any]:
-        """Return one row per potential, table after table."""
+        """Return the columns of the file. They have one row per cell, one potential after another."""
         return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
 
     @classmethod
@@ -243,7 +249,9 @@ class Model(Estimate):
 
 
 class _ExpectedMargins(Margins):
-    """Expected shares of a model, with the same methods as the sums of a table."""
+    """Expected shares of a model. The class has the methods of a table of sums, so queries can be answered
+    from it.
+    """
 
     def __init__(self, model: Model):
         self.model = model
@@ -267,7 +275,7 @@ def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ..
 
 
 def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
-    """Return the cells of all tables in one vector."""
+    """Return one vector that contains the cells of all tables, one table after another."""
     return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
 
@@ -277,7 +285,9 @@ def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple
 
 
 def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the joint table of independent attributes."""
+    """Return the joint probabilities of independent attributes, given one vector of probabilities per
+    attribute.
+    """
     return reduce(np.multiply.outer, vectors, np.ones(()))
 
 
@@ -286,14 +296,16 @@ def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(Model):
-    """`Model` over a junction tree. Every margin with few cells is exact, and drawn tuples are independent."""
+    """`Model` that is computed on a junction tree. Every margin with few cells is exact, and drawn records
+    are independent.
+    """
 
     kind: ClassVar[str] = "tree-model"
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected margin on some attributes.
+        """Return the expected share of each combination of values of some attributes.
 
-        The result is None only if the attributes have too many cells together.
+        The result is None only if there are too many combinations.
         """
         return self.tree.margin(axes)
 

@@ -1,17 +1,19 @@
-"""Optimised strategies: closed forms for marginals, and weighted trees for ranges of one attribute.
+"""Optimised strategies. A strategy is a list of queries that is asked instead of a workload, because the
+workload's answers, computed from it, have less error. There are formulas for marginals, and weighted trees
+for ranges of one attribute.
 
-The mechanism asks the queries of a strategy A, and least squares computes the answers to the workload W
-from them. If noise for sensitivity 1 has variance 1, the total variance is Δ(A)²·tr(W (AᵀA)⁻¹ Wᵀ). The
-sensitivity Δ(A) is always computed from the queries that are asked, so the guarantee does not depend on the
-optimisation.
+The mechanism asks the queries of a strategy A. The answers to the workload W are then computed from the noisy
+answers by least squares. Suppose that the noise for sensitivity 1 has variance 1. Then the sum of the
+variances of the workload's answers is Δ(A)²·tr(W (AᵀA)⁻¹ Wᵀ), where Δ(A) is the sensitivity of the strategy.
+Δ(A) is always computed from the queries that are asked, so the guarantee does not depend on the optimisation.
 
-A tree over b^L ordered cells has one level of nodes for each width b^j. Consider the functions that are
-constant on nodes of width b^j and have mean 0 on nodes of width b^(j+1). On this subspace AᵀA is μ_j = Σ_{i
-<= j} w_i²·b^i, where w_i is the weight of a level, and WᵀW has some trace c_j. The best weights therefore
-minimise (Σ w)²·Σ c_j/μ_j for Laplace noise, or Σ w²·Σ c_j/μ_j for Gaussian noise. If there are fewer than
-b^L cells, the formula is used for b^L cells and gives an upper bound on the error. We do not use a weighted
-Haar wavelet. For Gaussian noise it has the squared error of the binary tree, and for Laplace noise two to
-three times as much (for all ranges of 16 to 256 cells).
+A tree over b^L ordered cells has one level of nodes for each width b^j. The queries of level i are multiplied
+by a weight w_i. Consider the vectors over the cells that are constant on nodes of width b^j and have mean 0
+on nodes of width b^(j+1). For these vectors, AᵀA is multiplication by μ_j = Σ_{i <= j} w_i²·b^i, and WᵀW has
+a trace c_j. The best weights therefore minimise (Σ w)²·Σ c_j/μ_j for Laplace noise, or Σ w²·Σ c_j/μ_j for
+Gaussian noise. If there are fewer than b^L cells, the formula for b^L cells gives an upper bound on the
+error. We do not use a weighted Haar wavelet. For all ranges of 16 to 256 cells, its squared error with
+Gaussian noise is that of the binary tree, and with Laplace noise two to three times as large.
 Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound, and
            Qardaji, Yang & Li, PVLDB 2013, for the branching factors. Implemented from the formulas.
 """
@@ -53,8 +55,8 @@ _BRANCHINGS = (2, 3, 4, 8, 16)
 
 
 def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
-    """Return the best weighted tree for queries about one attribute with many codes. Return the queries
-    themselves if they are better.
+    """Return the best weighted tree for queries about one attribute with many values. If asking the queries
+    themselves gives less error, return the queries.
     """
     rows = _rows_of_line(queries, axis)
     count = len(rows)
@@ -77,11 +79,11 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
 def answers_by_cells(
     answers: NoisyAnswers, queries: Linear, axis: int
 ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
-    """Estimate answers to queries by least squares, with standard errors. The noisy answers must be about one
-    attribute and determine the count of each of its values.
+    """Estimate answers to queries about one attribute by least squares, with standard errors. The given noisy
+    answers must be about this attribute, and must determine the count of each of its values.
 
-    All queries must have a single term. The function decomposes one codes × codes matrix, however many
-    answers there are.
+    Each query must consist of a single term. The function decomposes one matrix with a row and a column per
+    value of the attribute, however many answers there are.
     """
     from scipy.linalg import solve_triangular
 
@@ -103,7 +105,9 @@ def _rows_of_line(queries: Linear, axis: int) -> Float[np.ndarray, "queries code
 def _weighed_levels(
     rows: Float[np.ndarray, "queries cells"], branching: int, norm: str
 ) -> tuple[float, Float[np.ndarray, " levels"]]:
-    """Return the expected mean squared error of a tree, and its weights, at sensitivity 1."""
+    """Return the expected mean squared error of a tree with the best weights, and these weights, scaled to
+    sensitivity 1.
+    """
     width = 1
     energies = []  # of what is constant on nodes of each width
     while True:
@@ -121,7 +125,7 @@ def _weighed_levels(
 
 
 def _nodes(n: int, width: int) -> Int[np.ndarray, "2 nodes"]:
-    """Return the first cell of each node of a width, and the cell after its last one."""
+    """Return the first cell of each node of the given width, and the cell after the node's last cell."""
     first = np.arange(0, n, width)
     return np.stack([first, np.minimum(first + width, n)])
 
@@ -132,7 +136,7 @@ def _asked(
     levels: Sequence[Int[np.ndarray, "..."]],
     weights: Float[np.ndarray, " n"],
 ) -> Products:
-    """Return the nodes of all levels, times the weights of the levels."""
+    """Return the queries for the nodes of all levels. Each query is multiplied by the weight of its level."""
     n = domain.shape[axis]
     first, last = np.concatenate(levels, axis=1)
     times = np.repeat(weights, [level.shape[1] for level in levels])
@@ -153,16 +157,17 @@ _MOST_ENTRIES = 2**24
 
 
 def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Strategy:
-    """Return the best known strategy for a workload, or the workload itself if none is better.
+    """Return the best known strategy for a workload. If no strategy has a smaller error, return the workload
+    itself as the strategy.
 
     Parameters
     ----------
     workload : Workload
-        Queries, each a weighted sum of cells.
+        Queries whose answers are wanted. Each must be a weighted sum of cells.
     domain : Domain
-        Domain where they are asked.
+        Domain of the queries.
     norm : "l1" or "l2"
-        Norm of the sensitivity: "l1" for Laplace noise, "l2" for Gaussian noise.
+        Norm in which the sensitivity is measured: "l1" for Laplace noise, "l2" for Gaussian noise.
 
     Returns
     -------
@@ -171,7 +176,7 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
     Raises
     ------
     ValueError
-        If `norm` has another value, or the workload does not fit the domain.
+        If `norm` is neither "l1" nor "l2", or if the workload does not fit the domain.
     """
     if norm not in (L1, L2):
         raise ValueError(f"norm = {norm!r} is not allowed: need {L1!r} or {L2!r}")
