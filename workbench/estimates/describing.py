@@ -1,5 +1,5 @@
-"""Sentences that describe a release, as rows of a name and a text. The command line, panels and files
-format these rows.
+"""Sentences that describe a release. They are rows that consist of a name and a text. The command line,
+panels and files show these rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
-    """Return the rows that `Release.describe` shows."""
+    """Return the rows of `Release.describe`, each a pair of a name and a text."""
     rows = [
         ("Released", _released_in_words(release)),
         ("Mechanism", str(release.mechanism)),
@@ -42,7 +42,7 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """Return sentences that state the cost of each measurement. Measurements with equal costs share a
+    """Return sentences that state the cost of each measurement. Measurements with equal costs are in one
     sentence.
     """
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
@@ -65,7 +65,9 @@ def _released_in_words(release: Release) -> str:
 
 
 def cautions(release: Release) -> list[str]:
-    """Return warnings. Each is a reason not to publish the release, or not to use its numbers as data."""
+    """Return a list of warnings. Each is a reason not to publish the release, or not to use its numbers as
+    data.
+    """
     reasons = []
     if release.simulated:
         reasons.append(
@@ -81,13 +83,13 @@ def cautions(release: Release) -> list[str]:
 
 
 def promises_nothing(release: Release) -> bool:
-    """Return whether the release promises nothing, because part of it was read from the data without noise."""
+    """Return whether the release has no guarantee, because part of it was read from the data without noise."""
     return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def noise_in_words(release: Release) -> str:
-    """Return a sentence that describes the noise of a released value. It follows from the distribution in
-    the file.
+    """Return a sentence that describes the noise on a released value. It is computed from the distribution
+    that the release contains.
     """
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
@@ -104,7 +106,7 @@ def noise_in_words(release: Release) -> str:
 
 
 def sampled_in_words(release: Release) -> str:
-    """Return a sentence that explains why the count of a sampled cell may be larger than its noisy value."""
+    """Return a sentence that explains why the `count` of a sampled cell may be larger than its noisy value."""
     tau = getattr(release.estimate, "tau", 0)
     if not tau:
         return ""
@@ -115,9 +117,7 @@ def sampled_in_words(release: Release) -> str:
 
 
 def absent_in_words(release: Release) -> str:
-    """Return a sentence that states the largest count of a cell that was not released. This is the second
-    part of an error.
-    """
+    """Return a sentence that states how large the count of a cell that was not released may be."""
     estimate = release.estimate
     if not isinstance(estimate, Summary) or not estimate.absent_cells:
         return ""
@@ -132,7 +132,7 @@ def absent_in_words(release: Release) -> str:
 
 
 def cells_from_nothing(release: Release) -> str:
-    """Return a sentence that states how many cells noise alone would release from an empty table."""
+    """Return a sentence that states how many cells would be released from an empty table because of noise."""
     expected = release.cells_from_nothing
     what = release.estimate.contents
     released = len(release.estimate)
@@ -149,8 +149,8 @@ def cells_from_nothing(release: Release) -> str:
 
 
 def users_cut_in_words(release: Release) -> str:
-    """Return a sentence that states how many users were truncated to the bound. The release must have paid
-    for this number.
+    """Return a sentence that states how many users were truncated to the bound. The release must contain this
+    number.
     """
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
@@ -165,7 +165,7 @@ def users_cut_in_words(release: Release) -> str:
 
 
 def guarantee_in_words(release: Release) -> str:
-    """Return the guarantee of the release in plain words."""
+    """Return a sentence that states the guarantee of the release in plain words."""
     cost = release.privacy
     if promises_nothing(release):
         return (
@@ -193,7 +193,7 @@ def guarantee_in_words(release: Release) -> str:
 
 
 def _times(cost: DP) -> str:
-    """Return the factor by which a probability may grow."""
+    """Return the factor by which a probability may grow at this cost, as text."""
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
         factor = f"{factor} = {exp(cost.epsilon):.3g}"
@@ -201,8 +201,8 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """Return the guarantee of the release at a given δ in plain words. It states the smallest ε that is
-    proven for all receipts together.
+    """Return a sentence that states the guarantee of the release for a given δ. It contains the smallest ε
+    that is proven for all receipts together.
     """
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up

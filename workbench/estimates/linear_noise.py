@@ -1,6 +1,8 @@
-"""Noise that is not independent between cells, for which the variance of any query has a closed form.
+"""Noise that is not independent between cells, but for which there are formulas for the variance of any
+query.
 
-Each class stands for a public linear map that turned independent noise into noise on the cells.
+A mechanism added independent noise to some numbers, and computed cells from them by a public linear map. Each
+class describes the noise on the cells for one such map.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ def _variance() -> Any:
 
 
 class Pieces(NamedTuple):
-    """Ranges of keys that make up queries. `which` has the query to which each range belongs. The ranges of
-    one query do not overlap.
+    """Ranges of keys (numbers of cells) of which queries consist. `which` contains the number of the query to
+    which each range belongs. The ranges of one query do not overlap.
     """
 
     which: Int[np.ndarray, " pieces"]
@@ -34,18 +36,19 @@ class Pieces(NamedTuple):
 
 @value
 class TreeNoise:
-    """Noise that is left after least squares on a k-ary tree. Before that, every node had independent noise
-    of equal variance.
+    """Noise on the cells after least squares on a tree. Before the adjustment, every node had independent
+    noise of the same variance σ².
 
-    Let A be the nodes × cells matrix of the tree. The variance of a query w is σ²·w'(A'A)⁻¹w. For the
-    subtree at a node v, the matrix M = A'A is the sum of two matrices. One is block diagonal, and its
-    blocks are the matrices M_c of the children c. The other is 1·1', for the node itself. Let s_c =
-    1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the Sherman–Morrison formula,
+    Let A be the matrix of the tree, with a row for each node and a column for each cell. The variance of a
+    query with weights w is σ²·w'(A'A)⁻¹w. For the subtree below a node v, the matrix M = A'A is the sum of
+    two matrices. The first is block diagonal, and its blocks are the matrices M_c of the children c. The
+    second is 1·1', for the node v itself. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the
+    Sherman–Morrison formula,
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 
     For a node that is completely in the query, q = s = g. For a node outside the query, q = s = 0. The
-    computation starts at the fewest nodes that make up the query, and goes upwards.
+    computation starts at the fewest nodes that cover the query, and goes up to the root.
     """
 
     branching: int = parameter(low=2, integer=True, doc="number k of children")
@@ -86,7 +89,9 @@ class TreeNoise:
 def _nodes(
     piece: np.ndarray, lo: np.ndarray, left: np.ndarray, right: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return single nodes from two runs of nodes per range: the range of each, and the node."""
+    """Convert two runs of nodes per range to single nodes. Return the number of the range of each node, and
+    the number of the node.
+    """
     counts = np.concatenate([left - lo, hi - right])
     firsts = np.concatenate([lo, right])
     runs = np.repeat(firsts - np.cumsum(counts) + counts, counts)
@@ -94,10 +99,11 @@ def _nodes(
 
 
 def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield the fewest nodes that make up each range, at most 2(k − 1) per level, from the cells upwards.
+    """Yield the fewest nodes of a tree that cover each range, level by level from the cells upwards. A range
+    needs at most 2(k − 1) nodes per level.
 
-    Each item has the indices of the ranges, and two runs of nodes per range: from `lo` to `left`, and from
-    `right` to `hi`.
+    Each item contains the numbers of the ranges, and two runs of nodes for each range: from `lo` to `left`,
+    and from `right` to `hi`.
     """
     piece = np.flatnonzero(ranges.lo < ranges.hi)
     lo = ranges.lo[piece]
@@ -116,8 +122,9 @@ def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.nda
 
 @value
 class HaarNoise:
-    """Noise of Haar coefficients with equal variance σ². An answer's variance is σ² times the sum of its
-    squared weights on them.
+    """Noise on cells that were computed from noisy Haar wavelet coefficients. The noise of each coefficient
+    has the same variance σ². An answer is a weighted sum of coefficients, and its variance is σ² times the
+    sum of the squared weights.
     """
 
     variance: float = _variance()
@@ -137,8 +144,9 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Noise of the first orthonormal Fourier coefficients. A query has a projection on the span of these
-    coefficients. The variance of its answer is σ² times the squared length of this projection.
+    """Noise on cells that were computed from the first noisy Fourier coefficients of an orthonormal basis.
+    The noise of each coefficient has the same variance σ². The variance of an answer is σ² times the squared
+    length of the query's projection on these basis vectors.
     """
 
     coefficients: int = parameter(
@@ -172,11 +180,13 @@ class FourierNoise:
 
 @value
 class GroupNoise:
-    """Noise of means of groups of at least `width` cells. The sum of each group had noise of equal variance.
+    """Noise on cells whose values are means of groups. Each group has at least `width` cells. The noise on
+    the sum of each group has the same variance σ².
 
-    A release does not contain the groups, so the class computes upper bounds. If a query has n cells, t_G
-    of them in group G, its variance is σ²·Σ(t_G/|G|)². The numbers t_G/|G| are at most 1, and their sum is
-    at most n/width. The variance is therefore at most σ²·n/width, and also at most σ²·(n/width)².
+    The release does not tell which cells form a group, so the class computes upper bounds. Suppose that a
+    query has n cells, and t_G of these are in the group G with |G| cells. Then its variance is
+    σ²·Σ(t_G/|G|)². Each t_G/|G| is at most 1, and their sum is at most n/width. The variance is therefore at
+    most σ²·n/width, and also at most σ²·(n/width)².
     """
 
     width: int = parameter(low=1, integer=True, unit="cells", doc="size of the smallest group")
@@ -184,7 +194,7 @@ class GroupNoise:
     kind: ClassVar[str] = "groups"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return upper bounds on the variances of answers, in counts²."""
+        """Return an upper bound on the variance of each answer, in squared counts of records."""
         sizes = pieces.ranges.hi - pieces.ranges.lo
         groups = np.bincount(pieces.which, sizes, pieces.queries) / self.width
         return np.minimum(groups, groups**2) * self.variance
@@ -195,12 +205,12 @@ _KINDS = {cls.kind: cls for cls in (TreeNoise, HaarNoise, FourierNoise, GroupNoi
 
 
 def noise_to_json(noise: LinearNoise | None) -> Any:
-    """Return the form in which files store the noise."""
+    """Return the description of the noise in the form in which files store it."""
     return noise and {"kind": noise.kind} | asdict(noise)
 
 
 def noise_from_json(stored: Any) -> LinearNoise | None:
-    """Return the noise that `noise_to_json` wrote."""
+    """Make a description of noise from the form that `noise_to_json` returned."""
     if stored is None:
         return None
     fields = dict(stored)
@@ -210,8 +220,8 @@ def noise_from_json(stored: Any) -> LinearNoise | None:
 def query_variances(
     noise: LinearNoise, domain: Domain, workload: Any
 ) -> Float[np.ndarray, " queries"]:
-    """Return the variance of the noise on each answer, or NaN if a query does not consist of disjoint
-    ranges.
+    """Return the variance of the noise on each answer. It is NaN if the query does not consist of ranges that
+    do not overlap.
     """
     try:
         which, ranges = workload.intervals(domain)
@@ -226,7 +236,7 @@ def query_variances(
 
 
 def cell_deviations(noise: LinearNoise, domain: Domain) -> Float[np.ndarray, " cells"]:
-    """Return the standard deviation of the noise on each cell."""
+    """Return the standard deviation of the noise on each cell of the domain."""
     deviations = np.empty(domain.size)
     for first in range(0, domain.size, _CELLS_AT_ONCE):
         keys = np.arange(first, min(first + _CELLS_AT_ONCE, domain.size))

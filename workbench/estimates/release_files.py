@@ -1,8 +1,9 @@
-"""Files of releases: Parquet, or CSV with a separate JSON file.
+"""Files of releases, in two formats: Parquet, or CSV with a separate JSON file.
 
-A Parquet file contains the record of the release in its metadata. For a CSV file `x.csv`, a second file
-`x.csv.json` contains the record, the types of the columns and the digest of the CSV. The digest detects a
-table that was changed after the release.
+The record of a release contains its guarantee and everything else that is not in the table. A Parquet file
+contains the record in its metadata. For a CSV file `x.csv`, a second file `x.csv.json` contains the record,
+the types of the columns, and the digest of the CSV file. With the digest, the workbench notices if the table
+was changed after the release.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool st
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Raise a ValueError if the file `path` exists, or if its folder does not exist."""
+    """Raise a ValueError if the file `path` exists, unless `force` is True. Raise a FileNotFoundError if its
+    folder does not exist.
+    """
     if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
         raise ValueError(
             f"{path} exists: choose another name, or force=True (--force) to overwrite it"
@@ -49,8 +52,8 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 def refuse_place(path: Path, force: bool) -> None:
-    """Raise a ValueError if a release cannot be written to this path. The reason is its ending, its folder
-    or an existing file.
+    """Raise an error if a release cannot be written to this path, because of its ending, its folder or an
+    existing file.
     """
     if path.suffix not in ENDINGS:
         raise ValueError(
@@ -64,15 +67,15 @@ def refuse_place(path: Path, force: bool) -> None:
 
 
 def tables_folder(path: Path) -> Path:
-    """Path of the folder with one table per marginal of a CSV file."""
+    """Return the path of the folder that belongs to a CSV file, with one table per marginal."""
     return path.with_name(f"{path.name}.tables")
 
 
 def reserve(path: Path, data: Any) -> Draft:
-    """Reserve disk space for a release of these data. Close the draft to free it.
+    """Reserve disk space for a release of these data. Close the returned draft to free the space.
 
-    The size of the space depends only on the public domain. So an error for lack of disk space reveals
-    nothing about rows.
+    The size of this space depends only on the domain, which is public. So an error for lack of disk space
+    reveals nothing about the data.
     """
     cells = getattr(getattr(data, "domain", None), "size", 0)
     size = min(_MOST_RESERVED, _BYTES_OF_A_RECORD + _BYTES_OF_A_CELL * cells)
@@ -94,10 +97,10 @@ def reserve(path: Path, data: Any) -> Draft:
 
 
 def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise a ValueError if a release would overwrite one of the inputs. The release may consist of `path`
-    and of a file next to it.
+    """Raise a ValueError if a release would overwrite one of the input files. A release in `path` can also
+    have a second file next to it, which is checked as well.
 
-    Links to an input count as the input.
+    A link to an input file is treated like this file.
     """
     for written in (path, sidecar(path)) if path.suffix == ".csv" else (path,):
         for given in inputs:
@@ -120,9 +123,9 @@ def write_release(
     force: bool,
     marginals: Mapping[str, pd.DataFrame] = {},
 ) -> None:
-    """Write the rows and the record of a release in the format that the ending of the file names.
+    """Write the rows and the record of a release to a file. The ending of its name determines the format.
 
-    A CSV file gets a folder with a table per marginal, if there are any.
+    If the release contains several marginals, a CSV file also gets a folder with one table per marginal.
     """
     refuse_place(path, force)
     if path.suffix == ".csv":
@@ -137,7 +140,9 @@ def write_release(
 
 
 def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
-    """Return columns for human readers, followed by the columns from which the workbench loads a release."""
+    """Return a table with two kinds of columns: first those for human readers, then those from which the
+    workbench loads the release.
+    """
     if (
         len(frame) != table.num_rows
     ):  # synthetic records: the release is what they were drawn from
@@ -157,7 +162,9 @@ def _write_csv(
     force: bool,
     marginals: Mapping[str, pd.DataFrame],
 ) -> None:
-    """Write the sidecar first, so that no CSV file is without its guarantee."""
+    """Write a CSV file and its JSON file. The JSON file is written first, so that there is never a CSV file
+    without its guarantee.
+    """
     plain = _plain_columns(table)
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
         csv.write_csv(plain, draft.path)
@@ -177,7 +184,7 @@ def _write_csv(
 
 
 def _write_marginals(marginals: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """Write a folder of tables, in place of that of an earlier release."""
+    """Write a folder with one table per marginal. If an earlier release left such a folder, replace it."""
     if not marginals and not folder.exists():
         return
     with temporary_folder(str(folder.absolute().parent)) as room:
@@ -192,7 +199,7 @@ def _write_marginals(marginals: Mapping[str, pd.DataFrame], folder: Path) -> Non
 
 
 def _plain_columns(table: pa.Table) -> pa.Table:
-    """Return the columns as a CSV file stores them: dictionary labels as text, and large strings as
+    """Return the columns in the form in which a CSV file stores them: labels as text, and large strings as
     plain strings.
     """
     columns = {}
@@ -205,7 +212,9 @@ def _plain_columns(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Draft]:
-    """Make a draft of `path` that is removed afterwards. Errors of the disk name `path`."""
+    """Make a draft of the file `path`, and remove the draft afterwards. If the disk gives an error, the
+    message contains `path`.
+    """
     try:
         with closing(Draft(path)) as draft:
             yield draft
@@ -216,7 +225,7 @@ def _draft(path: Path) -> Iterator[Draft]:
 
 
 def _publish(draft: Draft, force: bool) -> None:
-    """Give a complete file its name. An existing file is replaced only with `force`."""
+    """Give a complete draft its final name. An existing file is replaced only if `force` is True."""
     path = draft.target
     with open(draft.path, "rb") as f:
         os.fsync(f.fileno())
@@ -233,23 +242,23 @@ def _publish(draft: Draft, force: bool) -> None:
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, Record]:
-    """Return the rows and the record of a release file. Their values are not checked yet.
+    """Read the rows and the record of a release file. Their values are not checked yet.
 
     Parameters
     ----------
-    path : Path of the file: Parquet, or CSV with its sidecar `x.csv.json`.
+    path : Path of the file, a Parquet file or a CSV file with its JSON file `x.csv.json`.
 
     Returns
     -------
     pyarrow.Table
-        Rows of the estimate.
+        Rows of the release's table.
     Record
-        Record of the release. Its texts contain printable characters only.
+        Record of the release. Its texts contain only printable characters.
 
     Raises
     ------
     FileNotFoundError
-        If the file does not exist, or a CSV file has no sidecar.
+        If the file does not exist. For a CSV file, also if its JSON file does not exist.
     ValueError
         If the file is not a complete release of this workbench.
     """
@@ -262,7 +271,9 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
 
 
 def _parquet_rows(path: Path) -> pa.Table:
-    """Return the rows. Raise a ValueError for columns that releases do not have, or for too many rows."""
+    """Read the rows of a Parquet file. Raise a ValueError if the file has columns that releases do not have,
+    or too many rows.
+    """
     from workbench.data.sources import (
         refuse_bomb,  # it loads numpy: names are refused before that
     )
@@ -288,7 +299,7 @@ def _parquet_rows(path: Path) -> pa.Table:
 
 
 def _text_size(column: pa.ChunkedArray) -> int:
-    """Return the number of bytes of all texts in a column."""
+    """Return the total number of bytes of the texts in a column."""
     size = 0
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
@@ -298,21 +309,21 @@ def _text_size(column: pa.ChunkedArray) -> int:
 
 
 def read_record(path: str | Path) -> Record:
-    """Return the record of a release file, without its rows.
+    """Read the record of a release file, without the rows of its table.
 
     Parameters
     ----------
-    path : The same as for `read_release`.
+    path : Path of the file, as in `read_release`.
 
     Returns
     -------
     Record
-        Record of the release. Its texts contain printable characters only.
+        Record of the release. Its texts contain only printable characters.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        For the same reasons as `read_release`, except for faults of the rows.
+        For the same reasons as in `read_release`, except for errors in the rows.
     """
     path = Path(path)
     if not path.is_file():
@@ -346,7 +357,7 @@ def _whole_parquet(path: Path) -> Iterator[None]:
 
 
 def _csv_rows(path: Path, record: Record) -> pa.Table:
-    """Return the rows of a CSV file. Raise a ValueError if the file was changed."""
+    """Read the rows of a CSV file. Raise a ValueError if the file was changed after it was written."""
     beside = sidecar(path)
     if len(record.sha256) != 1:
         raise ValueError(f"{beside} does not describe a CSV file of a release")
@@ -392,7 +403,9 @@ class _Bound(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """Metadata of a release file. Older files lack the fields that have a default."""
+    """Record of a release file: everything about the release that is not in its table. In older files, fields
+    that have a default are missing.
+    """
 
     format: Literal[1]
     kind: str
@@ -412,7 +425,9 @@ class Record(msgspec.Struct):
 
 
 def _record(path: Path, text: bytes) -> Record:
-    """Return a release's record from its JSON text. A ValueError names a wrong field."""
+    """Make the record of a release from its JSON text. If a field is wrong, raise a ValueError that names the
+    field.
+    """
     try:
         content = json.loads(
             text,
@@ -430,8 +445,8 @@ def _record(path: Path, text: bytes) -> Record:
 
 
 def _whole_number(text: str) -> int:
-    """Parse an integer. Raise a ValueError if it is larger than any float, because every later use
-    would fail.
+    """Read an integer from text. Raise a ValueError if the integer is larger than any float, because
+    computations with it would fail later.
     """
     if len(text) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(text):,} digits")
@@ -439,8 +454,8 @@ def _whole_number(text: str) -> int:
 
 
 def _printable(x: Any) -> Any:
-    """Return the same object with escaped control characters in its texts, because a terminal would
-    obey them.
+    """Return the same object, with control characters in its texts replaced by escapes. Otherwise a terminal
+    would execute them.
     """
     if isinstance(x, dict):
         return {_printable(key): _printable(item) for key, item in x.items()}
@@ -453,12 +468,14 @@ def _printable(x: Any) -> Any:
 
 
 def bound_record(bound: Bound) -> dict[str, Any]:
-    """Return a bound as files store it. The unit is left out if it was not stated."""
+    """Return a bound in the form in which files store it. If no unit was given, the unit is left out."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as files store it. The name in the file explains the cost in words."""
+    """Return a receipt in the form in which files store it. In the file, its name also explains the cost in
+    words.
+    """
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {
@@ -473,8 +490,8 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
-    """Return the receipts and the bound in a file. If the workbench cannot have written a value, raise a
-    ValueError that names it.
+    """Return the receipts and the bound that a file contains. If the workbench cannot have written one of the
+    values, raise a ValueError that names this value.
     """
     ledger = []
     for i, stored in enumerate(record.ledger):
@@ -492,8 +509,8 @@ def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
 
 
 def _receipt_of_file(stored: _Receipt) -> Receipt:
-    """Return the receipt that a file stores. Remarks that `Receipt.description` has added to the name
-    are removed.
+    """Make a receipt from the form in which a file stores it. Remarks that `Receipt.description` had added to
+    the name are removed.
     """
     fields = msgspec.structs.asdict(stored)
     name, by_theorem, theorem = stored.name.partition(" (by theorem: ")

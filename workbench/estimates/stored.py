@@ -1,6 +1,7 @@
-"""Metadata of an estimate in a release file, with a schema for each kind of estimate.
+"""Metadata of an estimate in a release file. There is a schema (names and types of fields) for each kind of
+estimate.
 
-Files of older versions lack the fields that have a default.
+In files of older versions, fields that have a default may be missing.
 """
 
 from __future__ import annotations
@@ -193,7 +194,9 @@ _AS_IT_IS = (lambda x: x, lambda x: x)
 
 
 def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield each field of a kind, its name in files, and how it is written and read."""
+    """Yield the fields of a kind of estimates. For each field, yield its name in files, and how it is written
+    and read.
+    """
     schema = _SCHEMAS[kind]
     names = zip(schema.__struct_fields__, schema.__struct_encode_fields__, strict=True)
     for field, name in names:
@@ -202,7 +205,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def encode(estimate: Any) -> dict[str, Any]:
-    """Return the metadata that the file of an estimate stores."""
+    """Return the metadata of an estimate in the form in which a file stores them."""
     return {
         name: write(getattr(estimate, field))
         for field, name, (write, _) in _fields(estimate.kind)
@@ -210,7 +213,9 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that `encode` wrote. If one is invalid, raise a ValueError that says where it is."""
+    """Return the fields of an estimate from the metadata that `encode` returned. If a field is invalid, raise
+    a ValueError that names its place in the file.
+    """
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])
     except msgspec.ValidationError as e:
@@ -233,7 +238,9 @@ _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers 
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
-    """Return the key of the cell in each row, from columns with labels."""
+    """Return the key (number) of the cell in each row of a table. It is computed from the columns with
+    labels.
+    """
     codes = []
     for name in domain.attributes:
         column = table[name].combine_chunks()
@@ -247,7 +254,7 @@ def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
 
 
 def check_arrays(cls: type, given: dict[str, Any]) -> None:
-    """Raise a ValueError if an array from a file does not have the type and the shape that its field needs."""
+    """Raise a ValueError if an array from a file does not have the type and shape of its field."""
     sizes: dict[str, int] = {}
     for field in fields(cls):
         if field.name in given and (match := _ARRAY.match(_array_type(field.type))):
@@ -261,13 +268,15 @@ def _array_type(kind: Any) -> str:
 
 
 def refuse_unless(holds: Any, name: str, need: str) -> None:
-    """Raise a ValueError if a field of a file has a value that this kind of estimate cannot have."""
+    """Raise a ValueError if the condition `holds` is false. The message says which field of a file has a
+    wrong value, and what it needs.
+    """
     if not holds:
         raise ValueError(f"{name} are not allowed: need {need}")
 
 
 def refuse_unless_finite(x: np.ndarray, name: str) -> None:
-    """Raise a ValueError if numbers of a file are NaN, infinite or too large."""
+    """Raise a ValueError if some numbers from a file are NaN, infinite or too large."""
     refuse_unless(_is_finite(x), name, _FINITE)
 
 
@@ -276,8 +285,8 @@ def _is_finite(x: np.ndarray) -> bool:
 
 
 def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> str:
-    """Return the form that an array must have, in words, or "" if it has it. Dimensions with the same
-    name must have the same length.
+    """Check the type and shape of an array. If they are wrong, return a text that describes the right ones.
+    Otherwise return "". Dimensions with the same name must have the same length.
     """
     kinds = _KINDS[kind]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
