@@ -1,23 +1,25 @@
-"""Cross-validation of the trade-off α on the noisy answers themselves.
+"""Cross-validation: it chooses α, the trade-off between bias and variance, from the noisy answers themselves.
 
-Held out. Let H be the smoother matrix of all answers r, in units of the noise. If a fold F is held out, the
-prediction errors of its answers are (I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I − H_FF)⁻¹ is their
-variance. If each fold is a single answer, only the diagonal of H is needed. One matrix product (m × m times
-m × number of α) then gives it for all α.
-Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for the identity.
+Held-out answers: let r be the vector of all noisy answers, in units of their noise, and H the matrix that
+computes smoothed answers from r. Suppose that the answers in a part F (a fold) are held out, that is,
+predicted from the other answers. Their prediction errors are (I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I −
+H_FF)⁻¹ contains the variances of these errors. If each fold is a single answer, only the diagonal of H is
+needed. It is computed for all values of α by one matrix product.
+Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for this formula.
 
-Cross validation.
+Choice of α:
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over held-out answers a,
            where a' is the prediction from the other answers, is an unbiased estimate of the squared error.
-Differs    The paper uses a ternary search, which needs a unique minimum. We use a grid, and then
-           golden-section search around its best point. The total is known in every fold. The smallest of
-           many estimates is too optimistic, so the reported error comes from a new split at the chosen α.
-           Both estimates hold out folds, so they are for predictions from fewer past queries. One
-           decomposition serves all folds, all α, and the fit, by the formula above.
-Cost       one `kernel_ridge` fit per α and fold, if the sets of attributes overlap little. Otherwise one
-           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If any α is
-           above 10⁴/λ₁, one decomposition per fold.
+Differs    The paper uses a ternary search, which needs a unique minimum. We try a grid of values, and then
+           use golden-section search around the best one. The total is known for every fold. The smallest of
+           many estimated errors is too optimistic. So we divide the answers into new folds, and report the
+           error that they give for the chosen α. Because folds are held out, both estimates are for
+           predictions from fewer past queries. By the formula above, one decomposition is enough for all
+           folds, all values of α, and the final fit.
+Cost       If the sets of attributes overlap little, one fit of `kernel_ridge` per α and fold. Otherwise, one
+           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If some α is above
+           10⁴/λ₁, where λ₁ is the square root of the largest eigenvalue, one decomposition per fold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Eigenqueries: orthonormal combinations of past queries under a product prior.
+"""Eigenqueries, which are combinations of past queries that are orthonormal under a product prior (a
+distribution in which attributes are independent).
 
-`queries.inner` gives the inner products, averaged over a product prior. If the total is known, all queries
-are first made orthogonal to the universal query, whose answer is the total.
+The inner product of two queries is an average over the prior, which `queries.inner` computes. If the total is
+known, all queries are first made orthogonal to the query that counts all records, whose answer is the total.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 """
 
@@ -120,8 +121,8 @@ _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
 class CentredGram(NamedTuple):
-    """Inner products of queries, and the means of the queries. If the total is known, the inner products
-    leave out the part along the universal query.
+    """Inner products of past queries, and the means of the queries under the prior. If the total is known,
+    the part of each query that the total determines is left out.
     """
 
     products: Float[np.ndarray, "queries queries"]
@@ -130,11 +131,12 @@ class CentredGram(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Eigenqueries:
-    """Orthonormal combinations of past queries. Their answers have independent errors.
+    """Eigenqueries: orthonormal combinations of past queries, whose answers have independent errors.
 
-    The answer to an eigenquery has the standard error 1/λ. `squares` has the λ² in descending order. A
-    column of `basis` (queries × eigenqueries) has the weights of past queries in an eigenquery, times λ.
-    `answers` has the answers to eigenqueries, times λ.
+    The answer to each eigenquery has a standard error, which is called 1/λ. `squares` contains the numbers λ²
+    in descending order. Each column of `basis` belongs to an eigenquery. It contains the weights with which
+    past queries are combined, multiplied by λ. `answers` contains the answers to the eigenqueries, multiplied
+    by λ.
     """
 
     domain: Domain
@@ -153,7 +155,7 @@ class Eigenqueries:
         total: float | None = None,
         prior: tuple[Any, ...] | None = None,
     ) -> Eigenqueries:
-        """Make eigenqueries from past answers by one eigendecomposition."""
+        """Compute the eigenqueries of past answers by one eigendecomposition."""
         gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
         residuals = history.values - (total or 0.0) * gram.means
         deviations = np.sqrt(history.variances)
@@ -173,7 +175,7 @@ class Eigenqueries:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
     def project(self, workload: Recipe) -> ProjectedQueries:
-        """Express queries as combinations of eigenqueries. The result gives answers for any α."""
+        """Express queries as combinations of eigenqueries. The result can give answers for any value of α."""
         queries = linear_queries(workload, self.domain)
         prior = prior_vectors(self.prior, self.domain)
         mean = means(queries, self.domain, prior)
@@ -188,15 +190,15 @@ class Eigenqueries:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answer any linear queries. Answers are in tuples, and the result has one row per α."""
+        """Return answers to linear queries, as counts of records. The result has one row per value of α."""
         projected = self.project(workload)
         return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield blocks of inner products with the past queries. The part along the universal query is left
-        out.
+        """Yield the inner products of queries with the past queries, in blocks. If the total is known, the
+        part of each query that the total determines is left out.
         """
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
@@ -212,11 +214,12 @@ class Eigenqueries:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedQueries:
-    """Queries as combinations of m eigenqueries. An answer takes time O(m) for each α.
+    """Queries that are expressed as combinations of m eigenqueries. An answer takes time O(m) for each value
+    of α.
 
-    `means` has the inner product of each query q with the universal query. `squares` has the squared norms
-    ‖q‖², without the part that the total determines. `coefficients` (queries × eigenqueries) has the inner
-    product with each eigenquery, times λ.
+    `means` contains the mean of each query q under the prior. `squares` contains the squared norm ‖q‖²,
+    without the part that the total determines. `coefficients` (queries × eigenqueries) contains the inner
+    product of each query with each eigenquery, multiplied by λ.
     """
 
     eigen: Eigenqueries
@@ -225,24 +228,24 @@ class ProjectedQueries:
     coefficients: Float[np.ndarray, "queries eigenqueries"]
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries."""
+        """Return the answers to the queries for the given α, as counts of records."""
         from_total = (self.eigen.total or 0.0) * self.means
         weights = shrinkage(self.eigen.squares, alpha, hard)
         return from_total + self.coefficients @ (self.eigen.answers * weights)
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """Return the share of ‖q‖² that past queries do not determine. It is 0 if they determine the query
-        q, and 1 if they contain no information about it.
+        """For each query q, the share of ‖q‖² that past queries do not determine. It is 0 if past queries
+        determine the answer to q, and 1 if they contain no information about it.
         """
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the errors of the answers. For a finite α, these are posterior standard deviations. They
-        include the bias that α assumes.
+        """Return the errors of the answers. For a finite α, they are posterior standard deviations, and
+        include the bias whose size α assumes.
 
-        For α = ∞, they are standard errors from the noise alone. They are then NaN for queries that past
+        For α = ∞, they are standard errors from noise alone. In this case, they are NaN for queries that past
         queries do not determine.
         """
         squares = self.eigen.squares
@@ -258,9 +261,7 @@ class ProjectedQueries:
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
     def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """Return the part of the errors that comes from the noise of the past answers. It leaves out the
-        bias.
-        """
+        """Return the part of the errors that comes from the noise in past answers, without the bias."""
         weights = shrinkage(self.eigen.squares, alpha)
         return np.sqrt((self.coefficients**2) @ weights**2)
 
@@ -278,7 +279,9 @@ def share_of_bias(
 
 
 def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
-    """Return the inner products of past queries, without the part along the universal query."""
+    """Return the inner products of past queries. If the total is known, the part of each query that the total
+    determines is left out.
+    """
     products = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
     if total_known:
@@ -292,8 +295,8 @@ def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> Cent
 def eigendecomposition(
     gram: Float[np.ndarray, "queries queries"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues that are larger than rounding errors, and their eigenvectors. The function
-    overwrites the matrix.
+    """Return the eigenvalues of a matrix that are larger than rounding errors, and their eigenvectors. The
+    function overwrites the matrix.
     """
     from scipy.linalg import eigh
 
@@ -306,8 +309,8 @@ def eigendecomposition(
 def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
-    """Return the factor by which each eigenquery's answer is shrunk, divided by λ². It is α²/(α² +
-    1/λ²)/λ².
+    """Return one factor per eigenquery, α²/(α² + 1/λ²)/λ². It is the factor by which the eigenquery's answer
+    is shrunk, divided by λ².
     """
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)

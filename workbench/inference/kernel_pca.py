@@ -1,24 +1,28 @@
-"""Kernel PCA (principal component analysis): estimates of new linear queries from noisy answers to past ones.
+"""Kernel PCA (principal component analysis), which estimates answers to new linear queries from noisy answers
+to past queries.
 
-Kernel answers. The inner product of two queries depends only on the attributes that both use. To compute an
-answer Σ_j c_j·⟨q, q_j⟩, the past queries on each set of attributes can therefore be added up to one table
-first. For errors, the inner products of questions on a set T with all m past queries are a product of two
-matrices. The first has r columns (the codes that T shares with past sets, or the past queries on T itself).
-The second has r rows that are computed once per set. After a QR decomposition of these rows, an error is
-the length of a vector of r numbers. Cost: values take time O(cells of the past sets and of the questions).
-Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per question. Memory is O(r·m).
+How answers are computed: the answer to a query q is a sum Σ_j c_j·⟨q, q_j⟩ over the past queries q_j, where
+c_j are weights and ⟨q, q_j⟩ are inner products. The inner product of two queries depends only on the
+attributes that both use. So all past queries on a set of attributes can be added up to one table first.
+Errors need the inner products of the questions on a set T with all m past queries. They are a product of two
+matrices. The first has r columns, one for each code that T shares with past sets, or one for each past query
+on T itself. The second has r rows, which are computed once per set. After a QR decomposition of these rows,
+an error is the length of a vector of r numbers. Cost: values take time O(cells of the past sets and of the
+questions). Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per question. Memory is
+O(r·m).
 
-Kernel PCA. The answer to a query q is the linear combination q' of past answers with the best balance of
-bias and variance. It minimises α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a,
-with the inner products k_q and K of `queries.inner`, the noise covariance Σ and the past answers a. No
-array over the whole domain is needed.
+Kernel PCA: a query q is approximated by a linear combination q' of past queries with the best balance of bias
+and variance. It minimises α²·‖q − q'‖² + Var(q'). This is ridge regression. The answer is k_qᵀ(K + Σ/α²)⁻¹a.
+Here a is the vector of past answers, and Σ is the covariance of their noise. K contains the inner products of
+past queries with each other, and k_q those of q with past queries. No array over the whole domain is needed.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
-Differs    We use the ridge form, which is equivalent to their eigenqueries. A known total is used exactly,
-           through a projection. They use a virtual query with tiny variance, whose safe range depends on α.
-           In Equation 17, the bias term is α²·‖q_bias‖². Our α is for inner products that are averaged over
-           the prior. For sums over N cells it would be α/√N.
-Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³). After that, O(m) per
-           query and α.
+Differs    We use ridge regression, which is equivalent to the paper's eigenqueries. We use a known total
+           exactly, by a projection. The paper uses a virtual query with tiny variance, and the safe size of
+           this variance depends on α. In the paper's Equation 17, the bias term is α²·‖q_bias‖². Our α is for
+           inner products that are averages over the prior. For inner products that are sums over N cells, it
+           would be α/√N.
+Cost       Memory is O(m²) for m past queries. Time is O(m³) for one eigendecomposition, and then O(m) per
+           query and value of α.
 """
 
 from __future__ import annotations
@@ -81,7 +85,7 @@ _Columns = tuple[
 
 
 class SetTables:
-    """Past queries as tables, grouped by the attributes that they use."""
+    """Past queries, written as tables. Queries that use the same attributes are together in one table."""
 
     def __init__(self, workload: Linear, domain: Domain, prior: Prior):
         self.domain = domain
@@ -103,8 +107,8 @@ class SetTables:
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
-        """Return the mean of each past query on a set, given the values of the attributes that sets share.
-        It is multiplied by the probability of these values.
+        """Return the conditional mean of each past query on a set, given the values of the attributes that
+        are shared with another set. The mean is multiplied by the probability of these values.
         """
         shape = [self.domain.shape[k] for k in part.axes]
         weights = np.ones(())
@@ -124,7 +128,7 @@ class SetTables:
         return tables.sum(axis=outside).reshape(len(part.rows), cells)
 
     def sums(self, coefficients: Float[np.ndarray, " queries"]) -> _WeighedSum:
-        """Return the weighted sum of past queries, Σ_j c_j·q_j, as tables."""
+        """Return the weighted sum of past queries, Σ_j c_j·q_j, as one table per set of attributes."""
         tables = []
         for part in self.terms:
             shape = [self.domain.shape[k] for k in part.axes]
@@ -136,7 +140,9 @@ class SetTables:
 
 
 class _WeighedSum(Margins):
-    """A function of tuples, weighted by the prior, with the same methods as the sums of a table."""
+    """Weighted sum of queries, as a function of a record, multiplied by the prior probability of the record.
+    The class has the methods of a table of sums, so queries can be answered from it.
+    """
 
     def __init__(
         self,
@@ -151,7 +157,7 @@ class _WeighedSum(Margins):
         self.constant = constant
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the sums over all attributes except the given ones."""
+        """Return the table over the given attributes, summed over all other attributes."""
         shape = [self.domain.shape[k] for k in axes]
         total = np.full(shape, self.constant)
         for own, table in self.tables:
@@ -169,15 +175,15 @@ class _WeighedSum(Margins):
 
 
 class KernelBlocks:
-    """Answers at one α. They are computed for all queries on a set of attributes together if the tables are
-    small enough, and otherwise query by query.
+    """Answers for one value of α. If the tables are small enough, all queries on the same set of attributes
+    are answered together. Otherwise they are answered one by one.
 
     Parameters
     ----------
     eigen : Eigenqueries
         Eigenqueries of the past queries.
     alpha : float
-        Trade-off.
+        Trade-off between bias and variance, as in `KernelPCA`.
     """
 
     def __init__(self, eigen: Eigenqueries, alpha: float):
@@ -186,7 +192,7 @@ class KernelBlocks:
 
     @cached_property
     def tables(self) -> SetTables | None:
-        """Past queries as tables by set, or None if a set has too many cells."""
+        """Past queries as tables, or None if a set of attributes has too many cells."""
         try:
             prior = prior_vectors(self.eigen.prior, self.eigen.domain)
             return SetTables(self.eigen.workload, self.eigen.domain, prior)
@@ -194,7 +200,9 @@ class KernelBlocks:
             return None
 
     def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Return answers to queries. The answer to each eigenquery is multiplied by its entry of `weights`."""
+        """Return answers to queries. In these answers, each eigenquery's answer is multiplied by its entry of
+        `weights`.
+        """
         eigen = self.eigen
         mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
         coefficients = eigen.basis @ (eigen.answers * weights)
@@ -213,7 +221,7 @@ class KernelBlocks:
         return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
 
     def with_errors(self, queries: Linear) -> KernelAnswers:
-        """Return answers and both parts of their errors."""
+        """Return answers to queries with the two parts of their errors, noise and bias."""
         parts = [np.zeros(len(queries)) for _ in range(3)]
         for rows, found in self._blocks(queries):
             for part, own in zip(parts, found, strict=True):
@@ -223,7 +231,9 @@ class KernelBlocks:
     def _blocks(
         self, queries: Linear
     ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-        """Yield rows of the questions, with values, noise and model."""
+        """Yield blocks of queries. Each block contains the positions of the queries, their answers, and the
+        two parts of their errors.
+        """
         left = np.ones(len(queries), bool)
         tables = self.tables
         if (
@@ -249,8 +259,8 @@ class KernelBlocks:
             yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
 
     def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
-        """Return the rows that all questions on a set share, or None if they would be larger than the
-        questions.
+        """Return the matrix rows that are common to all queries on a set, or None if they would take more
+        memory than the queries.
         """
         eigen = self.eigen
         columns: list[_Columns] = []
@@ -283,7 +293,9 @@ class KernelBlocks:
 
 
 class _SetRows:
-    """Rows that give the inner products of the questions on one set with all eigenqueries."""
+    """Matrix rows from which the inner products of all queries on one set of attributes with all eigenqueries
+    are computed.
+    """
 
     def __init__(
         self,
@@ -306,9 +318,7 @@ class _SetRows:
         self.bias = _root(matrix * weights * np.sqrt(ratio / squares))
 
     def answers(self, queries: Products) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the answers to some questions on the set, with both parts of their errors, noise and
-        model.
-        """
+        """Return the answers to some queries on the set, with the two parts of their errors, noise and bias."""
         eigen = self.eigen
         domain = eigen.domain
         mean = queries.means(domain, self.prior)
@@ -339,8 +349,8 @@ def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
 
 
 def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.ndarray:
-    """Return the mean of each query under the condition of each cell of the shared attributes. Each
-    query has one term.
+    """Return the conditional mean of each query, given each combination of values of the shared attributes.
+    Each query must have one term.
     """
     values = queries.times[:, None]
     for k, factor in enumerate(queries.factors):
@@ -359,8 +369,8 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """Return the error that α assumes, from the parts that past queries do not determine and from
-    shrinkage.
+    """Return the part of the errors that is due to bias, as α assumes it. It comes from the parts of queries
+    that past queries do not determine, and from shrinkage.
     """
     share = share_of_bias(norms, mean, reached)
     if alpha == inf:
@@ -386,7 +396,9 @@ def _by_kernel(
     mean: Float[np.ndarray, " queries"],
     coefficients: Float[np.ndarray, " queries"],
 ) -> np.ndarray:
-    """Return Σ_j c_j·⟨q, q_j⟩, in blocks of queries."""
+    """Return the answers Σ_j c_j·⟨q, q_j⟩ to queries q, where q_j are past queries and c_j their
+    coefficients. The function computes them in blocks.
+    """
     answers = np.empty(len(queries))
     for rows, kernel in eigen.kernel(queries, mean):
         answers[rows] = kernel @ coefficients
@@ -397,7 +409,7 @@ def _by_kernel(
 
 
 def check_alpha(x: Any) -> str | None:
-    """Return what is wrong with a trade-off α, or None if it is valid."""
+    """Return a text that says what is wrong with a value of α, or None if the value is allowed."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"

@@ -1,12 +1,13 @@
-"""Marginals of an answer bank: noisy tables that are made consistent with each other.
+"""Marginals of an answer bank, which are noisy tables of counts. They are adjusted so that they agree with
+each other.
 
-Reconciliation.
+Adjustment:
 
 Source     Qardaji, Yang & Li, SIGMOD 2014, section 4.4.
-Differs    The noise of the tables may differ. Negative cells remain negative.
+Differs    Our tables may have noise of different variance. Negative cells remain negative.
 
-Bank marginals. Complete tables are made consistent, and the margin of each attribute is taken from the
-least noisy of them.
+Marginals of a bank: the complete tables are adjusted first. Then the marginal of each attribute is computed
+from the complete table with the least noise.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from workbench.value import Bool, Float, Int
 
 
 class CompleteTable(NamedTuple):
-    """Noisy table of all cells of a set of attributes. Each cell has its query, its noisy share of the
-    total, and the variance of the noise.
+    """Noisy table over a set of attributes. For each cell, the object contains the number of the query that
+    asked for it, its noisy share of the total, and the variance of the noise.
     """
 
     axes: tuple[int, ...]
@@ -43,7 +44,7 @@ class CompleteTable(NamedTuple):
     variance: float
 
     def outside(self, common: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of those axes of the table that are not among the given ones."""
+        """Return the positions of the table's axes that are not in `common`."""
         return tuple(i for i, k in enumerate(self.axes) if k not in common)
 
 
@@ -53,13 +54,13 @@ def reconciled_shares(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Adjust the shares so that every complete table sums to 1. Tables that share attributes also agree on
-    these.
+    """Adjust noisy shares so that every complete table adds up to 1, and so that tables with common
+    attributes agree on these attributes.
 
-    The function goes through the sets of shared attributes from small to large. Each margin becomes the
-    mean over all tables, weighted by inverse variance. To give a table this margin, the change is spread
-    evenly over the cells that add up to a cell of the margin. Margins on fewer attributes then stay the
-    same. Negative cells remain negative.
+    The function goes through the sets of common attributes from small to large. For each set, it computes the
+    mean of the marginals of all tables, weighted by inverse variance. Then it changes every table so that it
+    has this marginal. The change is divided evenly among the cells that add up to a cell of the marginal.
+    Marginals on fewer attributes do not change in this step. Negative cells remain negative.
     """
     tables = complete_tables(domain, terms, shares, variances)
     for common in sorted(_intersections(table.axes for table in tables), key=len):
@@ -76,8 +77,8 @@ def complete_tables(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> list[CompleteTable]:
-    """Return the complete tables. They belong to the sets of attributes of which every cell was asked
-    exactly once. Their shares are copies.
+    """Return the complete tables, one for each set of attributes whose cells were all asked exactly once.
+    Their shares are copies.
     """
     tables = []
     for part in terms:
@@ -93,7 +94,7 @@ def complete_tables(
 
 
 def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """Return all sets, their intersections, and the empty set."""
+    """Return the given sets, all of their intersections, and the empty set."""
     closed = set(sets)
     while True:
         pairs = combinations(closed, 2)
@@ -104,7 +105,7 @@ def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
 
 
 def _agree(common: tuple[int, ...], tables: Sequence[CompleteTable]) -> None:
-    """Give all tables the same margin on the common attributes, in place."""
+    """Change the tables in place, so that all have the same marginal on the common attributes."""
     margins = [table.shares.sum(axis=table.outside(common)) for table in tables]
     target: Float[np.ndarray, "..."] | float = 1.0
     if common and margins:
@@ -127,14 +128,14 @@ _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum 
 
 
 class BankMarginals:
-    """Marginals from an answer bank. They are on sets of attributes of which every cell was asked.
+    """Marginals that an answer bank contains, for the sets of attributes whose cells were all asked.
 
     Parameters
     ----------
     history : NoisyAnswers
-        Answers of the bank.
+        Noisy answers of the bank.
     total : float, optional
-        Number of tuples, if it is known.
+        Number of records, if it is known.
     """
 
     def __init__(self, history: NoisyAnswers, total: float | None = None):
@@ -157,8 +158,8 @@ class BankMarginals:
 
     @property
     def complaint(self) -> str:
-        """Return a sentence that explains why the stated total contradicts the answers. Return "" if it
-        does not.
+        """Sentence that says that the given total contradicts the answers. It is "" if there is no
+        contradiction.
         """
         if self.summed is None:
             return ""
@@ -179,11 +180,11 @@ class BankMarginals:
         )
 
     def prior(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return a weight for each code of each attribute. If no table determines the weights of an
-        attribute, they are equal. Return None if there is no table or no total.
+        """Return one vector of weights per attribute, with one weight per value. If no table determines the
+        weights of an attribute, all of them are equal. Return None if there is no table or no total.
 
-        A share that is below the noise is raised to the level of the noise, because a prior of 0 would
-        exclude the code.
+        If a share is smaller than the standard deviation of its noise, it is raised to this standard
+        deviation. A weight of 0 would exclude the value from all results.
         """
         if self.total is None:
             return None
@@ -206,7 +207,7 @@ class BankMarginals:
 
 
 def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queries attributes"]:
-    """Return a mask of the attributes that each query uses."""
+    """Return a mask with one row per query, which is True for the attributes that the query uses."""
     used = np.zeros((len(workload), len(domain.shape)), bool)
     if isinstance(workload, Together):
         parts = [used_attributes(part, domain) for part in workload.parts]
@@ -222,8 +223,8 @@ def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queri
 
 
 def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
-    """Number the queries by their sets of attributes. Queries on the same attributes get the same number. A
-    query gets −1 if another query uses all of its attributes and more.
+    """Return one number per query, which identifies its set of attributes. Queries on the same attributes
+    have the same number. The number is −1 if another query uses all attributes of the query and more.
     """
     sets, place = np.unique(used, axis=0, return_inverse=True)
     inside = [
@@ -235,7 +236,7 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
 def is_held(
     used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
 ) -> Bool[np.ndarray, " queries"]:
-    """Return whether some past query uses all attributes of a question, for each question."""
+    """Return a mask that is True for each question for which a single past query uses all of its attributes."""
     sets = np.unique(bought, axis=0)
     own, place = np.unique(used, axis=0, return_inverse=True)
     held = [bool((row <= sets).all(axis=1).any()) for row in own]

@@ -1,24 +1,27 @@
-"""Maximum entropy: the model that is nearest to a prior among those that agree with noisy answers.
+"""Maximum entropy: among the models that agree with noisy answers, it finds the one that is nearest to a
+prior distribution.
 
-Chain ascent. If the model has many cells, Markov chains draw tuples at the current weights, and averages of
-their conditional distributions estimate the gradient of the dual. The ascent works in stages. Steps follow
-the gradient, divided by the variance of each query. Long stages add momentum, and the weights are averaged
-over a stage. The variances are from the start of the stage, because variances from the same draws would
-bias the steps at the optimum. If there are many more tuples than queries, later stages draw at fixed
-weights and maximise the dual as their tuples estimate it.
+Fit with Markov chains: if the model has many cells, Markov chains draw records from the model with the
+current weights. Averages of their conditional distributions estimate the gradient of the dual problem (see
+`dual_problem`). The fit consists of stages. Each step follows the gradient, divided by the variance of each
+query. Long stages use momentum, and the weights are averaged over a stage. The variances are computed at the
+start of a stage, because variances from the same records would bias the steps near the optimum. If there are
+many more records than queries, later stages draw records at fixed weights, and maximise the dual objective
+that is estimated from these records.
 
-Maximum entropy.
+The method:
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. Consistency of noisy tables: Qardaji, Yang & Li,
            SIGMOD 2014, section 4.4.
-Differs    For few cells, we solve the exact dual problem by L-BFGS-B. For many cells, we use thousands of
-           chains instead of one, and the ascent above. Complete noisy tables are first made consistent with
-           the total and each other. Otherwise weights would drift to their bounds in directions in which p
-           does not change. `MaximumEntropyAsPrinted` is the paper's method. A fit reports its distance from
-           the optimum in two ways: the duality gap (`dual_problem` shows why it bounds the error of
-           answers), with a warning above `tolerance`, and `Model.lacks`, an estimate of the remaining
-           divergence from the last stages.
-Cost       a step is one sweep of all chains. It takes a few µs per chain, whatever the size of the domain.
+Differs    For few cells, we solve the dual problem exactly by L-BFGS-B. For many cells, we use thousands of
+           Markov chains instead of one, as described above. We first adjust complete noisy tables so that
+           they agree with the total and with each other. Otherwise, weights would drift to their bounds in
+           directions in which the model does not change. The paper's method without these changes is
+           `MaximumEntropyAsPrinted`. A fit reports its distance from the best model in two ways. The first is
+           the duality gap, which bounds the error of answers (`dual_problem` explains why). The second is
+           `Model.lacks`, an estimate of the remaining divergence.
+Cost       In one step, every chain draws all of its attributes again. This takes a few µs per chain, whatever
+           the size of the domain.
 """
 
 from __future__ import annotations
@@ -69,7 +72,9 @@ _LEAST_MOVE = 1e-300
 
 
 class _Seen(NamedTuple):
-    """Weights, their potentials, and statistics of tuples drawn at them."""
+    """Weights of queries, the potentials of the model with these weights, and statistics of records that were
+    drawn from this model.
+    """
 
     w: Float[np.ndarray, " queries"]
     potentials: list[Float[np.ndarray, "..."]]
@@ -81,13 +86,13 @@ class _Seen(NamedTuple):
 def ascend_dual(
     problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
-    """Fit the weights. Return the model at the first weights with a small duality gap, or at the last
-    weights if the steps run out.
+    """Fit the weights of queries. Return the first model with a duality gap of at most `tolerance`. If there
+    is none within `steps` steps, return the last model.
 
-    A step is a sweep of all chains. Each gradient stage has twice as many steps as the one before, and its
-    steps are shorter by √2. If there are many more tuples than queries, sampled steps follow after two
-    stages. If the first sampled step makes the fit worse, another gradient stage follows, and then
-    sampled steps again.
+    In one step, every chain draws all of its attributes again. Each stage has twice as many steps as the
+    stage before, and the steps are shorter by the factor √2. If many more records than queries can be drawn, the
+    function switches to `_by_sampled_steps` after two stages. If the first of these steps makes the fit
+    worse, another stage along the gradient follows, and then sampled steps again.
     """
     ascent = _Ascent(problem, count, rng)
     sampled = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
@@ -122,7 +127,9 @@ def ascend_dual(
 
 
 class _Reached(NamedTuple):
-    """Weights that were reached, the number of steps, and an estimate of what they lack at most."""
+    """Weights that a fit reached, the number of steps, and an estimate of the remaining divergence from the
+    best model.
+    """
 
     at: _Seen
     done: int
@@ -132,13 +139,14 @@ class _Reached(NamedTuple):
 def _by_sampled_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
 ) -> _Reached:
-    """Take sampled steps until the gap is small, the last step promised little, or the steps are used up.
-    If the gap is much larger after the first step, stay at the start.
+    """Improve the weights by `sampled_step` until the duality gap is small, until the last step was expected
+    to improve the fit only a little, or until the steps are used up. If the gap is much larger after the
+    first step, return to the start.
 
-    Each stage has 1.3 times as many steps as the one before, and an eighth of the damping. A later
-    stage with a much larger gap is undone and repeated with more damping. What the weights before the
-    last step lacked is estimated by the rise that it promised. Only the least damping allows this
-    estimate, because damped steps promise little at any distance from the optimum.
+    Each stage has 1.3 times as many steps as the stage before, and an eighth of the damping. If a later stage
+    makes the gap much larger, it is undone and repeated with more damping. The expected improvement of the
+    last step is an estimate of the divergence before this step. This estimate is used only with the smallest
+    damping, because the expected improvement of a damped step is small at any distance from the optimum.
     """
     start = at
     damping = _DAMPING
@@ -172,7 +180,7 @@ def _move(at: _Seen, seen: _Seen) -> float:
 
 
 class _Ascent:
-    """Chains, and their present state."""
+    """Markov chains with their current records."""
 
     def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
         self.problem = problem
@@ -188,7 +196,7 @@ class _Ascent:
         self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
     ) -> Float[np.ndarray, " queries"]:
         """Make `length` steps along the gradient. Return the mean of the weights over the second half of
-        the steps.
+        these steps.
         """
         problem = self.problem
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
@@ -214,7 +222,9 @@ class _Ascent:
     def look(
         self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
     ) -> _Seen:
-        """Draw tuples at the given weights, and return their statistics. The first sweeps are left out."""
+        """Draw records from the model with the given weights, and return their statistics. The first sweeps
+        of the chains are not counted.
+        """
         problem = self.problem
         potentials = problem.potentials(w)
         self.chains.set_potentials(potentials)
@@ -245,20 +255,22 @@ def divergence(
     other_potentials: Sequence[Float[np.ndarray, "..."]],
     other_margins: Sequence[Float[np.ndarray, "..."]],
 ) -> float:
-    """Return the sum of the KL divergences between two models, in both directions. It needs no normalising
-    constant, and noise in drawn margins hardly changes it.
+    """Return the sum of the two KL divergences between two models, one in each direction. It needs no
+    normalising constants, and noise in estimated margins hardly changes it.
     """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def estimate_left(moves: list[float]) -> float:
-    """Estimate the KL divergence between the model and the limit of the fit. The estimate assumes that the
-    moves of further stages shrink, by the ratio of the last two or by √½.
+    """Estimate the KL divergence between the model and the limit of the fit. `moves` contains the divergences
+    between the models of consecutive stages. The estimate assumes that further stages move the model less and
+    less, by the ratio of the last two moves or by √½.
 
-    If noise is averaged over twice as many steps, it shrinks by √½. Slow progress shrinks less. Moves are
-    measured as divergences, so their square roots are distances. The estimate adds up these distances as if
-    all moves had the same direction. If the last move was longer than the one before, there is no estimate.
+    If noise is averaged over twice as many steps, it becomes smaller by the factor √½. If the fit makes slow
+    progress, moves become smaller more slowly. The square roots of divergences are distances. The estimate
+    adds up these distances as if all moves had the same direction. If the last move was longer than the move
+    before, there is no estimate.
     """
     if len(moves) < 2:
         return inf
@@ -377,7 +389,7 @@ class MaximumEntropy:
 
 
 def _exact(problem: DualProblem) -> Model:
-    """Return the optimum of the dual over all cells."""
+    """Return the best model, computed by maximising the dual objective over all cells."""
     from scipy.optimize import minimize
 
     tree = JunctionTree(problem.domain.shape, problem.prior, problem.sets)
