@@ -1,30 +1,32 @@
-"""The dual problem of maximum entropy, steps towards its optimum, and covariances, both estimated from drawn
-tuples.
+"""The dual problem of maximum entropy. The module also contains steps towards its optimum, and covariances of
+queries. Both are estimated from records that were drawn from a model.
 
-Dual problem. The primal problem minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|. Here p0 is the prior, f_i is
-a query, p[f_i] is its mean under the model p, π_i = answer/total, and β_i = α·total/b_i for noise of scale
-b_i. A larger α gives more weight to the likelihood, and less to the entropy. To derive the dual, write β|r|
-as the maximum of w·r over |w| <= β. For given w, KL(p ‖ p0) − w·p[f] is smallest at p_w ∝ p0 exp(w·f), with
-the value −ln p0[exp(w·f)]. The dual therefore maximises w·π − ln p0[exp(w·f)] over |w_i| <= β_i. It is
-concave, and its gradient is r = π − p_w[f].
+The dual problem: the primal problem minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]| over all models p. Here p0
+is the prior, f_i is a query, p[f_i] is its mean under the model, π_i = answer/total, and β_i = α·total/b_i
+for noise of scale b_i. With a larger α, the likelihood has more weight, and the entropy less. To derive the
+dual problem, write β|r| as the maximum of w·r over |w| <= β. For given weights w, KL(p ‖ p0) − w·p[f] is
+smallest for the model p_w ∝ p0 exp(w·f), and its value is then −ln p0[exp(w·f)]. The dual problem therefore
+maximises w·π − ln p0[exp(w·f)] over |w_i| <= β_i. This objective is concave, and its gradient is r = π −
+p_w[f].
 
 The duality gap is the primal value at p_w minus the dual value at w, which is Σ (β_i |r_i| − w_i r_i). It
-bounds the distance from the optimum p*. The primal value at p_w exceeds the optimal value by at least
-KL(p_w ‖ p*), because the primal is KL plus a convex function. The dual value at w is below the optimal
-value by at least KL(p* ‖ p_w), because Σ β|r*| >= w·r*. By Pinsker's inequality, each is at least ‖p_w −
-p*‖₁²/2, so ‖p_w − p*‖₁ <= √gap.
+bounds the distance from the best model p*. The primal value at p_w is larger than the optimal value by at
+least KL(p_w ‖ p*), because the primal objective is KL plus a convex function. The dual value at w is smaller
+than the optimal value by at least KL(p* ‖ p_w), because Σ β|r*| >= w·r*. By Pinsker's inequality, each of
+these two divergences is at least ‖p_w − p*‖₁²/2. So ‖p_w − p*‖₁ <= √gap.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007. Equation 39
            of the former omits the sign of the covariance.
 
-Sampled covariance. A matrix-vector product takes time proportional to the number of tuples and to the cells
-of the queries' tables.
+The covariance matrix from drawn records: its product with a vector takes time proportional to the number of
+records and to the number of cells of the queries' tables.
 
-Sampled step. A step d from weights w raises the dual by r·d − ln p_w[e^x]. Here r is the gradient, and x =
-d·(f − p_w[f]), which tuples drawn at w sample. Because ln p_w[e^x] <= p_w[e^x − 1 − x] and, for negative x,
-e^x − 1 − x <= x²/2, the step maximises r·d − p_w[e^x − 1 − x or x²/2], which is never too large, but for
-the tuples' noise. Unlike a quadratic model, it sees how fast rare cells grow. Because there are too few
-tuples for all directions, a damping term λd²/2 times the variances is subtracted. λ is large far from the
-optimum and small near it.
+Steps from drawn records: a step d from the weights w raises the dual objective by r·d − ln p_w[e^x]. Here r
+is the gradient, and x = d·(f − p_w[f]) is estimated from records that were drawn with the weights w. We use
+the inequality ln p_w[e^x] <= p_w[e^x − 1 − x], and e^x − 1 − x <= x²/2 for negative x. The step maximises r·d
+− p_w[e^x − 1 − x or x²/2]. Except for the noise of the drawn records, this expression never overestimates the
+rise. Unlike a quadratic model, it takes into account how fast the probabilities of rare cells grow. There are
+too few records for all directions. Therefore a damping term is subtracted, λd²/2 times the variances. λ is
+large far from the optimum, and small near it.
 Source     Geyer & Thompson, JRSS B 1992; Levenberg, Quarterly of Applied Mathematics 1944; Byrd, Lu, Nocedal
            & Zhu, SIAM J. Scientific Computing 1995 (L-BFGS-B).
 """
@@ -57,12 +59,12 @@ _ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no varian
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Dual problem of maximum entropy. It consists of the noisy shares π, the limits β of the weights, and
-    the queries, grouped by the axes of their terms.
+    """Dual problem of maximum entropy. It consists of the noisy shares π (answers divided by the total), the
+    limits β of the weights, and the queries, grouped by the attributes of their terms.
 
-    `constants` has the parts of queries that are the same at every tuple, and `peak` the largest absolute
-    value of each query. `fixed` has the weights whose best value does not depend on other weights, and NaN
-    for the rest.
+    `constants` contains, for each query, the part that is the same for every record. `peak` contains the
+    largest absolute value of each query. `fixed` contains the best value of those weights for which it does
+    not depend on other weights, and NaN for all other weights.
     """
 
     domain: Domain
@@ -85,7 +87,9 @@ class DualProblem:
         prior: tuple[Any, ...] | None,
         consistent: bool,
     ) -> DualProblem:
-        """Make the problem from noisy answers. If they do not fit the problem, a ValueError explains why."""
+        """Make the dual problem for some noisy answers. If the answers do not fit the other arguments, raise
+        a ValueError that explains why.
+        """
         answers = NoisyAnswers.history(history)
         domain = answers.domain
         if total is None:
@@ -112,29 +116,29 @@ class DualProblem:
 
     @property
     def modelled_axes(self) -> tuple[int, ...]:
-        """Axes that at least one query uses."""
+        """Numbers of the attributes that at least one query uses."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def shapes(self) -> list[list[int]]:
-        """Shapes of the tables of all sets."""
+        """Shape of the table of each set of attributes."""
         return [[self.domain.shape[k] for k in axes] for axes in self.sets]
 
     @cached_property
     def first_cells(self) -> Int[np.ndarray, " ends"]:
-        """First cell of the table of each set, in one vector of all tables. The end of the last table
-        follows.
+        """Positions at which the table of each set starts, if all tables are stored in one vector. The last
+        number is the length of the vector.
         """
         return np.cumsum([0, *map(prod, self.shapes)])
 
     @cached_property
     def set_of_terms(self) -> list[int]:
-        """Number of the set of axes to which each group of terms belongs."""
+        """For each group of terms, the number of its set of attributes."""
         return [self.sets.index(part.axes) for part in self.terms]
 
     @cached_property
     def _parts(self) -> tuple[Rectangles, list[tuple[int, QueryTerms]]]:
-        """Terms that are rectangles, and the other terms by set."""
+        """Terms that are rectangles of a table, and all other terms, grouped by set of attributes."""
         rectangles: list[tuple[int, QueryTerms]] = []
         others: list[tuple[int, QueryTerms]] = []
         for s, part in zip(self.set_of_terms, self.terms, strict=True):
@@ -144,7 +148,7 @@ class DualProblem:
 
     @cached_property
     def binary(self) -> bool:
-        """Whether each query has a single term with the values 0 and 1. Then p[f²] = p[f]."""
+        """Whether each query has a single term with the values 0 and 1. In this case p[f²] = p[f]."""
         count = np.zeros(len(self.pi), np.int64)
         for part in self.terms:
             np.add.at(count, part.query, 1)
@@ -152,15 +156,17 @@ class DualProblem:
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the weights, in which the fixed ones are set to their best values."""
+        """Return the weights, with the weights in `fixed` set to their best values."""
         return np.where(np.isnan(self.fixed), w, self.fixed)
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the weighted sum of queries, Σ w_i f_i, as one table per set of axes."""
+        """Return the weighted sum of queries, Σ w_i f_i, as one table per set of attributes."""
         return self.by_set(self.cells_of(w))
 
     def cells_of(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " cells"]:
-        """Return the weighted sum of queries, Σ w_i f_i, for the cells of all tables in one vector."""
+        """Return the weighted sum of queries, Σ w_i f_i, as one vector that contains the cells of all
+        tables.
+        """
         rectangles, others = self._parts
         cells = rectangles.weighted_sum(w)
         for s, part in others:
@@ -169,7 +175,7 @@ class DualProblem:
         return cells
 
     def by_set(self, cells: Float[np.ndarray, " cells"]) -> list[Float[np.ndarray, "..."]]:
-        """Split the vector of all cells into one table per set of axes."""
+        """Divide a vector that contains the cells of all tables into one table per set of attributes."""
         return [self._of_set(s, cells).reshape(shape) for s, shape in enumerate(self.shapes)]
 
     def _of_set(self, s: int, cells: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " own"]:
@@ -178,13 +184,15 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query, p[f_i], from the expected tables."""
+        """Return the mean of each query, p[f_i], given the expected tables of the model."""
         return self.means_of_cells(flattened(margins))
 
     def means_of_cells(
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query, p[f_i], from the vector of all cells."""
+        """Return the mean of each query, p[f_i], given one vector that contains the cells of all expected
+        tables.
+        """
         means = self.constants.copy()
         rectangles, others = self._parts
         rectangles.add_means(cells, means)
@@ -202,13 +210,13 @@ class DualProblem:
         return squares
 
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
-        """Expected tables under the prior."""
+        """Return the expected tables under the prior."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the variances of the queries, from the expected tables."""
+        """Return the variance of each query, given the expected tables of the model."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
         variances = squares - means**2
@@ -217,8 +225,8 @@ class DualProblem:
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each query, or its residual if that is larger. A variance below the
-        residual is not reliable.
+        """Return the variance of each query. If its residual is larger, return the residual instead, because
+        a variance that is smaller than the residual is not reliable.
         """
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
@@ -230,14 +238,14 @@ class DualProblem:
         margins: Sequence[Float[np.ndarray, "..."]],
         step: Float[np.ndarray, " queries"],
     ) -> Float[np.ndarray, " queries"]:
-        """Make a step along the gradient. Weights stay within their limits, and each changes by at most one
-        nat.
+        """Return the weights after one step along the gradient. Weights stay within their limits, and each
+        weight changes by at most 1.
         """
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
         return self.within(w + change)
 
     def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the nearest weights that are within the limits ±β."""
+        """Return the weights, cut to their limits ±β."""
         return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
@@ -245,7 +253,8 @@ class DualProblem:
     ) -> float:
         """Return the duality gap, Σ (β_i |r_i| − w_i r_i) with r = π − p[f].
 
-        If tuples are drawn, r is noisy. This makes the estimated gap too large on average.
+        If the margins were estimated from drawn records, r is noisy. The estimated gap is then too large on
+        average.
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
@@ -259,7 +268,7 @@ class DualProblem:
         steps: int,
         lacks: float = np.inf,
     ) -> Model:
-        """Return the model with the given potentials and expected tables."""
+        """Make a model with the given potentials and expected tables."""
         return Model(
             self.domain,
             self.total,
@@ -283,8 +292,8 @@ _POWER_STEPS = 12  # of the power iteration for the steepness
 
 
 class SampledCovariance:
-    """Covariance matrix of the queries, estimated from drawn tuples. Only its products with vectors are
-    computed.
+    """Covariance matrix of the queries, estimated from drawn records. The matrix itself is never computed,
+    only its products with vectors.
     """
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
@@ -304,16 +313,18 @@ class SampledCovariance:
         return self.means(sums)
 
     def sums(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " tuples"]:
-        """Return the sum of the queries of each tuple, each times its component of a vector."""
+        """Return one number per record: the sum of the queries' values for this record, each multiplied by
+        its component of a vector.
+        """
         return _sums_of_cells(self.problem.cells_of(v), self.cells)
 
     def means(self, weights: Float[np.ndarray, " tuples"]) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query, without its constant, over weighted tuples."""
+        """Return the weighted mean of each query over the records, without the constant part of the query."""
         return self.problem.means_of_cells(self._mean_cells(weights)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
-        """Return the largest eigenvalue of the queries' correlation matrix, or 1 if it is smaller. It is
-        computed by power iteration.
+        """Return the largest eigenvalue of the queries' correlation matrix, but at least 1. It is computed by
+        power iteration.
         """
         margins = self.problem.by_set(self._mean_cells(np.ones(len(self.cells))))
         variance = self.problem.variances(margins)
@@ -328,14 +339,16 @@ class SampledCovariance:
         return max(1.0, eigenvalue)
 
     def _mean_cells(self, weights: Float[np.ndarray, " tuples"]) -> Float[np.ndarray, " cells"]:
-        """Return the average weight of tuples in each cell of all tables."""
+        """Return one number for each cell of all tables: the sum of the weights of the records in this cell,
+        divided by the number of records.
+        """
         sums = _sums_of_tuples(weights, self.cells, self.problem.first_cells[-1])
         return sums / len(self.cells)
 
 
 @njit(cache=True, nogil=True)
 def _sums_of_cells(tables, cells):
-    """Return, for each tuple, the sum over its cells."""
+    """Return one number per record, the sum of the values of the cells to which the record belongs."""
     sums = np.empty(len(cells))
     for t in range(len(cells)):
         x = 0.0
@@ -347,7 +360,7 @@ def _sums_of_cells(tables, cells):
 
 @njit(cache=True, nogil=True)
 def _sums_of_tuples(weights, cells, size):
-    """Return, for each cell, the sum of the weights of its tuples."""
+    """Return one number per cell, the sum of the weights of the records in this cell."""
     sums = np.zeros(size)
     for t in range(len(cells)):
         for s in range(cells.shape[1]):
@@ -370,8 +383,9 @@ def sampled_step(
     covariance: SampledCovariance,
     damping: float,
 ) -> tuple[Float[np.ndarray, " queries"], float]:
-    """Return weights within their bounds that maximise the estimated dual minus the damping, and the rise
-    of this maximum in nats. If the estimate is not accurate that far, return weights on the way there.
+    """Return weights within their limits that maximise the estimated dual objective minus the damping, and
+    the rise of this objective in nats. If the estimate is not accurate at such a distance, return weights
+    that are only part of the way there.
     """
     from scipy.optimize import minimize
 

@@ -1,9 +1,12 @@
-"""Junction trees: exact sums over a product of potentials, if each potential is on few attributes.
+"""Junction trees, which compute exact sums over a distribution that is a product of potentials, if each
+potential depends on few attributes.
 
-The distribution is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Eliminating the attributes in an
-order with little fill-in gives cliques that form a tree. Two passes of messages over the tree compute the
-exact marginal distribution of every clique. The time grows with the cells of the cliques.
-Source     Lauritzen & Spiegelhalter, JRSS B 1988; Kjærulff 1990 for the order (least fill-in first).
+The probability of a record t is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), a product over the
+attributes k and the sets S of attributes. The attributes are eliminated one by one, in an order in which few
+new pairs of attributes are joined. This gives sets of attributes, the cliques, which form a tree. Two passes
+of messages over the tree compute the exact marginal distribution of every clique. The time is proportional to
+the number of cells of all cliques.
+Source     Lauritzen & Spiegelhalter, JRSS B 1988; Kjærulff 1990 for the order of elimination.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ _LEAST = 1e-300  # so that logarithms stay finite
 def cliques_of(
     sets: Iterable[Iterable[int]], shape: Sequence[int], most: float = np.inf
 ) -> list[tuple[int, ...]] | None:
-    """Return the cliques of a triangulated graph. Each of the given sets is within one clique. Return None
-    if cliques have too many cells.
+    """Return the cliques of a junction tree, as sets of attributes. Each of the given sets is contained in
+    one clique. Return None if the cliques have too many cells.
     """
     neighbours: dict[int, set[int]] = {}
     for axes in sets:
@@ -53,8 +56,8 @@ def cliques_of(
 
 
 def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the number of new pairs that the elimination of an attribute joins, and the number of
-    cells of its clique.
+    """Return two numbers that describe the elimination of an attribute: the number of new pairs of attributes
+    that it joins, and the number of cells of the clique.
     """
     around = neighbours[k]
     joined = sum(j not in neighbours[i] for i, j in combinations(around, 2))
@@ -63,23 +66,25 @@ def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tupl
 
 @dataclass(frozen=True)
 class _Edge:
-    """Place of a clique in the tree: its parent (−1 for a root), and the axes that they share."""
+    """Place of a clique in the tree: the number of its parent (−1 for a root), and the attributes that both
+    have.
+    """
 
     parent: int
     shared: tuple[int, ...]
 
 
 class JunctionTree:
-    """Junction tree for given sets of axes. Under its prior, attributes are independent.
+    """Junction tree for given sets of attributes, with a prior in which attributes are independent.
 
     Parameters
     ----------
     shape : tuple of int
         Shape of the domain.
     prior : sequence of float64[codes]
-        Weights > 0 of the codes of each attribute, with sum 1.
+        Probabilities of the codes of each attribute, all above 0.
     sets : sequence of tuple of int
-        Sets of axes that potentials use.
+        Sets of attributes on which potentials are defined, as numbers of axes.
     """
 
     def __init__(
@@ -102,18 +107,22 @@ class JunctionTree:
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
-        """Axes that at least one set uses."""
+        """Numbers of the attributes that are in at least one set."""
         return tuple(sorted({k for clique in self.cliques for k in clique}))
 
     def _smallest_with(self, axes: Iterable[int]) -> int:
-        """Return the clique with the fewest cells that contains the given axes, or −1."""
+        """Return the number of the clique with the fewest cells that contains the given attributes. Return −1
+        if there is none.
+        """
         found = [i for i, clique in enumerate(self.cliques) if set(axes) <= set(clique)]
         return min(
             found, key=lambda i: prod(self.shape[k] for k in self.cliques[i]), default=-1
         )
 
     def _lay_out_edges(self) -> None:
-        """Compute a spanning forest of the largest shared sets, parents before children."""
+        """Connect the cliques to a tree (or several trees), so that neighbours have as many common attributes
+        as possible. Parents come before their children.
+        """
         count = len(self.cliques)
         self.order: list[int] = []
         self.edges: list[_Edge] = [_Edge(-1, ())] * count
@@ -132,7 +141,9 @@ class JunctionTree:
                     best[j] = (common, i)
 
     def calibrate(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> CalibratedTree:
-        """Return the margins of all cliques. The given potentials have one table per set, in nats."""
+        """Compute the marginal distributions of all cliques. `potentials` contains one table per set of
+        attributes, in nats.
+        """
         logs = [table.copy() for table in self._log_prior]
         for i, axes, table in zip(self._home, self.sets, potentials, strict=True):
             if axes:
@@ -161,7 +172,7 @@ class JunctionTree:
     def _log_sum(
         self, table: Float[np.ndarray, "..."], i: int, axes: tuple[int, ...]
     ) -> np.ndarray:
-        """Return ln Σ exp over all axes of a clique except the given ones."""
+        """Return the logarithm of the sum of exp(table) over all axes of a clique that are not in `axes`."""
         clique = self.cliques[i]
         outside = tuple(n for n, k in enumerate(clique) if k not in axes)
         largest = table.max(axis=outside, keepdims=True)
@@ -171,8 +182,8 @@ class JunctionTree:
 
 @dataclass(frozen=True)
 class CalibratedTree:
-    """Margins of the cliques of a tree, and the logarithm of the normalising constant, ln Z = ln p0[exp(Σ
-    potentials)], in nats.
+    """Marginal distributions of the cliques of a junction tree. The object also contains the logarithm of the
+    normalising constant in nats, ln Z = ln p0[exp(Σ potentials)], where p0 is the prior.
     """
 
     tree: JunctionTree
@@ -180,7 +191,7 @@ class CalibratedTree:
     log_normaliser: float
 
     def of_sets(self) -> list[Float[np.ndarray, "..."]]:
-        """Return the marginal over each set of attributes."""
+        """Return the marginal distribution over each of the tree's sets of attributes."""
         return [
             summed(self.cliques[i], self.tree.cliques[i], axes) if axes else np.ones(())
             for i, axes in zip(self.tree._home, self.tree.sets, strict=True)
@@ -188,7 +199,9 @@ class CalibratedTree:
 
     @cached_property
     def _shared_inverses(self) -> dict[int, Float[np.ndarray, "..."]]:
-        """Inverse of the shared margin of a clique and its parent, for each clique with a parent."""
+        """One table per clique with a parent. It contains 1/p, where p is the marginal distribution over the
+        attributes that the clique and its parent share.
+        """
         tree = self.tree
         return {
             i: 1 / np.maximum(summed(self.cliques[i], clique, edge.shared), _LEAST)
@@ -199,11 +212,11 @@ class CalibratedTree:
     def derivatives(
         self, directions: Sequence[Float[np.ndarray, "..."]]
     ) -> list[Float[np.ndarray, "..."]]:
-        """Return how the margin of each set changes if the potentials change in some direction (the
-        derivative).
+        """Return the derivative of the marginal distribution of each set, if the potentials change in the
+        given directions.
 
-        The result is the covariance matrix of the sets' cells, times a vector. It is computed by
-        differentiating both passes of `calibrate`.
+        The result is the product of the covariance matrix of the sets' cells with a vector. It is computed
+        from the derivatives of both passes of `calibrate`.
         """
         tree = self.tree
         logs = [np.zeros(table.shape) for table in self.cliques]
@@ -233,7 +246,9 @@ class CalibratedTree:
         ]
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the margin on the given axes, in their order. Return None if this needs too many cells."""
+        """Return the marginal distribution over the given attributes, in the given order. Return None if this
+        needs too many cells.
+        """
         axes = tuple(axes)
         shape = self.tree.shape
         if prod(shape[k] for k in axes) > _MAX_TABLE:
@@ -255,7 +270,9 @@ class CalibratedTree:
         return table.transpose([places.index(k) for k in axes])
 
     def _joined(self, asked: list[int]) -> Float[np.ndarray, "..."] | None:
-        """Return a margin whose axes are in several cliques, by elimination from the leaves."""
+        """Return the marginal distribution over attributes that are in several cliques. It is computed by
+        elimination from the leaves of the tree.
+        """
         tree = self.tree
         wanted = set(asked)
         tables: dict[int, list[tuple[tuple[int, ...], np.ndarray]]] = {}
@@ -284,7 +301,7 @@ class CalibratedTree:
     def draw(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "tuples attributes"]:
-        """Draw independent tuples from the distribution."""
+        """Draw `count` independent records from the distribution."""
         tree = self.tree
         codes = np.zeros((count, len(tree.shape)), np.int64)
         for k in set(range(len(tree.shape))) - set(tree.axes):
@@ -312,8 +329,8 @@ class CalibratedTree:
 def spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
-    """Reshape a table so that numpy can combine it with a table on more axes. Axes must be in ascending
-    order.
+    """Reshape a table over `axes`, so that numpy can combine it with a table over the larger set of axes
+    `onto`. Both must be in ascending order.
     """
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)
@@ -324,7 +341,9 @@ def spread(
 def summed(
     table: Float[np.ndarray, "..."], own: Sequence[int], axes: Sequence[int]
 ) -> np.ndarray:
-    """Sum a table over all axes except the given ones, and put these in the given order."""
+    """Sum a table over all of its axes that are not in `axes`, and put the remaining axes in the order of
+    `axes`.
+    """
     inner = table.sum(axis=tuple(n for n, k in enumerate(own) if k not in axes))
     rest = [k for k in own if k in axes]
     return inner.transpose([rest.index(k) for k in axes])
@@ -333,7 +352,9 @@ def summed(
 def _product(
     tables: Sequence[tuple[tuple[int, ...], np.ndarray]], left: tuple[int, ...]
 ) -> np.ndarray:
-    """Return the product of tables, summed down to some axes, in their order."""
+    """Multiply tables, and sum the product over all axes that are not in `left`. The axes of the result are
+    in the order of `left`.
+    """
     numbers = {k: n for n, k in enumerate(sorted({k for axes, _ in tables for k in axes}))}
     operands: list[Any] = []
     for axes, table in tables:

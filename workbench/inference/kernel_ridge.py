@@ -1,15 +1,18 @@
-"""Kernel PCA at a finite α without an eigendecomposition, for queries whose sets of attributes overlap little.
+"""Fast kernel PCA at a finite α, without an eigendecomposition. It is possible for queries whose sets of
+attributes overlap little.
 
-Kernel PCA is ridge regression on past answers a. Their weights are (K + α⁻²)⁻¹a, where K contains the inner
-products in units of the noise. Suppose that any two sets of attributes used by queries share at most one
-attribute. The inner product of two queries on different sets then depends only on their conditional means
-given this attribute. Therefore K = B + UUᵀ. U has a column for each code of each attribute, and one for the
-means if the total is not known. B is block diagonal, with one block per set. Solving with (B + α⁻²)⁻¹ takes
-one linear system per set, and Woodbury's identity gives the rest.
+Kernel PCA is ridge regression on past answers a. The weights of these answers are (K + α⁻²)⁻¹a, where K
+contains the inner products of the past queries, in units of the noise. Suppose that any two sets of
+attributes share at most one attribute. The inner product of two queries on different sets then depends only
+on their conditional means, given this attribute. Therefore K = B + UUᵀ. The matrix U has a column for each
+code of each attribute, and one more column if the total is not known. The matrix B has one block per set on
+its diagonal, and is 0 elsewhere. To multiply by (B + α⁻²)⁻¹, one linear system per set is solved. Then
+Woodbury's identity gives (K + α⁻²)⁻¹a.
 Source     Hoeffding, Annals of Mathematical Statistics 1948, for the decomposition of queries; Woodbury,
            Princeton memorandum 42, 1950.
-Cost       O(Σ m_s² + m·c) memory, and O(Σ m_s³ + c³) for each α and fold, with m_s past queries on a
-           set and c codes of all attributes.
+Cost       Let m_s be the number of past queries on a set, m the number of all past queries, and c the number
+           of codes of all attributes. Memory is O(Σ m_s² + m·c), and time is O(Σ m_s³ + c³) for each α and
+           fold.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class _Set:
-    """Past queries on a set of attributes: their block of B, and their part of U."""
+    """Past queries on one set of attributes, with their block of the matrix B and their rows of the
+    matrix U.
+    """
 
     rows: Int[np.ndarray, " queries"]
     within: Float[np.ndarray, "queries queries"]
@@ -50,12 +55,12 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """Fit of past answers, for any α up to `largest_alpha`. It treats answers about the same attributes
-    together, which is faster than `Eigenqueries`.
+    """Fit to past answers, for any α up to `largest_alpha`. It is faster than `Eigenqueries`, because it
+    treats answers about the same set of attributes together.
 
-    `vectors` are the vectors of the prior, and `means` are the means of past queries under it. `residuals`
-    are the past answers in units of the noise, minus what the known total explains. `width` is
-    the number of columns of the matrix U.
+    `vectors` contains the probabilities of the prior, one vector per attribute, and `means` the means of past
+    queries under the prior. `residuals` contains the past answers in units of the noise, minus the part that
+    a known total explains. `width` is the number of columns of the matrix U.
     """
 
     history: NoisyAnswers
@@ -71,7 +76,7 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Make the fit from past answers. Return None if an eigendecomposition would be faster, or if the
+        """Prepare the fit to past answers. Return None if an eigendecomposition would be faster, or if the
         sets of attributes overlap too much.
         """
         domain = history.domain
@@ -112,14 +117,14 @@ class KernelRidge:
 
     @cached_property
     def largest_alpha(self) -> float:
-        """Largest useful value of α. Above it rounding errors dominate."""
+        """Largest useful value of α. For larger values, rounding errors dominate."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
         return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
 
     def weights(
         self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Return the weight of each past answer, (K + α⁻²)⁻¹a. Answers that are left out have the weight 0."""
+        """Return the weight of each past answer, (K + α⁻²)⁻¹a. Answers in `left_out` get the weight 0."""
         from scipy.linalg import cho_factor, cho_solve, solve
 
         if not 1e-100 <= alpha <= self.largest_alpha:
@@ -154,7 +159,9 @@ class KernelRidge:
     def missed(
         self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Float[np.ndarray, " queries"]:
-        """Hold out each fold, and return the prediction errors of its answers in units of the noise."""
+        """Hold out each fold (part of the answers) in turn, and return the prediction errors of its answers,
+        in units of the noise.
+        """
         missed = np.full(len(self.residuals), np.nan)
         for fold in folds:
             missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
@@ -163,12 +170,14 @@ class KernelRidge:
     def mean_error(
         self, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Callable[[float], float]:
-        """Return the error estimate of Theorem 4 (Chen, Zhou & Bhowmick) at α, for a split of the answers."""
+        """Return a function of α: the estimated mean squared error of Theorem 4 (Chen, Zhou & Bhowmick), for
+        one division of the answers into folds.
+        """
         variances = self.history.variances
         return lambda alpha: float(((self.missed(alpha, folds) ** 2 - 1) * variances).mean())
 
     def _fitted(self, weights: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return K times weights."""
+        """Return the product of the matrix K with weights of past answers."""
         common = np.zeros(self.width)
         for s in self.sets:
             common[s.columns] += s.shared.T @ weights[s.rows]
@@ -180,7 +189,7 @@ class KernelRidge:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answer any linear queries, in tuples. The result has one row per α."""
+        """Return answers to linear queries, as counts of records. The result has one row per value of α."""
         domain = self.history.domain
         queries = linear_queries(workload, domain)
         mean = means(queries, domain, self.vectors)
@@ -197,29 +206,29 @@ class KernelRidge:
         return answers.T
 
     def eigenqueries(self) -> Eigenqueries:
-        """Return the eigenqueries of the same past answers."""
+        """Compute the eigenqueries of the same past answers."""
         return Eigenqueries.of(self.history, self.total, self.prior)
 
 
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
 ) -> KernelRidge | Eigenqueries:
-    """Fit past answers for any α up to `largest`. Use `KernelRidge` if possible, and otherwise
+    """Fit past answers for any α up to `largest`. The function uses `KernelRidge` if possible, and otherwise
     `Eigenqueries`.
 
     Parameters
     ----------
     history : NoisyAnswers
-        Past answers with independent noise.
+        Past noisy answers. Their noise must be independent.
     total, prior
         The same as for `KernelPCA`.
     largest : float
-        Largest α, in tuples.
+        Largest value of α, as a number of records.
 
     Returns
     -------
     KernelRidge or Eigenqueries
-        Fit. Its method `answer_at` takes several α.
+        Fit to the past answers. Its method `answer_at` answers queries for several values of α.
     """
     ridge = KernelRidge.of(history, total, prior)
     if ridge is not None and largest <= ridge.largest_alpha:
@@ -234,7 +243,9 @@ def _given_one(
     mean: Float[np.ndarray, " queries"],
     with_means: bool,
 ) -> tuple[Int[np.ndarray, " columns"], Float[np.ndarray, "queries columns"]]:
-    """Return columns of U for queries on a set: √p(v)·(E[q | v] − E[q]), and E[q] in the last."""
+    """Return the rows of the matrix U for queries q on one set. For each code v with probability p(v), they
+    contain √p(v)·(E[q | v] − E[q]). If the means are needed, the last column contains E[q].
+    """
     first = np.cumsum([0, *tables.domain.shape])
     columns = [np.arange(first[k], first[k + 1]) for k in axes]
     shared = []

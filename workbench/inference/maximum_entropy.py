@@ -90,9 +90,9 @@ def ascend_dual(
     is none within `steps` steps, return the last model.
 
     In one step, every chain draws all of its attributes again. Each stage has twice as many steps as the
-    stage before, and the steps are shorter by the factor √2. If many more records than queries can be drawn, the
-    function switches to `_by_sampled_steps` after two stages. If the first of these steps makes the fit
-    worse, another stage along the gradient follows, and then sampled steps again.
+    stage before, and the steps are shorter by the factor √2. If many more records than queries can be
+    drawn, the function switches to `_by_sampled_steps` after two stages. If the first of these steps makes
+    the fit worse, another stage along the gradient follows, and then sampled steps again.
     """
     ascent = _Ascent(problem, count, rng)
     sampled = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
