@@ -1,13 +1,14 @@
-"""Files that are written completely or not at all, and that record how they were made.
+"""Files that are written completely or not at all, and that contain a record of how they were made.
 
-Temporary files. A killed process cannot remove its files. If the operating system supports files without a
-name, a draft is such a file, and disappears with its process. On other systems, and for folders, the
-process holds a lock as long as it lives, and the next process removes files and folders without a lock.
+Temporary files: a file is first written as a draft, which gets its name when it is complete. A process that
+is killed cannot remove its drafts. If the operating system supports files without a name, a draft is such a
+file, and disappears with its process. On other systems, and for folders, a process locks its drafts as long
+as it lives. The next process removes drafts without a lock.
 
-Provenance. A provenance record is a dictionary that describes how a file was made. It is stored as ASCII
-JSON in the keywords of a PDF, the text of a PNG, the description of an SVG, the metadata of a Parquet file,
-or a comment in LaTeX and Markdown. For a CSV file it is in the separate file `<name>.csv.json`. Somebody
-else may have written the file, so the workbench never executes anything in it.
+Provenance records: a record is a dictionary that describes how a file was made. It is stored as ASCII JSON in
+the keywords of a PDF, the text of a PNG, the description of an SVG, the metadata of a Parquet file, or a
+comment in LaTeX and Markdown. For a CSV file, it is in the separate file `<name>.csv.json`. Somebody else may
+have written the file, so the workbench never executes anything in a record.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ _HEX = "[0-9a-f]" * 16
 
 
 class Draft:
-    """New file. You write it at `path`, and give it its final name in the folder of `target` when it is
-    complete.
+    """New file that is not complete yet. You write it at `path`. When it is complete, you give it its final
+    name in the folder of `target`.
 
-    Before that, the class removes drafts that killed processes left in this folder, unless `clean` is
-    False.
+    The class first removes drafts that killed processes left in this folder. With `clean` = False, it does
+    not.
     """
 
     def __init__(self, target: Path, clean: bool = True):
@@ -64,14 +65,14 @@ class Draft:
             _lock(self._held)
 
     def link(self, to: Path) -> None:
-        """Give the file one more name. Raise FileExistsError if the name is taken."""
+        """Give the file one more name. If a file with this name exists, raise a FileExistsError."""
         if self._hidden:
             os.link(self.path, to)
         else:  # with a descriptor, which an absolute path ignores, it is the file and not its link
             os.link(self.path, to, src_dir_fd=self._held)
 
     def replace(self, to: Path) -> None:
-        """Give the file this name. An existing file with this name is replaced."""
+        """Give the file the name `to`. If a file with this name exists, it is replaced."""
         if not self._hidden:
             self._name()
         os.replace(self._hidden[-1], to)
@@ -89,7 +90,7 @@ class Draft:
             self._held = held
 
     def close(self) -> None:
-        """Remove the draft. The file stays under the other names that it was given."""
+        """Remove the draft. If the file was given other names, it remains under these names."""
         for hidden in self._hidden:
             hidden.unlink(missing_ok=True)
         if self._held is not None:
@@ -106,18 +107,19 @@ class Draft:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove the drafts that killed processes left behind."""
+    """Remove the drafts that killed processes left in a folder."""
     _remove_abandoned(folder, f".*.{_HEX}.draft")
 
 
 @contextmanager
 def temporary_folder(parent: str | None = None) -> Iterator[Path]:
-    """Make a folder that is removed at the end. Before that, remove folders that killed processes left
-    behind.
+    """Make a temporary folder, which is removed at the end of the `with` block. First remove folders that
+    killed processes left.
 
     Parameters
     ----------
-    parent : Folder that will contain it. Default: the system's folder for temporary files.
+    parent : Folder in which the temporary folder is made. By default, the system's folder for temporary
+    files.
     """
     folder, held = _new_folder(parent or tempfile.gettempdir())
     try:
@@ -129,8 +131,8 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
 
 
 def _remove_in_use(folder: Path) -> None:
-    """Remove a folder to which other processes may still write. It is renamed first, so that they no
-    longer find it.
+    """Remove a folder to which other processes may still write. The folder is renamed first, so that these
+    processes no longer find it.
     """
     with suppress(OSError):
         folder = folder.rename(folder.with_name(f"wb-{secrets.token_hex(8)}"))
@@ -138,7 +140,9 @@ def _remove_in_use(folder: Path) -> None:
 
 
 def process_folder() -> Path:
-    """Return a new temporary folder. This process removes it at its end, but forked child processes do not."""
+    """Return a new temporary folder. It is removed when this process ends. Child processes that were forked
+    do not remove it.
+    """
     folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
     return folder
@@ -150,7 +154,7 @@ def _remove_own(owner: int, folder: Path) -> None:
 
 
 def _new_folder(parent: str) -> tuple[Path, int | None]:
-    """Return a new folder, and the object that holds its lock."""
+    """Make a new folder. Return its path, and the object that keeps the lock on it."""
     _remove_abandoned(Path(parent), f"wb-{_HEX}")
 
     def new_folder() -> Path:
@@ -162,8 +166,8 @@ def _new_folder(parent: str) -> tuple[Path, int | None]:
 
 
 def _unnamed(folder: Path) -> int | None:
-    """Return a descriptor of a new file without a name, or None if a name could not be given to it
-    later.
+    """Return a descriptor of a new file without a name. Return None if the system could not give the file a
+    name later.
     """
     try:
         held = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
@@ -176,8 +180,8 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
-    """Return the object that `make` makes, with a lock on it. If another process removes it before it
-    is locked, it is made again.
+    """Make a file or folder with the function `make`, and lock it. If another process removes it before it is
+    locked, make it again.
     """
     for _ in range(_ATTEMPTS):
         path = make()
@@ -188,8 +192,8 @@ def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
 
 
 def _hold(path: Path) -> int | None:
-    """Return a descriptor with a lock on `path`, or None if the path does not exist or another process
-    has locked it.
+    """Lock `path`, and return the descriptor of the lock. Return None if the path does not exist, or if
+    another process has locked it.
     """
     if not _LOCKS:
         return None
@@ -241,8 +245,8 @@ _COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILIN
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the source code, and whether there are uncommitted changes. Return None outside
-    a git repository.
+    """Return the commit of the source code, and whether the code has uncommitted changes. Return None if the
+    code is not in a git repository.
     """
     root = Path(__file__).resolve().parents[2]
 
@@ -262,19 +266,19 @@ def commit() -> str | None:
 
 
 def file_sha256(path: Path) -> str:
-    """Return the sha256 of a file."""
+    """Return the SHA-256 digest of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def to_text(record: dict[str, Any]) -> str:
-    """Return a record as one line of ASCII. Equal records give equal text."""
+    """Return a record as one line of ASCII text. Equal records give equal texts."""
     return json.dumps({"format": FORMAT} | record, sort_keys=True)
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """Return metadata that matplotlib writes into a picture. It contains the record, but no date, so that
-    pictures are reproducible.
+    """Return the metadata that matplotlib writes into a picture. They contain the record, but no date, so the
+    same figure always gives the same file.
     """
     text = to_text(record)
     if kind == "pdf":
@@ -296,36 +300,36 @@ def _is_changed(path: Path, record: dict[str, Any]) -> bool:
 
 
 def comment(kind: str, record: dict[str, Any]) -> str:
-    """Return a record as a comment for LaTeX and BibTeX, or for Markdown."""
+    """Return a record as a comment, in the syntax of LaTeX and BibTeX or in that of Markdown."""
     text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
     text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
     return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
 
 
 def sidecar(path: Path) -> Path:
-    """Path of the JSON file that holds the record of a CSV file."""
+    """Return the path of the JSON file that contains the record of a CSV file."""
     return path.with_name(f"{path.name}.json")
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the record in a file, which says how the file was made.
+    """Return the provenance record in a file, which describes how the file was made.
 
     Parameters
     ----------
     path : path
-        Picture, release, table, or folder of a saved figure.
+        Path of a picture, a release, a table, or the folder of a saved figure.
 
     Returns
     -------
     dict
-        Provenance record. Do not trust its texts, because anyone may have written the file.
+        Provenance record. Do not trust its contents, because anyone may have written the file.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file has no record, or a newer version of the workbench wrote it.
+        If the file has no record, or if a newer version of the workbench wrote it.
     """
     path = Path(path)
     if not path.exists():
@@ -358,7 +362,7 @@ def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of the record in a file, unchecked, or "" if there is none."""
+    """Return the text of the record in a file, without any check. Return "" if the file has no record."""
     if path.is_dir() or path.suffix == ".json":
         return _text_of(path / "manifest.json" if path.is_dir() else path)
     if path.stat().st_size > _LARGEST:
@@ -382,8 +386,8 @@ def _text(path: Path) -> str:
 
 
 def _text_of(path: Path, name: str = "") -> str:
-    """Return the text of a record that is in a separate file. The record of a folder counts only if it
-    names the file.
+    """Return the text of a record that is stored in a separate file. The record of a whole folder is used
+    only if it contains the name of the file.
     """
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return ""

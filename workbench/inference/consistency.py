@@ -337,7 +337,7 @@ def tree_least_squares(
 
 
 def _level_of_blocks(levels: int, branching: int) -> int:
-    """Return the highest level above the leaves at which the leaves of a node fit in a cache."""
+    """Return the highest level of the tree on which all leaves below one node fit in the processor's cache."""
     level = max(0, levels - 2)
     while level and branching ** (levels - level) <= _BLOCK:
         level -= 1
@@ -345,19 +345,21 @@ def _level_of_blocks(levels: int, branching: int) -> int:
 
 
 class _SubtreeVariances(NamedTuple):
-    """Variances of a level's estimates from their subtrees. All nodes but the last have a full subtree."""
+    """Variances of the sums on one level, if each is estimated only from the node and the nodes below it. The
+    last node has a separate variance, because there may be fewer nodes below it.
+    """
 
     full: float
     last: float
 
 
 def _last_children(sizes: list[int], depth: int, branching: int) -> int:
-    """Return the number of children of a level's last node."""
+    """Return the number of children of the last node of a level."""
     return sizes[depth + 1] - branching * (sizes[depth] - 1)
 
 
 def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVariances]:
-    """Return the subtree variances of each level, the root's first."""
+    """Return the variances of all levels (see `_SubtreeVariances`), from the root to the leaves."""
     subtrees = [_SubtreeVariances(1.0, 1.0)]
     for depth in range(len(sizes) - 2, -1, -1):
         below = subtrees[-1]
@@ -372,8 +374,8 @@ def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVarianc
 def _shares(
     subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
 ) -> Iterator[tuple[float, float]]:
-    """Return the shares of a difference for the children of each level's last node: the share of each
-    child, and that of the last.
+    """When a difference is divided among the children of a level's last node, its last child can get a
+    different share. Return two shares for each level: that of the other children, and that of the last child.
     """
     for depth, below in enumerate(subtrees[1:]):
         siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
@@ -382,7 +384,8 @@ def _shares(
 
 @njit(cache=True, nogil=True)
 def _average(noisy, values, starts, branching, weights, levels, first, stop):
-    """Compute values = weight · noisy + (1 − weight) · Σ children, the better of two estimates of one sum.
+    """Compute values = weight · noisy + (1 − weight) · Σ children. This is the weighted mean of two estimates
+    of the same sum.
 
     This covers `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of
     that level. The nodes are processed one after the other, because everything below one node fits in a
@@ -410,8 +413,8 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _average_nodes(values, noisy, low, high, child, children, w):
-    """Average the nodes from `low` to `high`. Each has `children` children, and the first child is at
-    `child`.
+    """Do the work of `_average` for the nodes from `low` to `high`. Each of them has `children` children, and
+    the first child is at position `child`.
     """
     if children == 2:
         for i in range(low, high):
@@ -428,9 +431,11 @@ def _average_nodes(values, noisy, low, high, child, children, w):
 
 @njit(cache=True, nogil=True)
 def _distribute(values, starts, branching, shares, levels, first, stop):
-    """Give children the difference to their parent, each in proportion to its share of their variance.
+    """Divide the difference between each parent and the sum of its children among the children, in proportion
+    to their variances.
 
-    `levels` are those of the parents, from the first down. The other arguments are those of `_average`.
+    `levels` contains the levels of the parents, from the highest downwards. The other arguments are the same
+    as for `_average`.
     """
     top, bottom = levels
     for block in range(first, stop):
@@ -453,8 +458,8 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _distribute_nodes(values, low, high, child, children, share):
-    """Distribute differences from the nodes `low` to `high`. Each has `children` children, and the
-    first child is at `child`.
+    """Do the work of `_distribute` for the parents from `low` to `high`. Each of them has `children`
+    children, and the first child is at position `child`.
     """
     if children == 2:
         for i in range(low, high):
@@ -480,8 +485,8 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Make the first pass of least squares in which each node has a variance. The pass averages from the
-    leaves up, and writes the variance of each subtree's estimate to `below`.
+    """Make the first pass of least squares, if each node has a variance of its own. The pass computes
+    weighted means from the leaves upwards. It writes the variance of each mean to `below`.
     """
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
@@ -503,8 +508,8 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Make the second pass of least squares in which each node has a variance. The pass distributes
-    corrections from the root down.
+    """Make the second pass of least squares, if each node has a variance of its own. The pass divides
+    differences among children, from the root downwards.
     """
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
@@ -619,7 +624,7 @@ def nonnegative_least_squares(
 def _sums_to_leaves(
     nodes: Float[np.ndarray, " nodes"], sizes: list[int], branching: int
 ) -> Float[np.ndarray, " leaves"]:
-    """Return, for every leaf, the sum of its ancestors and itself."""
+    """Return one number per leaf, the sum of the values of the leaf and of all of its ancestors."""
     sums = nodes[:1]
     start = 1
     for size in sizes[1:]:

@@ -1,13 +1,15 @@
-"""Markov chains that sample a product of potentials, and the tree of attributes from which they start.
+"""Markov chains that draw records from a distribution that is a product of potentials, and a simpler
+distribution (a tree of attributes) from which they start.
 
-The tree is a Chow–Liu tree.
+The tree is a Chow–Liu tree, in which the probabilities of each attribute depend on at most one other
+attribute.
 
 Source: Chow & Liu, IEEE Transactions on Information Theory 1968.
 
-The chains use Gibbs sampling. A sweep draws each attribute of each chain from its exact conditional
-distribution. The time grows with the rows of the tables, and not with the size of the domain. Expected
-tables are averages of whole conditional distributions (Rao–Blackwell), so each chain contributes a row to
-each table instead of a single cell. Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990;
+The chains use Gibbs sampling. A sweep draws each attribute of each chain again, from its exact conditional
+distribution. The time depends on the length of the tables' rows, and not on the size of the domain. Expected
+tables are averages of whole conditional distributions (Rao–Blackwell). So each chain contributes a row to
+each table, and not only a single cell. Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990;
 Hastings, Biometrika 1970.
 """
 
@@ -32,12 +34,13 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Tree of attributes, in the order in which they are drawn. The probabilities of an attribute depend on
-    the value of its parent (−1 for none).
+    """Distribution of records that is a tree of attributes. Attributes are in the order in which they are
+    drawn. The probabilities of an attribute depend on the value of its parent in the tree. The number of the
+    parent is −1 if there is none.
 
-    There is one table (code of the parent × code of the attribute) per attribute. Tables follow one
-    another, and begin at `starts`. They contain probabilities, cumulated over the codes of the attribute,
-    and logarithms of the probabilities.
+    Each attribute has a table, with a row for each code of the parent and a column for each code of the
+    attribute. All tables are stored one after another, and begin at the positions `starts`. They contain
+    probabilities that are cumulated over the codes of the attribute, and logarithms of the probabilities.
     """
 
     order: Int[np.ndarray, " attributes"]
@@ -52,8 +55,8 @@ def attribute_tree(
     sets: Sequence[tuple[int, ...]],
     margins: Sequence[Float[np.ndarray, "..."]],
 ) -> AttributeTree:
-    """Return the tree of attributes with the largest sum of mutual information. Two attributes can be
-    neighbours in the tree only if one set contains both.
+    """Return the tree of attributes for which the sum of the mutual informations of neighbours is largest.
+    Two attributes can be neighbours only if one of the given sets contains both.
     """
     pairs = _pair_tables(sets, margins)
     singles = _single_tables(prior, sets, margins)
@@ -83,7 +86,9 @@ def attribute_tree(
 
 
 def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
-    """Return the table of each pair of attributes that are in one set, from the smallest such set."""
+    """Return a table for each pair of attributes that are in one set. If several sets contain the pair, the
+    table comes from the smallest set.
+    """
     pairs = {}
     by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
     for axes, table in by_size:
@@ -94,7 +99,9 @@ def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
 
 
 def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
-    """Return the table of each attribute. If the attribute is in no set, the table comes from the prior."""
+    """Return the probabilities of each attribute's codes. If the attribute is in no set, they come from the
+    prior.
+    """
     singles = [p / p.sum() for p in prior]
     for axes, table in zip(sets, margins, strict=True):
         for i, k in enumerate(axes):
@@ -105,9 +112,10 @@ def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
 def _strongest_edge(
     information: Mapping[tuple[int, int], float], order: list[int], attributes: int
 ) -> tuple[int, int]:
-    """Return the edge (parent, child) to a new child with the largest mutual information.
+    """Among the attributes that are not yet in the tree, find the one with the largest mutual information
+    with an attribute of the tree. Return both as a pair (parent, child).
 
-    The parent is −1 if there is none.
+    If no attribute of the tree can be the parent, the parent is −1.
     """
     edges = []
     for (a, b), bits in information.items():
@@ -119,7 +127,7 @@ def _strongest_edge(
 
 
 def _mutual_information(joint: Float[np.ndarray, "a b"]) -> float:
-    """Return the information of one attribute about the other, in nats."""
+    """Return the mutual information of two attributes in nats, given their joint probabilities."""
     independent = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))
     positive = joint > 0
     ratios = joint[positive] / independent[positive]
@@ -135,7 +143,7 @@ _PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
 
 
 class _Copy(NamedTuple):
-    """A copy of a set's table in which one axis is last, and its position in `Chains.rows`."""
+    """Copy of a set's table in which a certain axis is last, with the position of the copy in `Chains.rows`."""
 
     set_index: int
     axis: int
@@ -145,8 +153,8 @@ class _Copy(NamedTuple):
 
 
 class Chains:
-    """Markov chains that draw tuples. For speed, the table of a set is stored once for each axis of the
-    set, with this axis last.
+    """Markov chains that draw records. For speed, the table of each set of attributes is stored once for each
+    of its axes, with this axis last.
     """
 
     def __init__(
@@ -163,7 +171,9 @@ class Chains:
         self._lay_out_tables()
 
     def _lay_out_copies(self) -> None:
-        """Compute, for each copy, its first cell, and the axes and strides that determine its rows."""
+        """For each copy of a table, compute the position of its first cell, and the axes and strides by which
+        its rows are found.
+        """
         width = max((len(axes) for axes in self.sets), default=1) or 1
         bases: list[int] = []
         others: list[list[int]] = []
@@ -199,7 +209,9 @@ class Chains:
         self.rows = np.ones(cells, np.float32)
 
     def _lay_out_tables(self) -> None:
-        """Compute, for each set, the first cell of its table, and the axes and strides of its cells."""
+        """For each set of attributes, compute the position of its table's first cell, and the axes and
+        strides by which its cells are found.
+        """
         width = max((len(axes) for axes in self.sets), default=1) or 1
         self.axes = np.zeros((len(self.sets), width), np.int64)
         self.steps = np.zeros((len(self.sets), width), np.int64)
@@ -213,7 +225,9 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the distribution from which the chains draw. `potentials` has one table per set, in nats."""
+        """Set the distribution from which the chains draw. `potentials` contains one table per set of
+        attributes, in nats.
+        """
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
@@ -221,7 +235,7 @@ class Chains:
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
     def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the distribution from which `jump` proposes tuples. It is a tree of attributes with the given
+        """Set the distribution from which `jump` proposes records. It is a tree of attributes with the given
         margins.
         """
         prior = np.split(self.prior, self.start[1:-1])
@@ -230,7 +244,7 @@ class Chains:
     def propose(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Draw tuples from the proposal distribution."""
+        """Draw `count` records from the distribution of proposals."""
         states = np.zeros((count, len(self.shape)), np.int32)
         self.jump(states, rng, always=True)
         return states
@@ -241,11 +255,11 @@ class Chains:
         rng: np.random.Generator,
         always: bool = False,
     ) -> int:
-        """Propose a new tuple to every chain, as a Metropolis–Hastings step. Return how many chains
+        """Propose a new record to every chain (a Metropolis–Hastings step). Return the number of chains that
         accepted it.
 
-        Without jumps, a chain that redraws single attributes may never leave a mode of the distribution.
-        `always` accepts every proposal.
+        Without jumps, a chain that draws one attribute at a time may never leave a mode of the distribution.
+        If `always` is True, every proposal is accepted.
         """
         moved = 0
         for part in _blocks(states):
@@ -259,7 +273,7 @@ class Chains:
     def draw_from_prior(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Draw tuples in which attributes are independent."""
+        """Draw `count` records from the prior, in which attributes are independent."""
         states = np.empty((count, len(self.shape)), np.int32)
         for k, start in enumerate(self.start[:-1]):
             cumulative = np.cumsum(self.prior[start : self.start[k + 1]])
@@ -273,10 +287,11 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Draw every attribute of every chain again, in place. Add the conditional distributions to `sums`.
+        """Draw every attribute of every chain again, and change `states` in place. Add the conditional
+        distributions from which they were drawn to `sums`.
 
-        The result does not depend on the number of threads. The random numbers are drawn beforehand, and
-        sums always have the same number of parts.
+        The result does not depend on the number of threads, because all random numbers are drawn beforehand,
+        and sums always have the same number of parts.
         """
         workers = thread_count()
         parts = workers if sums is None else _PARTS_OF_SUMS
@@ -311,17 +326,17 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Make one `jump` and one `sweep`."""
+        """Make one `jump` and then one `sweep`."""
         self.jump(states, rng)
         self.sweep(states, rng, sums)
 
     def sums(self) -> Float[np.ndarray, " rows"]:
-        """Return arrays for sums of conditional distributions, filled with 0."""
+        """Return arrays of zeros, to which sums of conditional distributions can be added."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected table of each set. It is computed from sums of conditional distributions, and
-        averaged over the attributes of the set.
+        """Return the expected table of each set of attributes. It is computed from sums of conditional
+        distributions. Each attribute of the set gives such a table, and the result is their mean.
         """
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:
@@ -333,7 +348,7 @@ class Chains:
 
 
 def _row_major(shape: Sequence[int]) -> list[int]:
-    """Return, for each axis, the number of cells between neighbours along this axis."""
+    """Return one number per axis, the number of cells between neighbours along this axis."""
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
@@ -385,7 +400,9 @@ def _jump(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract", "arcp"})
 def _sweep(states, drawn, rows, logs, prior, start, first, base, others, strides, sums):
-    """Draw once from each conditional distribution, in float32, with a relative error of 10⁻⁶."""
+    """Draw every attribute of every chain once, from its conditional distribution. The computation in float32
+    has a relative error of 10⁻⁶.
+    """
     d, keep = states.shape[1], sums.size > 0
     widest = 0
     for k in range(d):

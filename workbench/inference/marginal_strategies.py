@@ -1,15 +1,16 @@
-"""Optimised strategies for marginals: queries to ask instead of a workload, because its answers then have
-less error.
+"""Optimised strategies for marginals. A strategy is a list of queries that is asked instead of a workload,
+because the workload's answers, computed from it, have less error.
 
-The space of tables is a direct sum of one subspace per set S of attributes, with m_S = Π(n_k − 1)
-dimensions. All marginals act on such a subspace as a multiple of the identity: WᵀW is λ_S² for the workload
-W, and AᵀA is μ_S for the strategy A. For Gaussian noise, the strategy asks orthonormal contrasts in each
-subspace, with the best variances in closed form. This attains the singular-value bound. These are the
-residual marginals of ResidualPlanner, which also plans for other losses than the sum of all cells'
-variances. For example, the sum is 50.85 for all pairs of attributes with 2, 3 and 4 codes at sensitivity 1,
-and 78 if the pairs themselves are asked. For Laplace noise, the strategy asks the cells of marginals with
-weights θ_S that minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, or the contrasts, or the workload itself, whichever has
-the smallest error.
+The space of tables is a direct sum of subspaces, one for each set S of attributes. If attribute k has n_k
+codes, the subspace of S has m_S = Π(n_k − 1) dimensions. On each subspace, the matrices of marginals are
+multiples of the identity: WᵀW is λ_S² for the workload W, and AᵀA is μ_S for the strategy A. For Gaussian
+noise, the strategy asks orthonormal contrasts in each subspace. There is a formula for their best variances,
+which attains the singular-value bound. These contrasts are the residual marginals of ResidualPlanner.
+ResidualPlanner can also minimise other losses than the sum of the variances of all cells. For example, take
+all pairs of three attributes with 2, 3 and 4 codes, at sensitivity 1. The sum of the variances is 50.85 with
+the strategy, and 78 if the pairs themselves are asked. For Laplace noise, there are three candidates: the
+cells of marginals, with weights θ_S that minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, the contrasts, and the workload
+itself. The strategy is the candidate with the smallest error.
 Source     Xiao, He, Zhang & Kifer, NeurIPS 2023, for Gaussian noise; McKenna, Miklau, Hay &
            Machanavajjhala, PVLDB 2018, for weights of marginals. Implemented from the papers' formulas.
 """
@@ -124,7 +125,9 @@ def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Parts of the space: their sets, dimensions, and WᵀW on each, over the domain's size."""
+    """Subspaces of the space of tables. For each subspace, the object contains its set of attributes, its
+    dimension, and the value of WᵀW, divided by the size of the domain.
+    """
 
     domain: Domain
     sets: list[tuple[int, ...]]
@@ -145,7 +148,9 @@ class _Parts:
         return cls(domain, closure, dimensions[use], squares)
 
     def acted_on(self) -> Float[np.ndarray, "sets parts"]:
-        """Return AᵀA for the cells A of each set, on each part. It is divided by the size of the domain."""
+        """Return the value of AᵀA on each subspace, if A asks all cells of the marginal on each set of
+        attributes. The values are divided by the size of the domain.
+        """
         shape = self.domain.shape
         return np.array(
             [
@@ -195,7 +200,7 @@ def of_marginals(
 
 
 def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
-    """Return the least mean squared error of weights with sum 1, and the weights."""
+    """Return the smallest mean squared error for weights that add up to 1, and these weights."""
     acted = parts.acted_on()
     needed = parts.dimensions * parts.squares
     largest = max(len(axes) for axes in parts.sets)
@@ -213,9 +218,9 @@ def least_error_weights(
     power: int,
     starts: Sequence[Float[np.ndarray, " weights"]],
 ) -> tuple[float, Float[np.ndarray, " weights"]]:
-    """Return the smallest value of (Σ w^p)^(2/p)·Σ needed/μ, and weights w that reach it. Here μ is `acted`
-    times the squared weights. The weights are scaled so that Σ w^p = 1. `starts` has logarithms of weights
-    from which the search begins.
+    """Return the smallest value of (Σ w^p)^(2/p)·Σ needed/μ, and the weights w for which it is reached. Here
+    p is `power`, and μ is the product of the matrix `acted` with the squared weights. The weights are scaled
+    so that Σ w^p = 1. `starts` contains logarithms of weights at which the search begins.
     """
     from scipy.optimize import minimize
 
@@ -240,7 +245,9 @@ def least_error_weights(
 def _cells(
     domain: Domain, sets: Sequence[tuple[int, ...]], weights: Float[np.ndarray, " sets"]
 ) -> Products:
-    """Return all cells of each set with a weight, times this weight."""
+    """Return queries for all cells of the marginals on the given sets. The queries of each set are multiplied
+    by the weight of the set.
+    """
     which = []
     times = []
     for axes, weight in zip(sets, weights, strict=True):
@@ -254,8 +261,8 @@ def _cells(
 def _contrasts(
     domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
 ) -> Products:
-    """Return all products of contrasts of each set, times the scale of the set. Without the scale they
-    are orthonormal.
+    """Return queries for all products of contrasts on the given sets. The queries of each set are multiplied
+    by the scale of the set. Without the scale, they are orthonormal.
     """
     factors = _factors(domain, sets, _orthonormal_contrasts)
     which = []
@@ -269,7 +276,9 @@ def _contrasts(
 def _factors(
     domain: Domain, sets: Sequence[tuple[int, ...]], rows_of: Callable[[int], np.ndarray]
 ) -> tuple[Float[np.ndarray, "rows values"], ...]:
-    """Return, per attribute, a row of ones. If any set uses the attribute, further rows follow."""
+    """Return one matrix per attribute, whose first row contains ones. If any set uses the attribute, further
+    rows follow.
+    """
     factors = [np.ones((1, n)) for n in domain.shape]
     for k in {k for axes in sets for k in axes}:
         factors[k] = np.concatenate([factors[k], rows_of(domain.shape[k])])
@@ -277,7 +286,9 @@ def _factors(
 
 
 def _orthonormal_contrasts(n: int) -> Float[np.ndarray, "contrasts codes"]:
-    """Return rows that are orthonormal and orthogonal to the constant, with columns of equal length."""
+    """Return n − 1 orthonormal rows that are orthogonal to the row of ones. All columns have the same
+    length.
+    """
     contrasts = np.zeros((n - 1, n))
     for i in range(1, n):
         contrasts[i - 1, :i] = 1

@@ -1,26 +1,29 @@
-"""Markov networks fitted to noisy answers by Newton steps on a junction tree.
+"""Markov networks, which are models on a junction tree. They are fitted to noisy answers by Newton steps.
 
-Network descent. The Hessian of the dual is the covariance of the queries under the model, plus s on its
-diagonal. The junction tree multiplies it by a vector in two passes of messages, so conjugate gradients can
-solve for a Newton step. If noise makes an answer negative, the probability of its cells tends to 0 and
-their weights grow like 1/κ, to thousands of nats for a weak prior (small κ). One Newton step follows them
-accurately from a prior a few times as strong. Longer steps, or steps along the gradient, stop on the way.
-The fit therefore weakens the prior gradually.
-Source     Nocedal & Wright 2006, chapter 7, for the steps; Allgower & Georg 1990 for the path.
-Cost       about a hundred products per step, each with two passes of messages, and one or two steps per
-           prior. The descent stops when its `products` are used up, and its residual shows the remaining
-           distance.
+The search: the Hessian of the dual problem is the covariance matrix of the queries under the model, plus the
+numbers s_i on its diagonal. The product of this matrix with a vector takes two passes of messages over the
+junction tree. So a Newton step can be computed by conjugate gradients. If noise makes an answer negative, the
+probability of its cells goes to 0, and their weights become as large as 1/κ. For a weak prior (small κ),
+these are thousands of nats. A Newton step is accurate if the prior becomes only a few times weaker. Longer
+steps, or steps along the gradient, do not reach the minimum. The fit therefore makes the prior weaker step by
+step.
+Source     Nocedal & Wright 2006, chapter 7, for the steps. Allgower & Georg 1990 for the path of priors.
+Cost       A step takes about a hundred products of the Hessian with a vector, each with two passes of
+           messages. One or two steps are needed per prior. The search stops when the allowed number of
+           products is used up. Its residual then shows the remaining distance from the minimum.
 
-Markov network. The fit minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²) for answers a_i with noise
-variance σ_i². Compared with `MaximumEntropy`, squares replace absolute residuals, so that no answer is
-fitted more closely than its noise justifies. The dual problem is smooth and strongly convex. It minimises
-ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2, with π_i = a_i/N and s_i = κσ_i²/N². At the minimum, the residual is
-π_i − p[f_i] = s_i w_i. For κ → 0 the fit becomes least squares over all distributions, as in Private-PGM.
+The objective: the fit minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²) over models p. Here p0 is the
+prior, κ its strength, a_i a noisy answer to the query f_i with noise variance σ_i², N the total, and p[f_i]
+the mean of the query under the model. `MaximumEntropy` has absolute residuals where this objective has
+squares. With squares, no answer is fitted more closely than its noise justifies. The dual problem is smooth
+and strongly convex. It minimises ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2 over weights w, with π_i = a_i/N and
+s_i = κσ_i²/N². At the minimum, the residual is π_i − p[f_i] = s_i w_i. For κ → 0 the fit becomes least
+squares over all distributions, as in Private-PGM.
 Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
-Differs    The entropy remains in the objective, and the caller chooses κ. If the tree of all sets of
-           attributes would be too large, the least informative sets are left out, and `Fit.left_out` counts
-           their queries.
-Cost       that of network descent.
+Differs    Our objective contains the entropy, with a strength κ that the caller chooses. If the tree of all
+           sets of attributes would be too large, the least informative sets are left out, and
+           `NetworkProblem.left_out` is the number of their queries.
+Cost       That of the search, which is described above.
 """
 
 from __future__ import annotations
@@ -60,8 +63,8 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Point of a search: weights of queries, with the value and the gradient of the dual there. The largest
-    component of the gradient is also given in units of the noise.
+    """Point that a search has reached. It consists of the weights of queries, the value and the gradient of
+    the dual objective there, and the largest component of the gradient in units of the noise.
     """
 
     weights: Float[np.ndarray, " queries"]
@@ -74,11 +77,11 @@ class Point:
 
 @dataclass(eq=False)
 class Descent:
-    """Search for the weights w that minimise the dual, ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2. Only the
-    queries in `used` have weights.
+    """Search for the weights w that minimise the dual objective, ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2.
+    Only the queries in `used` have weights, and all other weights are 0.
 
-    `noise` has the variances of shares, and `unit` is the unit of residuals. `products` limits how many
-    more times the Hessian may be multiplied by a vector.
+    `noise` contains the variances of the noisy shares, and `unit` is the unit in which residuals are
+    measured. `products` is the number of times that the Hessian may still be multiplied by a vector.
     """
 
     dual: DualProblem
@@ -92,8 +95,8 @@ class Descent:
     def minimum(
         self, strength: float, start: Float[np.ndarray, " queries"] | None, near: float
     ) -> tuple[Point, int]:
-        """Return a point with residuals of at most `near`, or the best point that was reached. Also return
-        how many points were tried.
+        """Search for a point whose residuals are at most `near`. Return this point, or the best point that
+        was reached, and the number of points that were tried.
         """
         steps = 0
         if start is not None:
@@ -111,8 +114,9 @@ class Descent:
     def _along(
         self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
     ) -> tuple[Point, int]:
-        """Return the end of a path of priors. If it may stop on the way, return the first point that is
-        not near the minimum.
+        """Make the prior weaker step by step, and return the last point. If `stop` is True, stop at the first
+        point that is not near its minimum, and return this point. Before the last prior, residuals up to
+        `on_the_way` are near enough.
         """
         weights = np.zeros(len(self.pi))
         steps = 0
@@ -126,7 +130,7 @@ class Descent:
         return found, steps
 
     def at(self, weights: Float[np.ndarray, " queries"], strength: float) -> Point:
-        """Return the point at the given weights."""
+        """Return the point with the given weights."""
         calibrated = self.tree.calibrate(self.dual.potentials(weights))
         expected = self.dual.means(calibrated.of_sets()) - self.dual.constants
         penalty = strength * self.noise * weights
@@ -142,8 +146,8 @@ class Descent:
         near: float,
         shortest: float = _SHORTEST,
     ) -> tuple[Point, int]:
-        """Take damped steps, at least one, until residuals are at most `near` or no step lowers the
-        dual enough.
+        """Make at least one damped Newton step. Stop if all residuals are at most `near`, or if no step
+        lowers the dual objective enough.
         """
         point = self.at(weights, strength)
         for steps in range(1, _STEPS + 1):
@@ -177,8 +181,8 @@ class Descent:
     def _direction(
         self, point: Point, strength: float, near: float
     ) -> Float[np.ndarray, " queries"]:
-        """Return Newton's direction by conjugate gradients. They stop when the remainder is well below
-        `near`.
+        """Return the direction of a Newton step, computed by conjugate gradients. They stop when the
+        remaining residual is far below `near`.
         """
         dual = self.dual
         margins = point.calibrated.of_sets()
@@ -205,8 +209,8 @@ class Descent:
 
 
 def _path(strength: float, weaker: float) -> Iterator[float]:
-    """Return strengths of priors, from strong to the given one. Each is a few times weaker than the one
-    before.
+    """Return a list of prior strengths that ends with `strength`. Each prior is a few times weaker than the
+    prior before.
     """
     steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(weaker)))
     for i in range(steps, 0, -1):
@@ -227,10 +231,10 @@ _FEWEST_PRODUCTS = 100
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """Weights of queries, and how far they are from the optimum. `residual` is in standard deviations of
-    the noise.
+    """Result of a fit: the weights of queries, and in `residual` how far they are from the best weights, in
+    standard deviations of the noise.
 
-    If there is very little noise, `residual` is in thousandths of the total instead.
+    If there is very little noise, `residual` is measured in thousandths of the total instead.
     """
 
     problem: NetworkProblem
@@ -240,12 +244,12 @@ class NetworkFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the residuals are small enough."""
+        """Whether the largest residual is so small that the fit is complete."""
         return self.residual <= NEAR
 
     @cached_property
     def model(self) -> TreeModel:
-        """Return the network with these weights."""
+        """Network (model) with these weights."""
         dual = self.problem.dual
         codes = self.problem.codes
         prior = self.problem.prior
@@ -272,11 +276,11 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Problem of fitting a network to answers. It uses those answers that a junction tree with few cells
-    can represent, which are the `rows` of the given ones.
+    """Problem of fitting a network to noisy answers. It uses only answers that a junction tree with few cells
+    can represent. `rows` contains their positions among the given answers.
 
-    If answers do not distinguish neighbouring codes, these are merged to runs in `codes`. `dual` and `tree`
-    use the runs, but `prior` uses the original codes.
+    Neighbouring codes of an attribute that no answer distinguishes are merged to one run. `codes` contains
+    these runs. `dual` and `tree` use the runs, and `prior` uses the original codes.
     """
 
     codes: MergedCodes
@@ -294,8 +298,8 @@ class NetworkProblem:
         prior: tuple[Any, ...] | None,
         limit: int,
     ) -> NetworkProblem:
-        """Make the problem from answers about the most informative sets of attributes. The tree for these
-        sets must be small.
+        """Make the problem from noisy answers. It uses the answers about the most informative sets of
+        attributes, as long as the junction tree for these sets has at most `limit` cells.
         """
         shape = answers.domain.shape
         prior = prior_vectors(prior, answers.domain)
@@ -327,7 +331,7 @@ class NetworkProblem:
         return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
 
     def at(self, total: float) -> NetworkProblem:
-        """Return the same problem for another number of tuples."""
+        """Return the same problem for another total number of records."""
         ratio = self.dual.total / total
         dual = replace(
             self.dual, total=total, pi=self.dual.pi * ratio, box=self.dual.box * ratio**2
@@ -336,7 +340,7 @@ class NetworkProblem:
 
     @property
     def _products(self) -> int:
-        """Number of products that a fit may take."""
+        """Number of times that a fit may multiply the Hessian by a vector."""
         entries = self.tree.cells + sum(p.left.size + p.right.size for p in self.dual.terms)
         return int(np.clip(_MOST_NUMBERS / entries, _FEWEST_PRODUCTS, _MOST_PRODUCTS))
 
@@ -348,10 +352,11 @@ class NetworkProblem:
         used: np.ndarray | None = None,
         near: float = NEAR,
     ) -> NetworkFit:
-        """Fit the network with one strength of the prior. Begin at the weights `start`, and stop when
-        residuals are at most `near`.
+        """Fit the network for one strength of the prior. The search begins at the weights `start`, and stops
+        when all residuals are at most `near`.
 
-        You can replace the original answers by others, or restrict the fit to some of them.
+        With `values`, you can replace the original answers by others. With `used`, you can restrict the fit
+        to some of the answers.
         """
         dual = self.dual
         noise = dual.box
@@ -364,7 +369,7 @@ class NetworkProblem:
 
 
 def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarray, " queries"]:
-    """Return the queries whose terms all use some of the sets."""
+    """Return a mask that is True for the queries whose terms all belong to the given sets."""
     outside = np.zeros(len(dual.pi), bool)
     for part in dual.terms:
         if part.axes not in sets:
@@ -378,8 +383,8 @@ def _sets_that_fit(
     shape: Sequence[int],
     limit: int,
 ) -> set[tuple[int, ...]]:
-    """Return sets of attributes in the order of their information beyond the prior. Sets that would
-    make the tree too large are left out.
+    """Return sets of attributes, sorted by how much their answers tell beyond the prior. Sets that would make
+    the junction tree too large are left out.
     """
     expected = dual.means(dual.prior_margins())
     noise = variances / dual.total**2
@@ -404,18 +409,19 @@ STRENGTH = 100.0  # tuples that the prior of a tree weighs; from 30 to 300 error
 
 
 class MeasuredMarginals:
-    """Complete noisy marginals that arrive one by one. After each, a model can be fitted to all of them.
+    """Noisy marginals that are measured one by one. After each measurement, a model can be fitted to all of
+    them.
 
     If a marginal is measured again, the object keeps the mean of its measurements, weighted by inverse
-    variance. The total and the prior are those of `BankMarginals`. A fit starts from the weights of the fit
-    before.
+    variance. The total and the prior are computed by `BankMarginals`. A fit starts from the weights of the
+    previous fit.
 
     Parameters
     ----------
     domain : Domain
         Domain of the model.
     cells : int
-        Largest number of cells of its cliques, which hold every marginal.
+        Largest number of cells of the model, over all cliques of its junction tree.
     """
 
     def __init__(self, domain: Domain, cells: int):
@@ -427,7 +433,7 @@ class MeasuredMarginals:
     def add(
         self, axes: tuple[int, ...], values: Float[np.ndarray, " cells"], variance: float
     ) -> None:
-        """Keep a measurement."""
+        """Add a measured marginal, with its noisy counts and the variance of their noise."""
         if axes in self.sets:
             before, spread = self.sets[axes]
             share = spread / (spread + variance)
@@ -436,15 +442,17 @@ class MeasuredMarginals:
         self.sets[axes] = values, variance
 
     def admits(self, axes: tuple[int, ...], cells: Any) -> bool:
-        """Return whether the marginal can be added. It can if the model already contains it, or has at most
-        `cells` cells with it.
+        """Return whether a marginal can be added. This is possible if the model already contains it, or if
+        the model with this marginal has at most `cells` cells.
         """
         if any(set(axes) <= set(held) for held in self.sets):
             return True
         return cliques_of([*self.sets, axes], self.domain.shape, cells) is not None
 
     def fit(self, near: float = NEAR) -> TreeModel:
-        """Return the model whose residuals are at most `near` standard deviations of the noise."""
+        """Fit a model to all marginals that were added. Its residuals are at most `near` standard deviations
+        of the noise.
+        """
         names = tuple(tuple(self.domain.attributes[k] for k in axes) for axes in self.sets)
         values, variances = zip(*self.sets.values(), strict=True)
         each = np.repeat(variances, [len(table) for table in values])

@@ -1,9 +1,9 @@
-"""Terms of linear queries, grouped by set of attributes: rectangles of cells, and runs of codes that no
-query distinguishes.
+"""Terms of linear queries, grouped by their sets of attributes. Terms that are rectangles of cells are
+treated faster. Codes that no query distinguishes can be merged.
 
-If every term is a rectangle of a table, the weighted sum of all terms follows from weights at their
-corners, by running sums over the tables. The mean of a term is a difference of running sums of a table of
-probabilities. Both take one pass over the cells and four corners per term, for all sets in one call.
+If every term is a rectangle of a table, the weighted sum of all terms is computed by running sums, from
+weights at the corners of the rectangles. The mean of a term is a difference of running sums of a table of
+probabilities. Both computations take one pass over the cells and four corners per term.
 Source     Crow, SIGGRAPH 1984 (summed-area tables).
 """
 
@@ -29,11 +29,12 @@ _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
 @dataclass(frozen=True, eq=False)
 class QueryTerms:
-    """Terms on one set of axes. A term is a single cell of the table on these axes, or it has a weight for
-    every cell.
+    """Terms of queries on one set of attributes. A term is either a single cell of the table over these
+    attributes, or it has a weight for every cell.
 
-    The weights of a term are an outer product. One factor, its row of `left`, is for the first axes. The
-    other, its row of `right`, is for the rest. Only the method `rows` computes the product as an array.
+    The weights of a term are an outer product of two factors. The first factor is the term's row of `left`,
+    for the first axes. The second factor is the term's row of `right`, for the other axes. Only `rows`
+    computes the product as an array.
     """
 
     axes: tuple[int, ...]
@@ -49,12 +50,12 @@ class QueryTerms:
         query: Int[np.ndarray, " terms"],
         cells: Int[np.ndarray, " terms"],
     ) -> QueryTerms:
-        """Make terms that are single cells."""
+        """Make terms that are single cells of the table over `axes`."""
         return cls(axes, query, cells, np.ones((len(cells), 0)), np.ones((len(cells), 0)))
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "terms cells"]:
-        """Return the weights of all cells, or raise a ValueError if there are too many."""
+        """Weights of all cells for each term. If there are too many, a ValueError is raised."""
         _refuse_large(self.left.size * self.right.shape[1])
         return outer_rows(self.left, self.right)
 
@@ -64,7 +65,9 @@ class QueryTerms:
         return all(bool(((half == 0) | (half == 1)).all()) for half in (self.left, self.right))
 
     def bounds(self) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
-        """Return the smallest and the largest weight of each term. For a single cell, these are 0 and 1."""
+        """Return the smallest and the largest weight of each term. For a term that is a single cell, they are
+        0 and 1.
+        """
         if self.cells is not None:
             return np.zeros(len(self.query)), np.ones(len(self.query))
         ends = [
@@ -77,7 +80,7 @@ class QueryTerms:
     def weighted_sum(
         self, weights: Float[np.ndarray, " terms"], size: int
     ) -> Float[np.ndarray, " cells"]:
-        """Return the weighted sum of the terms, as a table with the given number of cells."""
+        """Return the weighted sum of the terms, as a table with `size` cells."""
         if self.cells is not None:
             return np.bincount(self.cells, weights, size)
         return (self.left.T @ (weights[:, None] * self.right)).ravel()
@@ -112,8 +115,8 @@ def terms_by_axes(
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
 ) -> Iterator[QueryTerms]:
-    """Return the terms of all queries, grouped by their axes. Queries are numbered from `first` on.
-    Constant parts of queries are added to `constants`.
+    """Return the terms of all queries, grouped by their sets of attributes. Queries get numbers from `first`
+    on. The constant parts of queries are added to `constants`.
     """
     if isinstance(workload, Together):
         for part in workload.parts:
@@ -169,7 +172,9 @@ def _terms_of_products(
 def _products(
     workload: Products, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
 ) -> Float[np.ndarray, "terms cells"]:
-    """Return the product of the terms' factors for some attributes, on all cells of these."""
+    """Return the product of the terms' factors for the attributes `axes`, for every cell of these
+    attributes.
+    """
     _refuse_large(len(terms) * prod(workload.factors[k].shape[1] for k in axes))
     rows = np.ones((len(terms), 1))
     for k in axes:
@@ -178,7 +183,7 @@ def _products(
 
 
 def _one_code(factor: Float[np.ndarray, "rows values"]) -> np.ndarray:
-    """Return a mask of the rows that are 1 at one code and 0 elsewhere."""
+    """Return a mask of the rows of `factor` that are 1 at one code and 0 at all others."""
     zeros = (factor == 0).sum(1)
     ones = (factor == 1).sum(1)
     return (zeros + ones == factor.shape[1]) & (factor.sum(1) == 1)
@@ -197,12 +202,12 @@ def _refuse_large(entries: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Rectangles within tables. The tables are stored one after another.
+    """Terms that are rectangles of tables. The tables are stored one after another.
 
-    `shapes` has the numbers of rows and columns of the tables. `first` has the start of each table, and the
-    end of the last one. A rectangle has a number in `query` and one in `table`, which say to which query
-    and to which table it belongs. `ends` has its first row, its last row + 1, its first column and its last
-    column + 1.
+    `shapes` contains the numbers of rows and columns of the tables. `first` contains the position at which
+    each table starts, and at the end the total length. `query` and `table` contain, for each rectangle, the
+    numbers of its query and of its table. `ends` contains its first row, its last row plus 1, its first
+    column, and its last column plus 1.
     """
 
     shapes: Int[np.ndarray, "tables 2"]
@@ -218,8 +223,8 @@ class Rectangles:
         shapes: Sequence[Sequence[int]],
         first: Int[np.ndarray, " ends"],
     ) -> Rectangles:
-        """Make rectangles from terms, which must all be `rectangular`. Also pass the number of each term's
-        table, and the shapes of all tables.
+        """Make rectangles from terms, for which `rectangular` must be True. `parts` also contains the number
+        of the table to which terms belong, and `shapes` the shapes of all tables.
         """
         flat = np.array([_rows_and_columns(shape) for shape in shapes], np.int64).reshape(-1, 2)
         numbers = [np.full(len(part.query), s, np.int64) for s, part in parts]
@@ -235,21 +240,23 @@ class Rectangles:
     def weighted_sum(
         self, weights: Float[np.ndarray, " queries"]
     ) -> Float[np.ndarray, " cells"]:
-        """Multiply each term by the weight of its query, and return the sum of all terms on the cells of
-        all tables.
+        """Multiply each term by the weight of its query, and return the sum of all terms for each cell of all
+        tables.
         """
         return _sums(self.shapes, self.first, self.table, self.ends, weights[self.query])
 
     def add_means(
         self, cells: Float[np.ndarray, " cells"], means: Float[np.ndarray, " queries"]
     ) -> None:
-        """Compute the mean of each term over tables of probabilities, and add it to the mean of its query."""
+        """Compute the mean of each term over tables of probabilities, and add it to the mean of its query in
+        `means`.
+        """
         _add_means(self.shapes, self.first, self.query, self.table, self.ends, cells, means)
 
 
 def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
-    """Return whether every term is a rectangle. A rectangle is 1 on one run of rows and one run of columns
-    of a table, and 0 elsewhere.
+    """Return whether every term is a rectangle: 1 on consecutive rows and consecutive columns of a table, and
+    0 on all other cells.
     """
     if part.cells is not None:
         return True
@@ -258,7 +265,9 @@ def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
 
 
 def _rows_and_columns(shape: Sequence[int]) -> tuple[int, int]:
-    """Return the rows (first half of the axes) and columns (the rest) of a table that is laid out flat."""
+    """Return the numbers of rows and columns of a table that is stored in two dimensions. The first half of
+    the axes becomes the rows, and the other half the columns.
+    """
     half = len(shape) - len(shape) // 2
     return prod(shape[:half]), prod(shape[half:])
 
@@ -271,8 +280,8 @@ def _ends(part: QueryTerms, columns: int) -> Int[np.ndarray, "terms 4"]:
 
 
 def _runs(rows: Float[np.ndarray, "terms n"]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each row, the first place that is not 0 and the place after the last one that is not
-    0. Both are 0 if all places are 0.
+    """For each row, return the first position that is not 0, and the position after the last one that is not
+    0. Both are 0 if the whole row is 0.
     """
     low = rows.argmax(axis=1)
     high = rows.shape[1] - rows[:, ::-1].argmax(axis=1)
@@ -286,7 +295,9 @@ def _in_runs(rows: Float[np.ndarray, "terms n"]) -> bool:
 
 @njit(cache=True, nogil=True)
 def _sums(shapes, first, table, ends, weights):
-    """Put the weight of each corner in its cell, and compute running sums along rows and then down them."""
+    """Add the weight of each corner to its cell. Then compute running sums along the rows, and after that
+    along the columns.
+    """
     sums = np.zeros(first[-1])
     for t in range(table.size):
         n, m = shapes[table[t]]
@@ -304,7 +315,7 @@ def _sums(shapes, first, table, ends, weights):
 
 @njit(cache=True, nogil=True)
 def _add_means(shapes, first, query, table, ends, cells, means):
-    """Add differences of running sums."""
+    """Add the mean of each rectangle, a difference of running sums, to the mean of its query."""
     sums = cells.copy()
     _run_on(shapes, first, sums)
     for t in range(table.size):
@@ -323,7 +334,7 @@ def _add_means(shapes, first, query, table, ends, cells, means):
 
 @njit(cache=True, nogil=True)
 def _run_on(shapes, first, cells):
-    """Compute running sums of each table, in place."""
+    """Replace each table by its running sums."""
     for s in range(len(shapes)):
         n, m = shapes[s]
         for i in range(n):
@@ -339,14 +350,16 @@ def _run_on(shapes, first, cells):
 
 @dataclass(frozen=True, eq=False)
 class MergedCodes:
-    """Runs of codes of each attribute. `starts` has the first code of each run, in ascending order from 0."""
+    """Codes of each attribute, merged to runs of consecutive codes. `starts` contains the first code of each
+    run, in ascending order from 0.
+    """
 
     domain: Domain
     starts: tuple[Int[np.ndarray, " runs"], ...]
 
     @classmethod
     def of(cls, queries: Linear, domain: Domain) -> MergedCodes:
-        """Return runs of codes on which every query is constant. The runs are as long as possible."""
+        """Merge consecutive codes that no query distinguishes. The runs are as long as possible."""
         changes = [np.zeros(n, bool) for n in domain.shape]
         for first in changes:
             first[0] = True
@@ -355,16 +368,18 @@ class MergedCodes:
 
     @property
     def merges(self) -> bool:
-        """Whether at least one run has more than one code."""
+        """Whether at least one run contains more than one code."""
         return self.small.shape != self.domain.shape
 
     @cached_property
     def small(self) -> Domain:
-        """Return the small domain, which has one code per run."""
+        """Smaller domain, which has one code per run."""
         return Domain(self.domain.attributes, tuple(map(len, self.starts)))
 
     def queries(self, queries: Linear) -> Linear:
-        """Convert queries to queries over the small domain. They must be constant on each run."""
+        """Convert queries to queries over the smaller domain. The queries must not distinguish the codes of a
+        run.
+        """
         if isinstance(queries, Together):
             return Together(tuple(map(self.queries, queries.parts)))
         if isinstance(queries, TableQueries):
@@ -384,11 +399,11 @@ class MergedCodes:
         )
 
     def prior(self, prior: Prior) -> tuple[Float[np.ndarray, " runs"], ...]:
-        """Return the prior weight of each run."""
+        """Return the prior weight of each run, which is the sum over its codes."""
         return tuple(map(np.add.reduceat, prior, self.starts))
 
     def run_of_code(self, axis: int) -> Int[np.ndarray, " codes"]:
-        """Return the index of the run of each code of an attribute."""
+        """Return the number of the run to which each code of an attribute belongs."""
         sizes = np.diff(self.starts[axis], append=self.domain.shape[axis])
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -398,10 +413,10 @@ class MergedCodes:
         axes: Sequence[int],
         prior: Prior | None = None,
     ) -> Float[np.ndarray, "..."]:
-        """Expand a table over runs of some attributes to a table over codes.
+        """Convert a table over runs of some attributes to a table over their codes.
 
-        Each code gets the value of its run. If a prior is given, the codes of a run share its value in
-        proportion to the prior.
+        Each code gets the value of its run. If a prior is given, the value of the run is divided among its
+        codes in proportion to the prior.
         """
         for i, axis in enumerate(axes):
             runs = self.run_of_code(axis)
@@ -415,7 +430,9 @@ class MergedCodes:
 def _mark_changes(
     queries: Linear, domain: Domain, changes: Sequence[Bool[np.ndarray, " codes"]]
 ) -> None:
-    """Mark, in place, the codes of each attribute at which any query differs from the code before."""
+    """Mark the codes at which the value of some query differs from its value at the previous code. The
+    function changes `changes` in place.
+    """
     if isinstance(queries, Together):
         for part in queries.parts:
             _mark_changes(part, domain, changes)
