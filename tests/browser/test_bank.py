@@ -17,7 +17,7 @@ def test_a_question_is_chosen_and_a_pair_is_followed(opened, tmp_path):
     with Session.open(tmp_path / "x.session", table, DP(2.0), total=300) as session:
         session.ask(Marginals(1), 1.0)
     page = BankPage(tmp_path / "x.session")
-    thread = threading.Thread(target=page.serve, daemon=True)
+    thread = threading.Thread(target=page.serve_forever, daemon=True)
     thread.start()
     try:
         opened.set_viewport_size(dict(width=390, height=844))
@@ -45,5 +45,6 @@ def test_a_question_is_chosen_and_a_pair_is_followed(opened, tmp_path):
         assert answer.locator("tbody").first.locator("tr").count() == 6
         assert opened.locator("script").count() == 0 and opened.wrong == []
     finally:
-        page.close()
+        page.shutdown()
+        page.server_close()
         thread.join(10)

@@ -359,7 +359,7 @@ def test_a_file_that_cannot_be_written_books_nothing(path, monkeypatch):
         assert session.remaining == 1.0
         with pytest.raises(OSError, match="cannot be written"):
             session.release(HistogramOf(DP(0.25)), TABLE)
-    monkeypatch.setattr(session_file, "_WAIT", 0.05)
+    session.file.wait = 0.05
     with closing(sqlite3.connect(path, isolation_level=None)) as db, db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):

@@ -203,17 +203,17 @@ def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876)
     from workbench.widgets.bank_page import BankPage
 
     page = BankPage(file, free_port(port))
-    page.html({})  # what is fitted once is fitted now
+    page.view.ask({})  # what is fitted once is fitted now
     screen.say(f"The bank: {page.address}\nCtrl-C stops it.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if browser:
         webbrowser.open(page.address)
     try:
-        page.serve()
+        page.serve_forever()
     except KeyboardInterrupt:
         screen.say("Stopping.")
     finally:
-        page.server.server_close()
+        page.server_close()
 
 
 # Init

@@ -201,7 +201,7 @@ def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], f
 
 # Bank
 
-_MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attribute
+_MOST_ENTRIES = 2**22  # of queries about one cell each, laid out along an attribute
 
 
 class Bank:
@@ -459,10 +459,12 @@ class Bank:
                 cost *= price(wanted) / price(found) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
-            message = f"error = {error:.6g} costs {self.budget.price} = {cost:.6g}, "
+            message = (
+                f"a standard error of {error:.6g} costs {self.budget.price} = {cost:.6g}, "
+            )
             message += f"but {stated(remaining)} remain of {self.budget.limit}"
             if best**2 < LARGE_VARIANCE / 2:
-                message += f": spending that leaves an error of {best:.6g}"
+                message += f": spending that leaves one of {best:.6g}"
             raise ValueError(message)
         return Price(cost, why)
 
@@ -576,8 +578,8 @@ class Bank:
         domain = history.domain
         pairs = list(combinations(range(len(domain.shape)), 2))
         at_random = np.random.default_rng(0)
-        each = min(queries // max(1, len(pairs)), _MOST_ENTRIES // max(domain.shape))
-        each = max(4, each)
+        queries = min(queries, _MOST_ENTRIES // max(domain.shape))
+        each = max(4, queries // max(1, len(pairs)))
         lows = []
         for k, j in pairs:
             cells = domain.shape[k] * domain.shape[j]

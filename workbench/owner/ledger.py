@@ -199,7 +199,6 @@ def _named_session(lock: Path) -> _Counted | None:
 
 _APPLICATION_ID = 0x64705331  # SQLite's mark of a session
 _FORMAT = 2
-_WAIT = 30.0  # seconds that another process may hold the file
 _UNSEALED = bytes(32)
 _README = (
     "No private data is in this file: it holds questions, what each cost, and noisy answers that left "
@@ -262,6 +261,8 @@ class SessionFile:
     seen in the file.
     """
 
+    wait = 30.0  # seconds that another process may hold the file
+
     def __init__(self, path: Path):
         self.path = path
         self.id = ""  # until it is settled
@@ -285,7 +286,7 @@ class SessionFile:
         uri = f"{self.path.as_uri()}?mode={'rwc' if new else 'rw'}"
         db = None
         try:
-            db = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+            db = sqlite3.connect(uri, uri=True, timeout=self.wait, isolation_level=None)
             _check_kind(db, self.path, new)
             for setting in ("synchronous = EXTRA", "fullfsync = ON", "journal_mode = DELETE"):
                 db.execute(f"PRAGMA {setting}").fetchall()
