@@ -189,8 +189,8 @@ def test_names_may_be_read_as_text(page, tmp_path):
 
 def test_progress_is_shown_until_mechanisms_are_compared(page, monkeypatch):
     filled(page)
-    advice, slow = publishing.simulation(page.state).result(), Future()
-    monkeypatch.setattr(publishing, "simulation", lambda state: slow)
+    advice, slow = publishing.simulation(page.state.believed, 1.0).result(), Future()
+    monkeypatch.setattr(publishing, "simulation", lambda *_: slow)
     page.handle({"do": "step 4"})
     assert 'data-poll="1"><progress aria-label' in page.html
     slow.set_result(advice)

@@ -30,7 +30,7 @@ from workbench.owner import Session
 from workbench.owner.publication.folder import template
 from workbench.privacy import DP
 from workbench.queries import Marginals, NamedMarginals, TypedQuestion, typed_question
-from workbench.value import format_number, number, stated
+from workbench.value import format_number, number
 
 if TYPE_CHECKING:
     from workbench.estimates import NoisyAnswers
@@ -158,7 +158,7 @@ class BankView:
             "data": bank.dataset or unstated,
             "protects": budget.unit,
             "records, declared": bank.total and number(bank.total),
-            "budget left": f"{sign} = {stated(remaining)} of {budget.limit}",
+            "budget left": f"{sign} = {format_number(remaining)} of {budget.limit}",
         }
         spends = []
         for spend in budget.ledger.itertuples():
@@ -170,7 +170,7 @@ class BankView:
                 (
                     what,
                     format_number(spend.deviation) if spend.deviation else "",
-                    stated(getattr(spend, budget.price)),
+                    format_number(getattr(spend, budget.price)),
                     spend.time[:16].replace("T", " "),
                 )
             )
@@ -380,7 +380,8 @@ def synthetic_session() -> Session:
     attributes = ("Gender", "Education", "Marital", "Workclass")
     people = Projected(IPUMSTwin(_PEOPLE), attributes)
     path = process_folder() / "synthetic-people.sqlite"
-    session = Session.open(path, people.load(), DP(1.0), total=_PEOPLE, dataset=repr(people))
+    stated: Any = dict(total=_PEOPLE, dataset="synthetic people")
+    session = Session.open(path, people.load(), DP(1.0), **stated)
     session.ask(Marginals(1), 0.2)
     session.ask(NamedMarginals((("Gender", "Marital"),)), 0.3)
     return session

@@ -71,8 +71,6 @@ BELIEFS = {"users": 10_000, "per_user": 2.0, "spread": 2.0}
 _LEFT_OUT = "the bound leaves out about"  # begins the belief that step 4 writes
 _SIMULATED = 2.0  # seconds
 SHOWN = 8  # labels, cells and mechanisms
-_WORKBENCH = [sys.executable, "-c", "from workbench.cli import main; main()"]
-_PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 MARK = "Not for publication: this is your own look at the table."
 
 
@@ -401,14 +399,13 @@ def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
     state.set_recipe(budget=fields.get("budget", "").strip())
     asked = fields.get("mechanism")
     if asked and asked != state.recipe.mechanism:
-        row = row_of(state, asked)
-        words = shlex.split(mechanism_options(row.mechanism))
-        given = dict(zip(words[::2], words[1::2], strict=True))
-        of_mechanism = {n.removeprefix("--"): x for n, x in given.items()}
-        del of_mechanism["mechanism"], of_mechanism["epsilon"]
+        words = shlex.split(mechanism_options(row_of(state, asked).mechanism))
+        own = dict(zip(words[::2], words[1::2], strict=True))
+        del own["--mechanism"], own["--epsilon"]
         common = ("user", "user-type", "unit", "bound", "epsilon", "table")
-        kept = {name: x for name, x in state.options.items() if name in common}
-        state.set_recipe(mechanism=asked, options=kept | of_mechanism)
+        options = {name: x for name, x in state.options.items() if name in common}
+        options |= {name.removeprefix("--"): x for name, x in own.items()}
+        state.set_recipe(mechanism=asked, options=options)
 
 
 def new_ledger(state: State, fields: Mapping[str, str]) -> None:
@@ -476,7 +473,7 @@ _bounds = lru_cache(8)(advise_bounds)
 def mechanisms(state: State) -> list[Any]:
     """Return the rows of advice with mechanisms that the page can release."""
     found: dict[str, Any] = {}
-    for row in simulation(state).result().rows:
+    for row in simulation(state.believed, state.epsilon).result().rows:
         if row.mechanism.takes is not Interactions and mechanism_options(row.mechanism):
             found.setdefault(type(row.mechanism).__name__, row)
     return [*found.values()][:SHOWN]
@@ -491,19 +488,15 @@ def row_of(state: State, name: str) -> Any:
 _ahead = ThreadPoolExecutor(1)  # so that the page answers meanwhile
 
 
-def simulation(state: State) -> Future[Advice]:
-    """Return the advice of step 5. The simulation runs while the page answers."""
-    return _advice(state.believed, state.epsilon)
-
-
 @lru_cache(8)
-def _advice(believed: Beliefs, epsilon: float) -> Future[Advice]:
+def simulation(believed: Beliefs, epsilon: float) -> Future[Advice]:
+    """Return the advice of step 5. The simulation runs while the page answers."""
     return _ahead.submit(advise, believed, epsilon, task="cells", seconds=_SIMULATED)
 
 
 def warm() -> None:
     """Compile the code for the simulation of step 5 in the background, during the earlier steps."""
-    _advice(Beliefs(Domain(("x",), (100,)), records=1000, cells=50), 1.0)
+    simulation(Beliefs(Domain(("x",), (100,)), records=1000, cells=50), 1.0)
 
 
 def ledger(state: State) -> tuple[str, str]:
@@ -560,15 +553,20 @@ def start(state: State) -> None:
     assert state.folder is not None
     words = ["publish", state.page["table"], "--publish", str(state.folder)]
     with open(log_file(state), "w", encoding="utf-8") as log:
-        state.process = subprocess.Popen(
-            [*_WORKBENCH, *words, "--from", str(state.source)],
-            cwd=state.home,
-            env=os.environ | _PLAIN,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,  # it outlives the page
-        )
+        state.process = _begun(state, [*words, "--from", str(state.source)], log)
+
+
+def _begun(state: State, words: Sequence[str], out: Any) -> subprocess.Popen[bytes]:
+    """Start a command of the workbench, which writes plain text to a file. It outlives the page."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from workbench.cli import main; main()", *words],
+        cwd=state.home,
+        env=os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"},
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def log_file(state: State) -> Path:
@@ -581,12 +579,5 @@ def look(state: State) -> str:
     given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
     words = [word for name, text in given.items() for word in (f"--{name}", text)]
     check = ["domain", "check", str(state.domain_file), str(state.page["table"]), "--look"]
-    done = subprocess.run(
-        [*_WORKBENCH, *check, *words],
-        cwd=state.home,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | _PLAIN,
-    )
-    return f"{MARK}\n\n{done.stdout.strip()}"
+    shown, _ = _begun(state, [*check, *words], subprocess.PIPE).communicate()
+    return f"{MARK}\n\n{shown.decode().strip()}"

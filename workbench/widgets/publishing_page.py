@@ -23,28 +23,15 @@ from workbench.widgets import publishing as steps
 from workbench.widgets.publishing import State
 
 
-def preview(state: State, name: str, text: str) -> str:
-    """Return the result of a rule for a typed example. No table is read."""
-    domain = Domain.from_dict({name: state.columns[name]}, state.source.parent)
-    frame = pd.DataFrame({column: [text] for column in domain.columns})
-    table = SparseTable.read(frame, domain, PUBLIC)
-    return f"→ {domain.decode(name, table.keys)[0]}" if len(table) else "→ the row is left out"
-
-
 def simulated(state: State) -> list[tuple[str, float, float]]:
     """Return the largest cells of simulated data, their counts, and a simulated release of them."""
     row = steps.row_of(state, state.recipe.mechanism)
     table = state.believed.simulated()[0].load()
     release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
-    order = np.argsort(-table.counts, kind="stable")[: steps.SHOWN]
-    places = table.domain.codes(table.keys[order])
-    names = table.domain.attributes
-    cells = [dict(zip(names, place, strict=True)) for place in places.tolist()]
-    noisy = release.answer(cells)
-    return [
-        (f"cell {i + 1}", float(a), float(b))
-        for i, (a, b) in enumerate(zip(table.counts[order], noisy, strict=True))
-    ]
+    largest = np.argsort(-table.counts, kind="stable")[: steps.SHOWN]
+    cells = table.domain.frame(table.keys[largest]).to_dict("records")
+    truths, noisy = table.counts[largest].tolist(), release.answer(cells).tolist()
+    return [(f"cell {i}", *both) for i, both in enumerate(zip(truths, noisy, strict=True), 1)]
 
 
 _PAGE = Path(__file__).with_name("publishing")  # .js, .css and .html
@@ -155,7 +142,7 @@ class PublishingPage(anywidget.AnyWidget):
                     curve=found and curve(found, state.limit),
                 )
             case 4:
-                advice = steps.simulation(state)
+                advice = steps.simulation(state.believed, state.epsilon)
                 ready = wait([advice], timeout=0.2).done
                 return dict(
                     mean=ready and advice.result().truths["cell"],
@@ -199,7 +186,12 @@ class PublishingPage(anywidget.AnyWidget):
                 domain = Domain.from_dict({name: rule}, self.state.source.parent)
                 size, gone = domain.shape[0], self.state.lacks(domain.columns)
                 labels = domain.decode(name, np.arange(min(size, steps.SHOWN))).tolist()
-                seen = preview(self.state, name, tried) if tried else ""
+                if tried:
+                    frame = pd.DataFrame({column: [tried] for column in domain.columns})
+                    keys = SparseTable.read(frame, domain, PUBLIC).keys
+                    seen = "→ the row is left out"
+                    if len(keys):
+                        seen = f"→ {domain.decode(name, keys)[0]}"
             except (ValueError, OSError) as e:
                 seen = str(e)
         other = isinstance(rule, dict) and rule.get("other") == "label"
