@@ -182,7 +182,7 @@ class AppA(Figure):
     setting: str = choice("total k", SETTINGS, "use of ε, and b", kind=UNPRINTED)
     every: int = whole(256, "people of a surname per record that is kept", 1, kind=UNPRINTED)
     people: int = whole(100_000, "records of a stand-in", 1000, 10**7, kind=EFFORT)
-    seeds: int = seeds(10)
+    seeds: int = seeds(50)
 
     def datasets(self) -> dict[str, tuple[Any, int]]:
         """By name, with how many children a node has."""

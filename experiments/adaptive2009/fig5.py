@@ -389,7 +389,7 @@ class Fig5(Commutes, Figure):
     main = 4
     height = 2.2
 
-    seeds: int = seeds(10)
+    seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Direct synthesis and histograms, whose nodes are measured too; and redraws of the source."""

@@ -390,7 +390,7 @@ class Fig2(Counts, Figure):
         SMALL, "sizes of ranges in section 2.1", unit="cells", kind=UNPRINTED
     )
     queries: int = queries(1000)
-    seeds: int = seeds(40)
+    seeds: int = seeds(60)
 
     def sweeps(self) -> dict[str, Sweep]:
         """A panel each, and what is beside them."""
