@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted
 from experiments.adaptive2009.shared import (
     CHILDREN,
     LOG,
@@ -38,8 +39,8 @@ from workbench.compiled import pd
 from workbench.data import Records
 from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.estimates import Leaves
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import choice, epsilons, seeds, whole
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.fields import choice, epsilons, seeds
 from workbench.figures.plots import Panel
 from workbench.spaces import Prefixes
 from workbench.trials import claims, first_available
@@ -180,8 +181,8 @@ class AppA(Figure):
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
     setting: str = choice("total k", SETTINGS, "use of ε, and b", kind=UNPRINTED)
-    every: int = whole(256, "people of a surname per record that is kept", 1, kind=UNPRINTED)
-    people: int = whole(100_000, "records of a stand-in", 1000, 10**7, kind=EFFORT)
+    every: int = unprinted(256, "people of a surname per record that is kept", 1)
+    people: int = effort(100_000, "records of a stand-in", 1000, 10**7)
     seeds: int = seeds(50)
 
     def datasets(self) -> dict[str, tuple[Any, int]]:

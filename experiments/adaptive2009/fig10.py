@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted
 from experiments.adaptive2009.shared import (
     IMPROVED,
     LOG,
@@ -35,7 +36,7 @@ from workbench.data import Records
 from workbench.data.frontier import LevelKeys
 from workbench.estimates import Leaves
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import ImprovedAdaptiveHistogram, PrivTree
@@ -264,8 +265,8 @@ class Fig10(Strings, Figure):
 
     epsilon: float = epsilon(1.0)
     frequent: int = whole(FREQUENT, "fewest appearances of a listed string", unit="times")
-    listed: int = whole(32, "number of listed strings", kind=UNPRINTED)
-    searches: int = whole(90_000_000, "searches of the stand-in", 1000, 10**8, kind=EFFORT)
+    listed: int = unprinted(32, "number of listed strings")
+    searches: int = effort(90_000_000, "searches of the stand-in", 1000, 10**8)
     seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import pairwise
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -43,6 +42,7 @@ from experiments.adaptive2009.shared import (
     Resample,
     SecondRelease,
     decisive,
+    neighbours,
     over,
 )
 from workbench import Sweep
@@ -228,28 +228,16 @@ def _at_each_epsilon(rows, level, check: Callable) -> Finding:
     return all_of({f"ε = {e:g}": partial(check, some) for e, some in own}, level)
 
 
-def _neighbours(rows, level, check: Callable) -> Finding:
-    """A check of the ratios of the sums at a smaller ε to those at the next larger one."""
-    rows = _of_total(_distances(rows))
-    rows = rows.assign(series=rows.epsilon.map("{:g}".format), epsilon=0.0, paid=0.0)
-    parts = {}
-    for less, more in pairwise(EPSILONS):
-        ratios = partial(paired_ratios, rows, f"{less:g}", f"{more:g}", "down_to")
-        parts[f"ε = {less:g} over {more:g}"] = lambda at, ratios=ratios: check(ratios(), at)
-    return all_of(parts, level)
-
-
 def check_falls(rows, level) -> Finding:
     """Whether a smaller ε has more error."""
-    above = float(np.nextafter(1, 2))
-    check = partial(check_between, low=above, share=OFTEN, words="more")
-    return _neighbours(rows, level, check)
+    more = dict(low=float(np.nextafter(1, 2)), share=OFTEN, words="more")
+    return neighbours(_of_total(_distances(rows)), level, "down_to", **more)
 
 
 def check_smooth(rows, level) -> Finding:
     """Whether it has more, but by no more than ε is smaller."""
-    check = partial(check_between, low=1, high=ORDERS, share=OFTEN, words="between 1× and 10×")
-    return _neighbours(rows, level, check)
+    within = dict(low=1, high=ORDERS, share=OFTEN, words="between 1× and 10×")
+    return neighbours(_of_total(_distances(rows)), level, "down_to", **within)
 
 
 def check_below_resampling(rows, level) -> Finding:

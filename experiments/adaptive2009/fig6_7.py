@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted, unprinted_number
 from experiments.adaptive2009.shared import (
     IMPROVED,
     MILE,
@@ -34,8 +35,7 @@ from experiments.adaptive2009.shared import (
 )
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import number, whole
+from workbench.figures import Figure
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
@@ -137,13 +137,11 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
     main = 4
     page = "adaptive2009, section 5.1, Figures 6 and 7"
 
-    miles: float = number(
-        5.0, "radius of an origin", 0, 1000, unit="miles", kind=UNPRINTED, strict=True
+    miles: float = unprinted_number(
+        5.0, "radius of an origin", 0, 1000, unit="miles", strict=True
     )
-    origins: int = whole(2, "populous places, and sparse ones, in Rhode Island", kind=UNPRINTED)
-    farthest: float = number(
-        80.0, "end of the curves", 0, unit="km", kind=UNPRINTED, strict=True
-    )
+    origins: int = unprinted(2, "populous places, and sparse ones, in Rhode Island")
+    farthest: float = unprinted_number(80.0, "end of the curves", 0, unit="km", strict=True)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The source, and the improved histogram at the paper's people times ε, and at its ε."""

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted
 from experiments.adaptive2009.shared import (
     BASIC,
     DIRECT,
@@ -45,8 +46,8 @@ from experiments.adaptive2009.shared import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilons, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilons, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.protocol import Mechanism
@@ -366,10 +367,10 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     sharey = True
 
     epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
-    frequent: tuple[int, ...] = whole(
-        TIMES, "appearances of frequent strings, times ε", unit="times", kind=UNPRINTED
+    frequent: tuple[int, ...] = unprinted(
+        TIMES, "appearances of frequent strings, times ε", unit="times"
     )
-    searches: int = whole(1_500_000, "searches of the stand-in", 1000, 10**8, kind=EFFORT)
+    searches: int = effort(1_500_000, "searches of the stand-in", 1000, 10**8)
     seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from math import ceil, inf, log
 from typing import Any, ClassVar
 
+from experiments._fields import effort, unprinted
 from workbench import DP
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records
 from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures import EFFORT
 from workbench.figures.fields import choice, epsilons, number, seeds, whole
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
@@ -65,34 +66,30 @@ class Resample:
     def __call__(self, records: Records, rng) -> Release:
         """One draw."""
         keys, counts = records.level(records.hierarchy.digits.depth)
-        drawn = rng.multinomial(records.total, counts / counts.sum())
+        weights = self.weights(counts, rng)
+        drawn = rng.multinomial(records.total, weights / weights.sum())
         return Release(Records.from_keys(records.hierarchy, keys, drawn, PUBLIC), (), self)
+
+    def weights(self, counts, rng):
+        """The counts."""
+        return counts
 
 
 @value
-class SecondRelease:
+class SecondRelease(Resample):
     """p ~ Dirichlet(counts), and as many records drawn from p: the variance is twice the count."""
 
     series: ClassVar[str] = SECOND
-    budget: ClassVar[DP] = DP(inf)
 
-    def __call__(self, records: Records, rng) -> Release:
-        """One draw."""
-        keys, counts = records.level(records.hierarchy.digits.depth)
-        weights = rng.standard_gamma(counts)
-        drawn = rng.multinomial(records.total, weights / weights.sum())
-        return Release(Records.from_keys(records.hierarchy, keys, drawn, PUBLIC), (), self)
+    def weights(self, counts, rng):
+        """A draw of Dirichlet's, up to its sum."""
+        return rng.standard_gamma(counts)
 
 
 def settings_field() -> Any:
     """The field of a figure that says which of them are run."""
     doc = "use of ε (total or each level), and b in units of 1/ε, for k children"
     return choice(SETTINGS, SETTINGS, doc, kind=EFFORT)
-
-
-def drawn_of(settings: tuple[str, ...]) -> str:
-    """The setting of the histograms that are drawn."""
-    return DRAWN if DRAWN in settings else settings[-1]
 
 
 def whose_epsilon(setting: str) -> str:
@@ -191,8 +188,22 @@ POPULOUS = "populous"
 SPARSE = "sparse"
 
 
+class Swept:
+    """A figure whose techniques are run at `settings`."""
+
+    settings: tuple[str, ...]
+
+    def drawn(self) -> str:
+        """The setting of the histograms that are drawn."""
+        return DRAWN if DRAWN in self.settings else self.settings[-1]
+
+    def rows(self, store) -> pd.DataFrame:
+        """Of all sweeps, under the names of their datasets."""
+        return unpacked(super().rows(store))
+
+
 @value
-class Commutes:
+class Commutes(Swept):
     """The parameters of all figures of commutes."""
 
     quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 3}
@@ -202,12 +213,12 @@ class Commutes:
     data: tuple[str, ...] = choice(
         (REAL,), (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT
     )
-    people: int = whole(4_000_000, "people of the stand-in", 1000, 10**8, kind=EFFORT)
-    depth: int = whole(
-        10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels", kind=UNPRINTED
+    people: int = effort(4_000_000, "people of the stand-in", 1000, 10**8)
+    depth: int = unprinted(
+        10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels"
     )
-    twin_depth: int = whole(
-        13, "depth of basic and direct in the stand-in", 1, 16, unit="levels", kind=UNPRINTED
+    twin_depth: int = unprinted(
+        13, "depth of basic and direct in the stand-in", 1, 16, unit="levels"
     )
     seeds: int = seeds(20)
 
@@ -226,10 +237,6 @@ class Commutes:
     def records_of(self, name: str) -> int:
         """How many there are, which is public."""
         return JOBS if name == REAL else self.people
-
-    def drawn(self) -> str:
-        """The setting of the histograms that are drawn."""
-        return drawn_of(self.settings)
 
     def techniques(
         self, name: str, of: Iterable[str], scale: float = 1.0
@@ -253,10 +260,6 @@ class Commutes:
                     made[f"{name}|{setting}|{epsilon}"] = own
         return made
 
-    def rows(self, store) -> pd.DataFrame:
-        """Of all sweeps, under the names of their datasets."""
-        return unpacked(super().rows(store))
-
 
 def decisive(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of Rhode Island, the real data, which alone decides."""
@@ -264,6 +267,21 @@ def decisive(rows: pd.DataFrame) -> pd.DataFrame:
     if own.empty:
         raise MissingPoints(f"{REAL} decides, whose files are not at hand")
     return own
+
+
+def neighbours(rows, level, by: str, **how) -> Finding:
+    """What the errors at a smaller ε are of those at the next larger one, for each pair, against limits."""
+    rows = rows.assign(series=rows.epsilon.map("{:g}".format), epsilon=0.0, paid=0.0)
+
+    def over_next(level, less: float, more: float) -> Finding:
+        ratios = claims.paired_ratios(rows, f"{less:g}", f"{more:g}", by)
+        return claims.check_between(ratios, level, **how)
+
+    parts = {
+        f"ε = {less:g} over {more:g}": partial(over_next, less=less, more=more)
+        for less, more in pairwise(Commutes.epsilons)
+    }
+    return claims.all_of(parts, level)
 
 
 def origins(dataset: Any, count: int) -> pd.DataFrame:
@@ -307,7 +325,7 @@ class Thinned:
 
 
 @value
-class Strings:
+class Strings(Swept):
     """The parameters of both figures, but for ε, searches and seeds."""
 
     data: tuple[str, ...] = choice(
@@ -333,14 +351,6 @@ class Strings:
     def settings_of(self, name: str) -> tuple[str, ...]:
         """All for the twin, which decides; beside it what is drawn."""
         return self.settings if name == LOG else (self.drawn(),)
-
-    def drawn(self) -> str:
-        """The setting of the histograms that are drawn."""
-        return drawn_of(self.settings)
-
-    def rows(self, store) -> pd.DataFrame:
-        """Of all sweeps, under the names of their corpora."""
-        return unpacked(super().rows(store))
 
 
 def of_log(rows: pd.DataFrame) -> pd.DataFrame:

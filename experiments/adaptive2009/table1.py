@@ -20,21 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.adaptive2009.shared import MILE, origins
-from workbench.compiled import pd
-from workbench.figures.plots import project
-from workbench.trials.metrics import CommuteDistances
-from workbench.value import value
-
-if TYPE_CHECKING:
-    from scipy.spatial import cKDTree
-from functools import partial
-from itertools import pairwise
-
+from experiments._fields import unprinted_number
 from experiments.adaptive2009.shared import (
     CHILDREN,
     DIRECT,
     IMPROVED,
+    MILE,
     REAL,
     RESAMPLE,
     SOURCE,
@@ -45,26 +36,27 @@ from experiments.adaptive2009.shared import (
     decisive,
     direct,
     improved,
+    neighbours,
+    origins,
 )
 from workbench import Sweep
+from workbench.compiled import pd
 from workbench.datasets import OnTheMap
-from workbench.figures import UNPRINTED, Figure, plots
+from workbench.figures import Figure, plots
 from workbench.figures.fields import number
+from workbench.figures.plots import project
 from workbench.trials import claims
-from workbench.trials.claims import (
-    Finding,
-    all_of,
-    check_between,
-    check_lower,
-    means,
-    paired_ratios,
-)
+from workbench.trials.claims import Finding, check_between, means
+from workbench.trials.metrics import CommuteDistances
+from workbench.value import value
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 MAP = "people"
 AWAY = "TotalVariation"
 SQUARES = "EffectiveSquares"
 PLACE = ["latitude", "longitude"]
-EPSILONS = Commutes.epsilons
 LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}
 
 
@@ -171,13 +163,8 @@ def _directly(rows, metric: str) -> pd.DataFrame:
 
 def check_fidelity(rows, level) -> Finding:
     """Whether the distance from the source's shares falls with ε."""
-    away = _directly(rows, AWAY)
-    away = away.assign(series=away.epsilon.map("{:g}".format), epsilon=0.0, paid=0.0)
-    parts = {}
-    for less, more in pairwise(EPSILONS):
-        ratios = partial(paired_ratios, away, f"{more:g}", f"{less:g}", "panel")
-        parts[f"ε = {less:g} to {more:g}"] = lambda at, ratios=ratios: check_lower(ratios(), at)
-    return all_of(parts, level)
+    more = dict(low=float(np.nextafter(1, 2)), words="farther")
+    return neighbours(_directly(rows, AWAY), level, "panel", **more)
 
 
 def check_diffuse(rows, level) -> Finding:
@@ -202,11 +189,11 @@ class Table1(Commutes, Figure):
     columns = 4
 
     miles: float = number(5.0, "radius of the origin", 0, 1000, unit="miles", strict=True)
-    side: float = number(
-        1.0, "side of the squares in Rhode Island", 0, unit="km", kind=UNPRINTED, strict=True
+    side: float = unprinted_number(
+        1.0, "side of the squares in Rhode Island", 0, unit="km", strict=True
     )
-    twin_side: float = number(
-        5.0, "side of the squares in the stand-in", 0, unit="km", kind=UNPRINTED, strict=True
+    twin_side: float = unprinted_number(
+        5.0, "side of the squares in the stand-in", 0, unit="km", strict=True
     )
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted, unprinted_number
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, whole
+from workbench.figures import EFFORT, Figure
+from workbench.figures.fields import number
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.adaptive import certified_discount, structural_loss
@@ -134,16 +135,10 @@ class Thm3(Figure):
         100,
         kind=EFFORT,
     )
-    fanouts: tuple[int, ...] = whole((2, 16, 38), "children k", 2, 1000, kind=UNPRINTED)
-    epsilon: float = number(0.1, "ε where discount and depth vary", 1e-3, 100, kind=UNPRINTED)
-    fanout: int = whole(
-        16,
-        "children k where the depth varies or b = 3 ln k/ε",
-        2,
-        1000,
-        kind=UNPRINTED,
-    )
-    splits: int = whole(20, "longest path", 1, 1000, kind=UNPRINTED)
+    fanouts: tuple[int, ...] = unprinted((2, 16, 38), "children k", 2, 1000)
+    epsilon: float = unprinted_number(0.1, "ε where discount and depth vary", 1e-3, 100)
+    fanout: int = unprinted(16, "children k where the depth varies or b = 3 ln k/ε", 2, 1000)
+    splits: int = unprinted(20, "longest path", 1, 1000)
 
     def rows(self, store=None) -> pd.DataFrame:
         """All losses, computed."""

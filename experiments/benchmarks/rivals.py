@@ -11,7 +11,7 @@ records, and over 400 random ranges of two attributes. Seconds are those of the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import isnan, nan
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.benchmarks._timing import once, row
-from experiments.benchmarks.recall import TABLES
+from experiments.benchmarks.recall import tables
 from workbench import DP, ZCDP, Marginals, RandomMarginalRanges, Ranges, SparseTable
 from workbench.mechanisms import (
     AIM,
@@ -39,7 +39,6 @@ from workbench.mechanisms import (
     StabilityHistogram,
 )
 from workbench.privacy import REPLACE
-from workbench.trials import first_available
 from workbench.value import format_number
 
 PURE, BOTH = DP(1.0), DP(1.0, 1e-6)
@@ -96,14 +95,6 @@ class Measured(NamedTuple):
         return self.mechanism.title if self.mechanism else "nothing released"
 
 
-def tables() -> Iterator[tuple[str, SparseTable]]:
-    """Yield those of the four tables whose files are there."""
-    for name, dataset, change, _ in TABLES:
-        if first_available(dataset) is not None:
-            table = dataset.load()
-            yield name, change(table) if change else table
-
-
 def asked_of(table: SparseTable) -> tuple[Ranges, RandomMarginalRanges]:
     """Return the cells of 500 random records, one query each, and random ranges."""
     chance = table.counts / table.total
@@ -142,7 +133,8 @@ def main() -> list[dict]:
     """A row a table and method."""
     return [
         row(f"{name}: {found.title}", found.text)
-        for name, table in tables()
+        for name, table, _ in tables()
+        if table is not None
         for found in column(table)
     ]
 
@@ -171,5 +163,5 @@ def lines(columns: dict[str, list[Measured]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    every = {name: column(table) for name, table in tables()}
+    every = {name: column(table) for name, table, _ in tables() if table is not None}
     Path(sys.argv[1]).write_text("\n".join(lines(every)) + "\n", encoding="utf-8")

@@ -18,11 +18,12 @@ from itertools import product
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
@@ -122,29 +123,23 @@ class C6(Counts, Figure):
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "size s of the samples in (b)", unit="cells")
-    widths: tuple[int, ...] = whole(
-        WIDTHS, "w·d or w of the sketches", unit="buckets", kind=UNPRINTED
-    )
-    depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "rows d of a sketch", kind=UNPRINTED)
-    sketches: tuple[int, ...] = whole(
+    widths: tuple[int, ...] = unprinted(WIDTHS, "w·d or w of the sketches", unit="buckets")
+    depths: tuple[int, ...] = unprinted((1, 2, 4, 8, 16), "rows d of a sketch")
+    sketches: tuple[int, ...] = unprinted(
         (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
         "widths w in (a)",
         unit="buckets",
-        kind=UNPRINTED,
     )
-    samples: tuple[int, ...] = whole(
-        (10_000, 20_000, 50_000, 100_000),
-        "sizes s in (a)",
-        unit="cells",
-        kind=UNPRINTED,
+    samples: tuple[int, ...] = unprinted(
+        (10_000, 20_000, 50_000, 100_000), "sizes s in (a)", unit="cells"
     )
-    thetas: tuple[int, ...] = whole(
-        (20, 30, 40, 50, 60, 80, 100), "θ of filters in (a)", unit="counts", kind=UNPRINTED
+    thetas: tuple[int, ...] = unprinted(
+        (20, 30, 40, 50, 60, 80, 100), "θ of filters in (a)", unit="counts"
     )
-    theta: int = whole(50, "θ of the filter in (b)", unit="counts", kind=UNPRINTED)
-    both_theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
-    ranges: tuple[int, ...] = whole(
-        (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells", kind=UNPRINTED
+    theta: int = unprinted(50, "θ of the filter in (b)", unit="counts")
+    both_theta: int = unprinted(40, "θ of filter-priority", unit="counts")
+    ranges: tuple[int, ...] = unprinted(
+        (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells"
     )
     queries: int = queries(2000, "queries of each size (ten times as many of single cells)")
     seeds: int = seeds(40)

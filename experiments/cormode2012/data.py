@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from experiments._fields import unprinted_number
 from workbench import RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.datasets.commuting import FIPS
-from workbench.figures import UNPRINTED, fields
-from workbench.figures.fields import number
+from workbench.figures import fields
 from workbench.figures.figure import other_dataset
 from workbench.spaces import Domain
 from workbench.trials import first_available
@@ -76,7 +76,7 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:
     """The parameter `shares` of a figure: sizes of queries."""
-    return number(default, f"{doc}, as shares of all cells", 0, 1, strict=True, kind=UNPRINTED)
+    return unprinted_number(default, f"{doc}, as shares of all cells", 0, 1, strict=True)
 
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+from experiments._fields import unprinted, unprinted_number
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -33,8 +34,8 @@ from experiments.cormode2012.shared import (
 from workbench import DP, RandomRanges, RandomSubsets, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -78,7 +79,6 @@ ONE = "one-sided filter"
 BOTH = "filter-priority"
 LENGTH = 5000
 DECADES = (100, 1000, 10_000, 100_000)
-PLACES = {"σ = 40": ("σ = 40", LENGTH), "ρ = 0.01": ("ρ = 0.01", LENGTH)}  # else a length
 LENGTHS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000)
 SMALL = (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000)
 SAMPLES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
@@ -174,18 +174,15 @@ def varies(rows, level, largest: int) -> Finding:
     return check_between(ratios(most, least, "theta"), level, low=ORDERS)
 
 
-def two_sided_lower(
-    rows, level, largest: int, panel: str = "a", length: int = LENGTH
-) -> Finding:
-    """Whether the two-sided filter has less error than the one-sided one of equal size, up to a θ."""
+def two_sided_lower(rows, level, largest: int, place: int | str = LENGTH) -> Finding:
+    """Whether the two-sided filter has less error than the one-sided one of equal size, up to a θ.
+
+    Its place is a length of ranges, or other data.
+    """
+    panel, length = (place, LENGTH) if isinstance(place, str) else ("a", place)
     two, one = by_size(of_ranges(rows, panel, length))
     asked = (own[own.theta <= largest] for own in (two, one))
     return check_lower(ratios(*asked, "theta"), level, OFTEN)
-
-
-def elsewhere(rows, level, largest: int, place: int | str) -> Finding:
-    """The same for ranges of another length, or on other data."""
-    return two_sided_lower(rows, level, largest, *PLACES.get(place, ("a", place)))
 
 
 def unbiased_filter(rows, level, share: float) -> Finding:
@@ -372,23 +369,21 @@ class Fig2(Counts, Figure):
     columns = 3
 
     epsilon: float = epsilon(0.1)
-    thetas: tuple[int, ...] = whole(
-        tuple(range(5, 91, 5)), "θ of the filters", unit="counts", kind=UNPRINTED
+    thetas: tuple[int, ...] = unprinted(
+        tuple(range(5, 91, 5)), "θ of the filters", unit="counts"
     )
     both_thetas: tuple[int, ...] = whole(
         tuple(range(5, 71, 5)), "θ of filter-priority", unit="counts"
     )
-    sizes: tuple[int, ...] = whole(SAMPLES, "sizes in (b)", unit="cells", kind=UNPRINTED)
+    sizes: tuple[int, ...] = unprinted(SAMPLES, "sizes in (b)", unit="cells")
     size: int = whole(100_000, "s of filter-priority", unit="cells")
     length: int = whole(5000, "R, the length of a range", unit="cells")
-    lengths: tuple[int, ...] = whole(
-        LENGTHS, "lengths R of the ranges in (c)", unit="cells", kind=UNPRINTED
+    lengths: tuple[int, ...] = unprinted(
+        LENGTHS, "lengths R of the ranges in (c)", unit="cells"
     )
-    wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
-    low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
-    small: tuple[int, ...] = whole(
-        SMALL, "sizes of ranges in section 2.1", unit="cells", kind=UNPRINTED
-    )
+    wide_std: float = unprinted_number(40.0, "σ of other data", unit="counts")
+    low_density: float = unprinted_number(0.01, "ρ of other data", 0, 1, strict=True)
+    small: tuple[int, ...] = unprinted(SMALL, "sizes of ranges in section 2.1", unit="cells")
     queries: int = queries(1000)
     seeds: int = seeds(60)
 

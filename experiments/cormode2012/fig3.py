@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -28,7 +29,7 @@ from experiments.cormode2012.shared import (
 from workbench import DP, RandomSubsets, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
@@ -186,22 +187,19 @@ class Fig3(Counts, Figure):
     wide_std: float = number(40.0, "σ of the counts in (c)", unit="counts")
     low_density: float = number(0.01, "ρ in (d)", 0, 1, strict=True)
     theta: int = whole(50, "θ of the filter in (a) and (b)", unit="counts")
-    thetas: tuple[int, ...] = whole(
-        (20, 30, 40, 50, 60, 70), "θ of the filter in (c) and (d)", kind=UNPRINTED
+    thetas: tuple[int, ...] = unprinted(
+        (20, 30, 40, 50, 60, 70), "θ of the filter in (c) and (d)"
     )
     both_theta: int = whole(40, "θ of filter-priority in (a) and (b)", unit="counts")
     wide_theta: int = whole(20, "θ of filter-priority in (c)", unit="counts")
     sparse_theta: int = whole(50, "θ of filter-priority in (d)", unit="counts")
     size: int = whole(100_000, "s of the samples", unit="cells")
     low_size: int = whole(10_000, "s of the samples in (d)", unit="cells")
-    small: tuple[int, ...] = whole(
-        (100, 200, 500, 1000, 2000, 5000), "subsets of (a)", unit="cells", kind=UNPRINTED
+    small: tuple[int, ...] = unprinted(
+        (100, 200, 500, 1000, 2000, 5000), "subsets of (a)", unit="cells"
     )
-    large: tuple[int, ...] = whole(
-        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
-        "subsets of (b)",
-        unit="cells",
-        kind=UNPRINTED,
+    large: tuple[int, ...] = unprinted(
+        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000), "subsets of (b)", unit="cells"
     )
     queries: int = queries(1000)
     seeds: int = seeds(80)  # large subsets overlap: only seeds are independent

@@ -24,6 +24,7 @@ from math import exp
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.benchmarks._timing import numpy_geometric
 from experiments.cormode2012.shared import (
     ABSOLUTE,
@@ -42,26 +43,22 @@ from experiments.cormode2012.shared import (
     VARIANCE,
     BelowZerosDropped,
     Counts,
+    Summaries,
     both,
-    consistency_ratios,
-    consistency_summaries,
     error_cut,
     full_tables,
     greatest_variances,
     if_timed,
     largest_factor,
     metric_panel,
-    name_factors,
     nodes_per_count,
     span,
-    summaries,
-    thetas,
     throughput_rows,
 )
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
@@ -187,8 +184,8 @@ def throughput(
 ) -> pd.DataFrame:
     """Rows of releases with s = n, and in the panel "sums" how long it takes to sum the tree."""
     table = dataset.load()
-    known = (table.domain, len(table), epsilon, factors)
-    full, _, *summarised = summaries(*known)
+    made = Summaries(table.domain, len(table), epsilon, factors)
+    full, _, *summarised = made.all()
     tree = DYADIC.on(table.domain)
     noise = epsilon / tree.noise_blocks[0].nodes_per_count
     calls = {m: partial(m, table) for m in (full, *summarised)}
@@ -196,7 +193,7 @@ def throughput(
     calls[OUR_SUMS] = partial(tree.forward, table.keys, table.counts)
     calls[DENSE_SUMS] = partial(dense_sums, table)
     rows = throughput_rows(dataset, len(table), calls, repeat)
-    rows = name_factors(rows, thetas(*known))
+    rows = made.named(rows)
     sums = rows.series.isin([OUR_SUMS, DENSE_SUMS])
     return rows.assign(panel=sums.map({True: "sums", False: "throughput"}), epsilon=epsilon)
 
@@ -288,17 +285,6 @@ def weakly(rows, level, factor) -> Finding:
     return replace(finding, measured=measured)
 
 
-def cuts(rows, panel: str, series: str) -> Intervals:
-    """The error of a series with consistency against that without it."""
-    errors = select(rows, panel=panel, metric=ABSOLUTE)
-    return consistency_ratios(errors, series, "query_size")
-
-
-def cut(rows, level, panel: str, series: str, low: float, high: float = 1) -> Finding:
-    """Whether consistency leaves so much of a series' error."""
-    return check_between(cuts(rows, panel, series), level, low, high, OFTEN, "as printed")
-
-
 @value
 class Fig5(Counts, Figure):
     """Ranges of all lengths from dyadic summaries, on two kinds of data; and how fast they are."""
@@ -314,27 +300,24 @@ class Fig5(Counts, Figure):
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of the summaries", unit="nodes")
-    ranges: tuple[int, ...] = whole(
+    ranges: tuple[int, ...] = unprinted(
         tuple(d * 10**k for k in range(2, 6) for d in (1, 2, 5)),
         "lengths of ranges",
         unit="cells",
-        kind=UNPRINTED,
     )
-    theta: int = whole(50, "θ of the filter of cells", unit="counts", kind=UNPRINTED)
-    regions: tuple[int, ...] = whole(REGIONS, "regions of skewed data", kind=UNPRINTED)
-    factors: tuple[float, ...] = number(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    theta: int = unprinted(50, "θ of the filter of cells", unit="counts")
+    regions: tuple[int, ...] = unprinted(REGIONS, "regions of skewed data")
+    factors: tuple[float, ...] = unprinted_number(FACTORS, FACTOR, 0, 10, strict=True)
     densities: tuple[float, ...] = number(
         (0.1, 0.01, 0.001), "ρ where throughput is measured", 0, 0.5, strict=True
     )
     queries: int = queries(1000)
     seeds: int = seeds(100)  # large ranges overlap: only seeds are independent
-    repeat: int = whole(TIMED, "releases timed", 1, kind=EFFORT)
+    repeat: int = effort(TIMED, "releases timed", 1)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The paper's panels, skewed ones by regions; "zeros" and "bases" are told in words."""
-        known = (self.data.domain, self.size, self.epsilon, self.factors)
-        tables = summaries(*known)
-        filters = consistency_summaries(*known)
+        tables, filters = self.summaries().all(), self.summaries().with_consistency()
         metrics = [MeanAbsoluteError(RandomRanges(n, self.queries)) for n in self.ranges]
         runs = {
             "a": (self.data, tables),
@@ -355,6 +338,10 @@ class Fig5(Counts, Figure):
         }
         return sweeps | zeros
 
+    def summaries(self) -> Summaries:
+        """Those of the paper's data."""
+        return Summaries(self.data.domain, self.size, self.epsilon, self.factors)
+
     @property
     def drawn_regions(self) -> int:
         """Those of the skewed data that is drawn."""
@@ -371,9 +358,7 @@ class Fig5(Counts, Figure):
 
     def rows(self, store) -> pd.DataFrame:
         """With what consistency cuts, and theory; throughput is never taken from the store."""
-        rows = name_rows(super().rows(store))
-        factors = thetas(self.data.domain, self.size, self.epsilon, self.factors)
-        rows = name_factors(rows, factors)
+        rows = self.summaries().named(name_rows(super().rows(store)))
         panels = (of_regions("c", self.drawn_regions), "uniform")
         cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in panels]
         tables = [replace(self.data, density=density) for density in self.densities]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.cormode2012.data import (
     COMMUTING,
     PAPERS,
@@ -24,7 +25,7 @@ from experiments.cormode2012.data import (
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import DP, RandomSubsets
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
@@ -105,9 +106,9 @@ class Fig6a(CommutingTables, Figure):
 
     epsilon: float = epsilon(0.1)
     size: int = whole(3_000_000, "s on the stand-in (else as a share)", unit="cells")
-    theta: int = whole(5, "θ of filter-priority, drawn", unit="counts", kind=UNPRINTED)
-    thetas: tuple[int, ...] = whole(
-        THETAS, "θ of filter-priority on OnTheMap", unit="counts", kind=UNPRINTED
+    theta: int = unprinted(5, "θ of filter-priority, drawn", unit="counts")
+    thetas: tuple[int, ...] = unprinted(
+        THETAS, "θ of filter-priority on OnTheMap", unit="counts"
     )
     data: tuple[str, ...] = published_tables(*COMMUTING)
     shares: tuple[float, ...] = query_shares(

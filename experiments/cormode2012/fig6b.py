@@ -9,6 +9,7 @@ Open    The data, `data.py`. The filter has the θ that goes with s, from m, s a
 
 from __future__ import annotations
 
+from experiments._fields import unprinted_number
 from experiments.cormode2012.data import (
     COUNTIES,
     JUDGED,
@@ -29,14 +30,12 @@ from experiments.cormode2012.shared import (
     FULL,
     THEORY,
     VARIANCE,
+    Summaries,
     full_tables,
-    name_factors,
-    summaries,
-    thetas,
 )
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
@@ -94,22 +93,23 @@ class Fig6b(CommutingTables, Figure):
     shares: tuple[float, ...] = query_shares(
         (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "ranges"
     )
-    factors: tuple[float, ...] = number((0.8,), FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    factors: tuple[float, ...] = unprinted_number((0.8,), FACTOR, 0, 10, strict=True)
     queries: int = queries(1000)
     seeds: int = seeds(50)
 
+    def summaries(self, name: str) -> Summaries:
+        """Those of a table."""
+        domain = dataset_named(name).domain
+        return Summaries(domain, self.summary_size(domain), self.epsilon, self.factors)
+
     def mechanisms(self, name: str) -> list:
         """Full tables of nodes and of cells, and every summary of nodes."""
-        domain = dataset_named(name).domain
-        return summaries(domain, self.summary_size(domain), self.epsilon, self.factors)
+        return self.summaries(name).all()
 
     def errors(self, store) -> pd.DataFrame:
         """Rows of all tables, filter-priority by its θ over the filter's."""
-        named = []
-        for name, own in super().rows(store).groupby("panel", sort=False):
-            domain = dataset_named(name).domain
-            size = self.summary_size(domain)
-            named.append(name_factors(own, thetas(domain, size, self.epsilon, self.factors)))
+        by_panel = super().rows(store).groupby("panel", sort=False)
+        named = [self.summaries(name).named(own) for name, own in by_panel]
         return pd.concat(named, ignore_index=True)
 
     def rows(self, store) -> pd.DataFrame:

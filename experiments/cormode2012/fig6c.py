@@ -9,33 +9,23 @@ Open    Data, sizes and queries are those of our Figure 6(b). θ of filter-prior
 
 from __future__ import annotations
 
-from experiments.cormode2012.data import PAPERS, dataset_named, judged
+from experiments._fields import unprinted_number
+from experiments.cormode2012.data import PAPERS
 from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     CUT,
     FACTOR,
     FACTORS,
-    consistency_ratios,
-    consistency_summaries,
     error_cut,
     largest_factor,
 )
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED
-from workbench.figures.fields import number
 from workbench.figures.plots import Panel
-from workbench.trials.claims import OFTEN, Finding, Printed, check_between, select
+from workbench.trials.claims import Printed
 from workbench.value import value
 
 PAPER = {"cut": Printed("about 10 %, or more", 0.05, 1.0)}
-
-
-def cut(rows, level, series: str) -> Finding:
-    """Whether consistency lowers the error of a series by 5 %."""
-    errors = select(judged(rows), metric=ABSOLUTE)
-    left = consistency_ratios(errors, series, "share")
-    return check_between(left, level, high=0.95, share=OFTEN, words="lower by 5 %")
 
 
 @value
@@ -49,13 +39,11 @@ class Fig6c(Fig6b):
     sharey = False
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
 
-    factors: tuple[float, ...] = number(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    factors: tuple[float, ...] = unprinted_number(FACTORS, FACTOR, 0, 10, strict=True)
 
     def mechanisms(self, name: str) -> list:
         """The filters, with and without."""
-        domain = dataset_named(name).domain
-        size = self.summary_size(domain)
-        return consistency_summaries(domain, size, self.epsilon, self.factors)
+        return self.summaries(name).with_consistency()
 
     def rows(self, store) -> pd.DataFrame:
         """Errors, and what consistency cuts, as the metric `ErrorCut`."""

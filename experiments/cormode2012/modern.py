@@ -36,12 +36,13 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from workbench import DP, ZCDP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.data import SparseTable
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     ALP,
@@ -162,29 +163,29 @@ class Modern(Figure):
     rough = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 20}
     shown = ("epsilon", "rho", "theta", "size", "width", "records", "size_factor")
 
-    epsilons: tuple[float, ...] = number(
-        (0.03, 0.1, 0.3, 1.0, 3.0), "ε at one size", 1e-6, 1000, kind=UNPRINTED
+    epsilons: tuple[float, ...] = unprinted_number(
+        (0.03, 0.1, 0.3, 1.0, 3.0), "ε at one size", 1e-6, 1000
     )
-    epsilon: float = number(0.1, "ε where the size varies", 1e-6, 1000, kind=UNPRINTED)
-    delta: float = number(
-        1e-6, "δ of the mechanisms that need one", 0, 0.1, strict=True, kind=UNPRINTED
+    epsilon: float = unprinted_number(0.1, "ε where the size varies", 1e-6, 1000)
+    delta: float = unprinted_number(
+        1e-6, "δ of the mechanisms that need one", 0, 0.1, strict=True
     )
-    m: int = whole(100_000, "size of the domain", 1000, 10**8, unit="cells", kind=UNPRINTED)
-    mean: float = number(100.0, "μ of the counts", unit="counts", kind=UNPRINTED)
-    std: float = number(20.0, "σ of the counts", unit="counts", kind=UNPRINTED)
-    density: float = number(
-        0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True, kind=UNPRINTED
+    m: int = unprinted(100_000, "size of the domain", 1000, 10**8, unit="cells")
+    mean: float = unprinted_number(100.0, "μ of the counts", unit="counts")
+    std: float = unprinted_number(20.0, "σ of the counts", unit="counts")
+    density: float = unprinted_number(
+        0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True
     )
-    size: int = whole(1000, "size s where ε varies", unit="cells", kind=UNPRINTED)
-    sizes: tuple[int, ...] = whole(
-        (300, 1000, 3000, 10_000), "sizes s at one ε", unit="cells", kind=UNPRINTED
+    size: int = unprinted(1000, "size s where ε varies", unit="cells")
+    sizes: tuple[int, ...] = unprinted(
+        (300, 1000, 3000, 10_000), "sizes s at one ε", unit="cells"
     )
-    largest: int = whole(200, "the greatest count that ALP allows for", kind=UNPRINTED)
-    short: int = whole(100, "length of short ranges", unit="cells", kind=UNPRINTED)
-    long: int = whole(10_000, "length of long ranges", unit="cells", kind=UNPRINTED)
-    cell_queries: int = whole(20_000, "queries of one cell", kind=EFFORT)
-    short_queries: int = whole(2000, "short ranges asked", kind=EFFORT)
-    long_queries: int = whole(100, "long ranges asked", kind=EFFORT)
+    largest: int = unprinted(200, "the greatest count that ALP allows for")
+    short: int = unprinted(100, "length of short ranges", unit="cells")
+    long: int = unprinted(10_000, "length of long ranges", unit="cells")
+    cell_queries: int = effort(20_000, "queries of one cell")
+    short_queries: int = effort(2000, "short ranges asked")
+    long_queries: int = effort(100, "long ranges asked")
     seeds: int = seeds(40)
 
     @property

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.cormode2012.data import (
     COUNTIES,
     JUDGED,
@@ -43,8 +44,8 @@ from workbench.compiled import pd
 from workbench.data import Bound, SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, number, queries, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     DirichletSynthesis,
@@ -263,29 +264,13 @@ class Sec45(CommutingTables, Figure):
     shares: tuple[float, ...] = query_shares(
         (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "ranges"
     )
-    epsilons: tuple[float, ...] = number(
-        (0.5, 1.0, 2.0, 4.0, 8.6),
-        "ε of the ratios and of the prior",
-        1e-6,
-        1000,
-        kind=UNPRINTED,
+    epsilons: tuple[float, ...] = unprinted_number(
+        (0.5, 1.0, 2.0, 4.0, 8.6), "ε of the ratios and of the prior", 1e-6, 1000
     )
-    size: int = whole(
-        3_000_000,
-        "s on the stand-in (else as a share)",
-        unit="cells",
-        kind=UNPRINTED,
-    )
-    theta: int = whole(2, "θ of filter-priority", unit="counts", kind=UNPRINTED)
-    records: int = whole(
-        2**28,
-        "largest number of synthetic records",
-        high=2**28,
-        kind=EFFORT,
-    )
-    places: int = whole(
-        5000, "largest number of workplaces that are synthesised one by one", kind=EFFORT
-    )
+    size: int = unprinted(3_000_000, "s on the stand-in (else as a share)", unit="cells")
+    theta: int = unprinted(2, "θ of filter-priority", unit="counts")
+    records: int = effort(2**28, "largest number of synthetic records", high=2**28)
+    places: int = effort(5000, "largest number of workplaces that are synthesised one by one")
     queries: int = queries(1000)
     seeds: int = seeds(20)
 

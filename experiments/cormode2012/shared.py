@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, isnan, pi
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,15 @@ from workbench.noise.law import geometric_variance
 from workbench.queries import RandomRanges
 from workbench.spaces import Domain
 from workbench.trials import mechanism_columns
-from workbench.trials.claims import Finding, Intervals, check_between, crossing, decide, ratios
+from workbench.trials.claims import (
+    OFTEN,
+    Finding,
+    Intervals,
+    check_between,
+    crossing,
+    decide,
+    ratios,
+)
 from workbench.value import Float, Int, format_number, power_of_ten, value
 
 ABSOLUTE = "MeanAbsoluteError"
@@ -69,67 +77,51 @@ def expected_geometric_error(cells, epsilon: float):
     return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
-def thetas(
-    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...]
-) -> dict[float, float]:
-    """Each factor by the θ of filter-priority that is so many times the filter's."""
-    own = HighPassFilter(DP(epsilon), size=size, transform=DYADIC).threshold(domain, l1=1)
-    return {round(factor * own): factor for factor in factors}
-
-
-def filters(
-    domain: Domain,
-    size: int,
-    epsilon: float,
-    factors: tuple[float, ...] = (0.8,),
-    consistent: bool = False,
-) -> list:
-    """The filter and filter-priority sampling of dyadic ranges, θ from public numbers.
+class Summaries(NamedTuple):
+    """Summaries of dyadic ranges, θ from public numbers.
 
     The filter has the θ at which an empty tree releases `size` nodes, filter-priority a factor of it:
     4/5 is what 40 is to 50 in Figure 3.
     """
-    how = dict(size=size, transform=DYADIC, consistent=consistent)
-    samples = [
-        PrioritySampling(DP(epsilon), theta=theta, **how)
-        for theta in thetas(domain, size, epsilon, factors)
-    ]
-    return [HighPassFilter(DP(epsilon), **how), *samples]
 
+    domain: Domain
+    size: int
+    epsilon: float
+    factors: tuple[float, ...] = (0.8,)
 
-def summaries(
-    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...] = (0.8,)
-) -> list:
-    """Full tables of nodes and of cells, and every summary of nodes."""
-    budget = DP(epsilon)
-    return [
-        GeometricHistogram(budget, transform=DYADIC),
-        GeometricHistogram(budget),
-        *filters(domain, size, epsilon, factors),
-        PrioritySampling(budget, size=size, transform=DYADIC),
-    ]
+    def thetas(self) -> dict[float, float]:
+        """Each factor by the θ of filter-priority that is so many times the filter's."""
+        filtered = HighPassFilter(DP(self.epsilon), size=self.size, transform=DYADIC)
+        own = filtered.threshold(self.domain, l1=1)
+        return {round(factor * own): factor for factor in self.factors}
 
+    def filters(self, consistent: bool = False) -> list:
+        """The filter and filter-priority sampling."""
+        how = dict(size=self.size, transform=DYADIC, consistent=consistent)
+        samples = [PrioritySampling(DP(self.epsilon), theta=x, **how) for x in self.thetas()]
+        return [HighPassFilter(DP(self.epsilon), **how), *samples]
 
-def consistency_summaries(
-    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...]
-) -> list:
-    """The filters with and without consistency."""
-    return [
-        *filters(domain, size, epsilon, factors),
-        *filters(domain, size, epsilon, factors, consistent=True),
-    ]
+    def all(self) -> list:
+        """Full tables of nodes and of cells, and every summary of nodes."""
+        budget = DP(self.epsilon)
+        tables = [GeometricHistogram(budget, transform=DYADIC), GeometricHistogram(budget)]
+        sample = PrioritySampling(budget, size=self.size, transform=DYADIC)
+        return [*tables, *self.filters(), sample]
+
+    def with_consistency(self) -> list:
+        """The filters with and without consistency."""
+        return [*self.filters(), *self.filters(consistent=True)]
+
+    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with a column `factor`, by θ, of filter-priority, which its series tells too."""
+        factor = rows.theta.map(self.thetas()).where(rows.mechanism.eq("PrioritySampling"))
+        named = rows.series + factor.map(", {:g} θ".format)
+        return rows.assign(series=named.where(factor.notna(), rows.series), factor=factor)
 
 
 def both(factor: float) -> str:
     """The series of filter-priority whose θ is so many times the filter's."""
     return f"{BOTH}, {factor:g} θ"
-
-
-def name_factors(rows: pd.DataFrame, factors: Mapping[float, float]) -> pd.DataFrame:
-    """Rows with a column `factor`, by θ, of filter-priority, which its series tells too."""
-    factor = rows.theta.map(factors).where(rows.mechanism.eq("PrioritySampling"))
-    named = rows.series + factor.map(", {:g} θ".format)
-    return rows.assign(series=named.where(factor.notna(), rows.series), factor=factor)
 
 
 def largest_factor(rows: pd.DataFrame) -> pd.DataFrame:
@@ -159,11 +151,16 @@ def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     return cuts.assign(metric=CUT).reset_index()
 
 
-def consistency_ratios(rows: pd.DataFrame, series: str, x: str) -> Intervals:
-    """The error of a series with consistency against that without it."""
-    own = rows[rows.series.str.replace(", consistent", "") == series]
+def cut(
+    rows, level, series: str, low: float = 0, high: float = 1, by: str = "query_size"
+) -> Finding:
+    """Whether consistency leaves so much of a series' error."""
+    own = rows[
+        (rows.metric == ABSOLUTE) & (rows.series.str.replace(", consistent", "") == series)
+    ]
     consistent = own.consistent.eq(True)
-    return ratios(own[consistent], own[~consistent], x)
+    left = ratios(own[consistent], own[~consistent], by)
+    return check_between(left, level, low, high, OFTEN, "as printed")
 
 
 def format_size(x: int) -> str:

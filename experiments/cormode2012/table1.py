@@ -57,6 +57,8 @@ OF_ONTHEMAP = (JUDGED, TRACT2, TRACTS, BLOCKS, COUNTIES)
 
 
 def _of(rows: pd.DataFrame, name: str) -> pd.Series:
+    if name == ONTHEMAP and ONTHEMAP not in set(rows.name):
+        name = JUDGED
     own = rows[rows.name == name]
     if own.empty:
         raise MissingPoints(f"the files of {name} are not at hand")
@@ -64,33 +66,23 @@ def _of(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.concat([own.set_index("metric").value, first[["cells", "nonempty"]]])
 
 
-def _onthemap(rows: pd.DataFrame) -> pd.Series:
-    return _of(rows, ONTHEMAP if ONTHEMAP in set(rows.name) else JUDGED)
-
-
-def of_onthemap(rows, level, statistic: str, low: float, high: float) -> Finding:
-    """Whether a statistic of OnTheMap is as printed."""
-    x = _onthemap(rows)[statistic]
+def statistic_of(rows, level, of: str, statistic: str, low: float, high: float) -> Finding:
+    """Whether a statistic of a table is as printed."""
+    x = _of(rows, of)[statistic]
     measured = f"{x:.2%}" if statistic == "density" else number(x, 4)
     return Finding(bool(low <= x <= high), measured)
 
 
 def locations(rows, level) -> Finding:
     """Whether the places and their pairs are as many."""
-    count = int(_onthemap(rows)["locations"])
+    count = int(_of(rows, ONTHEMAP)["locations"])
     holds = count == 4001 and round(count**2 / 1e7, 1) == 1.6
     return Finding(holds, f"{count:,}, of which the square is {count**2:,}")
 
 
-def nonempty(rows, level) -> Finding:
-    """Whether so many cells are not empty."""
-    count = _onthemap(rows)["nonempty"]
-    return Finding(bool(815_000 <= count <= 825_000), f"{count:,}")
-
-
 def variance(rows, level) -> Finding:
     """Whether counts vary, and 1 and 2 are the most frequent."""
-    own = _onthemap(rows)
+    own = _of(rows, ONTHEMAP)
     wide = own["deviation"] > own["mean"]
     most = own["most frequent"], own["second most frequent"]
     measured = f"deviation {number(own['deviation'], 4)}, mean {number(own['mean'], 4)}; most frequent: "
@@ -103,12 +95,6 @@ def variance(rows, level) -> Finding:
 def larger(rows, level) -> Finding:
     """How many times larger a full table is, by arithmetic."""
     return Finding(True, f"{1 / 0.02:.0f} to {1 / 0.005:.0f} times, of the printed densities")
-
-
-def of_adult(rows, level, people: str, statistic: str, low: float, high: float) -> Finding:
-    """Whether a statistic of Adult, of whichever people, is as printed."""
-    x = _of(rows, people)[statistic]
-    return Finding(bool(low <= x <= high), f"{x:.2%}" if statistic == "density" else f"{x:.3g}")
 
 
 def tens_to_thousands(rows, level) -> Finding:

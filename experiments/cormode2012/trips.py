@@ -30,13 +30,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted, unprinted_number
 from workbench import DP, ZCDP, Domain, Dyadic, Ranges, Sweep
 from workbench.compiled import pd
 from workbench.data import Bound, SparseTable
 from workbench.datasets import OnTheMap, OnTheMapTwin
 from workbench.datasets.kinds import Twin
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import choice, number, seeds, whole
+from workbench.figures import EFFORT, Figure
+from workbench.figures.fields import choice, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GaussianSparseHistogram,
@@ -159,11 +160,11 @@ class ThenAndNow(Figure):
     columns = 3
     shown = ("epsilon", "delta", "rho", "theta", "size", "nonempty", "total", "prefixes")
 
-    epsilons: tuple[float, ...] = number(
-        (0.1, 0.3, 1.0, 3.0), "ε under replacement", 1e-6, 100, kind=UNPRINTED
+    epsilons: tuple[float, ...] = unprinted_number(
+        (0.1, 0.3, 1.0, 3.0), "ε under replacement", 1e-6, 100
     )
-    delta: float = number(1e-6, "δ under replacement", 0, 0.1, strict=True, kind=UNPRINTED)
-    size: int = whole(20_000, "pairs, or nodes, of a summary", unit="cells", kind=UNPRINTED)
+    delta: float = unprinted_number(1e-6, "δ under replacement", 0, 0.1, strict=True)
+    size: int = unprinted(20_000, "pairs, or nodes, of a summary", unit="cells")
     data: str = choice(
         REAL, (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT
     )

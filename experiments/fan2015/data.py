@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench import DP, Domain
+from experiments._fields import effort, unprinted_number
+from workbench import DP, Domain, Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.datasets import (
@@ -32,8 +33,8 @@ from workbench.datasets import (
     OnlineRetail,
 )
 from workbench.datasets.synthetic import OfDataset, check_dataset
-from workbench.figures import EFFORT, UNPRINTED, fields
-from workbench.figures.fields import number, whole
+from workbench.figures import fields
+from workbench.figures.fields import whole
 from workbench.figures.figure import other_dataset
 from workbench.mechanisms import HPA, SRA
 from workbench.trials import first_available
@@ -141,7 +142,7 @@ def datasets(without: Collection[str] = ()) -> Any:
 
 def users_of_netflix() -> Any:
     """The parameter `netflix_users` of a figure."""
-    return whole(_TWINS["Netflix"].users, "users of Netflix' stand-in", 1000, kind=EFFORT)
+    return effort(_TWINS["Netflix"].users, "users of Netflix' stand-in", 1000)
 
 
 def records_for_popularity() -> Any:
@@ -152,7 +153,7 @@ def records_for_popularity() -> Any:
 def popularities() -> Any:
     """The parameter `popularities` of a figure."""
     doc = "factors on the stand-ins' exponent of popularity"
-    return number((0.5, 1.0, 2.0), doc, 0, 4, kind=UNPRINTED)
+    return unprinted_number((0.5, 1.0, 2.0), doc, 0, 4)
 
 
 def cases(
@@ -261,6 +262,13 @@ class FanFigure:
         own = self.parameters().keys() & {"l", "movielens_l", "d", "most"}
         given = {name: getattr(self, name) for name in own}
         return cases(self.data, self.netflix_users, **given)
+
+    def sweep_all(self, mechanisms, metrics, seeds: int = 1) -> dict[str, Sweep]:
+        """A sweep a dataset; its mechanisms and metrics are functions of the case."""
+        return {
+            name: Sweep([case.dataset], mechanisms(case), metrics(case), seeds)
+            for name, case in self.cases().items()
+        }
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Whether the paper's own data was run: a panel has its name, and not a twin's."""

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.fan2015.data import (
     FanFigure,
     datasets,
@@ -24,7 +25,7 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import ORDERS, Finding
@@ -115,16 +116,14 @@ class Fig1(FanFigure, Figure):
     data: tuple[str, ...] = datasets()
     l: int = whole(10, "records of each user that sampling keeps", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
-    points: int = whole(50, "ranks that are drawn", 2, 10_000, kind=UNPRINTED)
+    points: int = unprinted(50, "ranks that are drawn", 2, 10_000)
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""
-        metrics = [RecordsPerUser(self.points)]
-        return {
-            name: Sweep([case.dataset], [AllRecords()], metrics, 1)
-            for name, case in self.cases().items()
-        }
+        return self.sweep_all(
+            lambda case: [AllRecords()], lambda case: [RecordsPerUser(self.points)]
+        )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One a dataset, records on a linear axis as printed, with the l at which SRA and HPA cut dashed."""

@@ -16,11 +16,10 @@ from experiments.fan2015.data import (
     in_order,
     panel_of,
     rows_of,
-    sampling_mechanisms,
     users_of_netflix,
 )
 from experiments.fan2015.table4 import TABLE
-from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
+from experiments.fan2015.unreleased import AllRecords, Sizes, with_samples
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import Figure
@@ -103,11 +102,7 @@ class Fig10(FanFigure, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""
-        sweeps = {}
-        for name, case in self.cases().items():
-            samples = [KeptRecords(mechanism) for mechanism in sampling_mechanisms(case)]
-            sweeps[name] = Sweep([case.dataset], [AllRecords(), *samples], [Sizes(case.l)], 1)
-        return sweeps
+        return self.sweep_all(with_samples, lambda case: [Sizes(case.l)])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Records, as printed, and what is kept of them."""

@@ -21,10 +21,9 @@ from experiments.fan2015.data import (
     paper_first,
     records_for_popularity,
     rows_of,
-    sampling_mechanisms,
     users_of_netflix,
 )
-from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, KeptRecords, Week
+from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, Week, with_samples
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
 from workbench.figures import Figure
@@ -82,16 +81,11 @@ def check_occasional(rows, level) -> Finding:
     return Finding(bool(share > 0.5), f"{share:.1%} of the users")
 
 
-def check_late(rows, level, group: str, other: str) -> Finding:
+def check_late(rows, level, group: str, other: str = Habits.ALL) -> Finding:
     """One group of records is more often of Friday to Sunday than another."""
     habits = _habits(rows)
     measured = f"{group} {habits[group]:.1%}, {other} {habits[other]:.1%}"
     return Finding(bool(habits[group] > habits[other]), measured)
-
-
-def check_popular(rows, level, places: int) -> Finding:
-    """So are records of so many popular places."""
-    return check_late(rows, level, Habits.popular(places), Habits.ALL)
 
 
 @value
@@ -117,12 +111,9 @@ class Fig11(FanFigure, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """No noise on what is kept."""
-        sweeps = {}
-        for name, case in self.cases().items():
-            mechanisms = sampling_mechanisms(case, DP(self.epsilon))
-            samples = [KeptRecords(mechanism) for mechanism in mechanisms]
-            sweeps[name] = Sweep([case.dataset], [AllRecords(), *samples], [Week()], self.seeds)
-        return sweeps
+        return self.sweep_all(
+            lambda case: with_samples(case, DP(self.epsilon)), lambda case: [Week()], self.seeds
+        )
 
     def rows(self, store) -> pd.DataFrame:
         """Also who comes when, of the data themselves; not of twins that stand for no figure of theirs."""

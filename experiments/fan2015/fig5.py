@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.fan2015.data import (
+    Case,
     FanFigure,
     datasets,
     panel_of,
@@ -127,15 +128,15 @@ class Fig5(FanFigure, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """A dataset a panel."""
-        sweeps = {}
-        for name, case in self.cases().items():
-            mechanism = HPA(
-                DP(self.epsilon), case.l, case.d, popularity_share=self.popularity_share
-            )
-            metrics: list[Any] = [TopPrecision(k) for k in self.tops]
-            metrics.append(SignalToNoise(case.d, self.tops))
-            sweeps[name] = Sweep([case.dataset], [FirstStep(mechanism)], metrics, self.seeds)
-        return sweeps
+
+        def first_step(case: Case) -> list[FirstStep]:
+            share = {"popularity_share": self.popularity_share}
+            return [FirstStep(HPA(DP(self.epsilon), case.l, case.d, **share))]
+
+        def metrics(case: Case) -> list[Any]:
+            return [*map(TopPrecision, self.tops), SignalToNoise(case.d, self.tops)]
+
+        return self.sweep_all(first_step, metrics, self.seeds)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One a dataset, first those of the paper, with brackets where it prints a number."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted
 from experiments.fan2015._counts import (
     DRAWN,
     IN_TITLES,
@@ -50,7 +51,7 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures import EFFORT, Figure
 from workbench.figures.fields import choice, epsilon, epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import SRA
@@ -297,10 +298,10 @@ class Fig6(FanFigure, Figure):
     epsilons: tuple[float, ...] = epsilons(
         (0.1, 0.3, 1.0, 3.0, 10.0), "budgets ε of SRA for the best l"
     )
-    l: tuple[int, ...] = whole(  # noqa: E741
-        DENSE, "records of each user that are kept, and M", unit="records", kind=EFFORT
+    l: tuple[int, ...] = effort(  # noqa: E741
+        DENSE, "records of each user that are kept, and M", unit="records"
     )
-    netflix_l: tuple[int, ...] = whole(THIN, "l on Netflix", unit="records", kind=EFFORT)
+    netflix_l: tuple[int, ...] = effort(THIN, "l on Netflix", unit="records")
     d: int | None = records_for_popularity()
     most: int | None = whole(None, "M, the last l (none: the most of a user)")
     exponent: str = choice(
@@ -310,7 +311,7 @@ class Fig6(FanFigure, Figure):
         kind=EFFORT,
     )
     popularities: tuple[float, ...] = popularities()
-    drawn_to: int = whole(PRINTED_UP_TO, "the last l drawn", 2, kind=UNPRINTED)
+    drawn_to: int = unprinted(PRINTED_UP_TO, "the last l drawn", 2)
     netflix_users: int = users_of_netflix()
     netflix_seeds: int = seeds(3, "releases on Netflix")
     seeds: int = seeds(20)

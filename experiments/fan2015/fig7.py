@@ -15,13 +15,12 @@ Open    Data, M, l and d: see `data`; what is beside the paper: see `_counts`. Î
 
 from __future__ import annotations
 
+from experiments._fields import effort
 from experiments.fan2015._counts import JUDGED, SAMPLED, Counts
 from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
 from experiments.fan2015.unreleased import ItemErrorParts, KeptRecords, ReleaseTakenApart
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
-from workbench.figures import EFFORT
-from workbench.figures.fields import whole
 from workbench.trials.metrics import KLDivergence
 from workbench.value import format_number, value
 
@@ -40,7 +39,7 @@ class Fig7(Counts):
     quick = {**Counts.quick, "taken_apart": 1}
     of = OF
 
-    taken_apart: int = whole(5, "releases whose error is taken apart", kind=EFFORT)
+    taken_apart: int = effort(5, "releases whose error is taken apart")
 
     def rows(self, store) -> pd.DataFrame:
         """The errors of all item counts; those of samples; where that of some releases comes from."""

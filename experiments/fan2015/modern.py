@@ -24,13 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.fan2015._counts import mechanism_of_trials
 from experiments.fan2015.data import Case, FanFigure, datasets, paper_first
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilons, number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import SRA, ChosenContributions
 from workbench.trials.metrics.contributions import count_pair
@@ -63,16 +64,15 @@ class Modern(FanFigure, Figure):
 
     data: tuple[str, ...] = datasets(without=("Foursquare New York", "Foursquare Tokyo"))
     epsilons: tuple[float, ...] = epsilons((0.03, 0.1, 0.3, 1.0, 3.0))
-    share: float = number(0.1, "share of ε for a choice", 0.001, 0.9, kind=UNPRINTED)
-    candidates: tuple[int, ...] = whole(
+    share: float = unprinted_number(0.1, "share of ε for a choice", 0.001, 0.9)
+    candidates: tuple[int, ...] = unprinted(
         (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000),
         "numbers of records to choose from, up to M of each dataset",
         unit="records",
-        kind=UNPRINTED,
     )
     l: int = whole(10, "records of each user in the paper", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
-    netflix_users: int = whole(20_000, "users of Netflix' stand-in", 1000, kind=EFFORT)
+    netflix_users: int = effort(20_000, "users of Netflix' stand-in", 1000)
     seeds: int = seeds(20)
 
     def mechanisms(self, case: Case) -> list[tuple[float, str, Any]]:
@@ -91,15 +91,11 @@ class Modern(FanFigure, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """A panel a dataset."""
-        return {
-            name: Sweep(
-                [case.dataset],
-                [*dict.fromkeys(x for *_, x in self.mechanisms(case))],
-                [ItemError()],
-                self.seeds,
-            )
-            for name, case in self.cases().items()
-        }
+        return self.sweep_all(
+            lambda case: [*dict.fromkeys(x for *_, x in self.mechanisms(case))],
+            lambda case: [ItemError()],
+            self.seeds,
+        )
 
     def rows(self, store) -> pd.DataFrame:
         """With the whole ε of each release; of all candidates in hindsight the one with the least mean."""

@@ -92,10 +92,7 @@ class Table4(FanFigure, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""
-        return {
-            name: Sweep([case.dataset], [AllRecords()], [DataStatistics()], 1)
-            for name, case in self.cases().items()
-        }
+        return self.sweep_all(lambda case: [AllRecords()], lambda case: [DataStatistics()])
 
     def rows(self, store) -> pd.DataFrame:
         """Also which column of the table a dataset is of, "" for none, and whether it is made up."""

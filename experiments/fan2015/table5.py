@@ -15,10 +15,11 @@ Open    MovieLens 1M where its files are at hand, with titles; else a twin, whos
 
 from __future__ import annotations
 
-from math import nextafter
 from typing import Any
 
+from experiments._fields import unprinted
 from experiments.fan2015._counts import (
+    ABOVE_ZERO,
     IN_TITLES,
     METHODS,
     OURS,
@@ -26,8 +27,10 @@ from experiments.fan2015._counts import (
     READINGS,
     TEN,
     GroupFilms,
+    differences,
     five_methods,
     in_readings,
+    mean_differences,
     next_methods,
 )
 from experiments.fan2015.data import Case, FanFigure, cases, rows_of
@@ -35,7 +38,7 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets.ratings import GROUPS
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import choice, epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, check_between, means
@@ -67,12 +70,9 @@ def check_kept(rows, level) -> Finding:
 def check_better(rows, level) -> Finding:
     """HPA has more of them than SRA, seed by seed."""
     films = _films(rows_of(rows, "MovieLens"))
-    own = films[films.series.isin(OURS)]
-    by_seed = own.pivot(index="seed", columns="series", values="value")
-    more = (by_seed.HPA - by_seed.SRA).rename("value").reset_index()
-    numbers = means(more.assign(series="HPA", top=TEN), "HPA", "top")
-    unit = f" films more than SRA's {by_seed.SRA.mean():.1f}"
-    return check_between(numbers, level, low=nextafter(0, 1), unit=unit)
+    more = mean_differences(differences(films, ["HPA"], ["SRA"], ["top"]), ["top"])
+    unit = f" films more than SRA's {films[films.series == 'SRA'].value.mean():.1f}"
+    return check_between(more, level, low=ABOVE_ZERO, unit=unit)
 
 
 @value
@@ -96,11 +96,9 @@ class Table5(FanFigure, Figure):
     l: int = whole(30, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
     d: int = whole(20, "records of each user for the popularity", unit="records")
     most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
-    k: int | None = whole(None, "DFT's coefficients (none: chosen privately)", kind=UNPRINTED)
-    width: int | None = whole(None, "GS' group size (none: chosen privately)", kind=UNPRINTED)
-    tops: tuple[int, ...] = whole(
-        (1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films", kind=UNPRINTED
-    )
+    k: int | None = unprinted(None, "DFT's coefficients (none: chosen privately)")
+    width: int | None = unprinted(None, "GS' group size (none: chosen privately)")
+    tops: tuple[int, ...] = unprinted((1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films")
     seeds: int = seeds(20)
 
     def case(self) -> Case:

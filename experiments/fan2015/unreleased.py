@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from experiments.fan2015.data import BUDGET, Case, sampling_mechanisms
 from workbench import DP
 from workbench.compiled import pd
 from workbench.data import Interactions
@@ -70,6 +71,11 @@ class KeptRecords(_Counted):
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
         """A sample."""
         return Unreleased(self.mechanism.bounded_data(data, rng))
+
+
+def with_samples(case: Case, budget: DP = BUDGET) -> list:
+    """All records, and those that the paper's two keep."""
+    return [AllRecords(), *map(KeptRecords, sampling_mechanisms(case, budget))]
 
 
 @value

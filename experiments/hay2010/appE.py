@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves, beside
 from experiments.hay2010.ranges import BEST
 from workbench import DP, Sweep, noise
@@ -30,7 +31,7 @@ from workbench.compiled import pd
 from workbench.data import SparseTable
 from workbench.estimates import Histogram
 from workbench.estimates.release import Release
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference.consistency import tree_sums
@@ -305,18 +306,11 @@ class AppE(Figure):
     epsilon: float = epsilon(1.0, "privacy parameter α")
     delta: float = number(DELTA, "probability of a range that misses", 1e-9, 0.999)
     cells: int = whole(1024, "n of the first two panels", 2, 2**16, unit="cells")
-    domains: tuple[int, ...] = whole(
-        (256, 1024, 4096, 16384),
-        "domain sizes n, powers of two",
-        2,
-        2**16,
-        unit="cells",
-        kind=UNPRINTED,
+    domains: tuple[int, ...] = unprinted(
+        (256, 1024, 4096, 16384), "domain sizes n, powers of two", 2, 2**16, unit="cells"
     )
     records: tuple[int, ...] = whole(tuple(10**i for i in range(4, 9)), "N", 1, 10**15)
-    buckets: tuple[int, ...] = whole(
-        (4, 8, 16, 32, 64, 128), "numbers of buckets b to try", kind=UNPRINTED
-    )
+    buckets: tuple[int, ...] = unprinted((4, 8, 16, 32, 64, 128), "numbers of buckets b to try")
     seeds: int = seeds(160)
 
     def tables(self) -> dict[str, Waves]:

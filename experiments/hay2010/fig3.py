@@ -13,11 +13,12 @@ from math import ceil
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.hay2010.data import INFERRED, NOISY, PositionErrors, RunOfCounts, Samples
 from workbench import DP, Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference import isotonic, tree_least_squares
 from workbench.inference.consistency import tree_sums
@@ -73,17 +74,16 @@ class Fig3(Figure):
 
     epsilon: float = epsilon(1.0)
     length: int = whole(RUN, "equal counts", high=10_000)
-    count: int = whole(10, "value of the equal counts", kind=UNPRINTED)
-    steps: tuple[float, ...] = number(
+    count: int = unprinted(10, "value of the equal counts")
+    steps: tuple[float, ...] = unprinted_number(
         (1.0, 3.0, 10.0, 30.0),
         "distance to the unique count, and from it to the rest",
         1e-6,
         1e6,
         unit="1/ε",
-        kind=UNPRINTED,
     )
-    rest: int = whole(4, "counts after the unique one", high=10_000, kind=UNPRINTED)
-    samples: int = whole(250, "releases of a batch", kind=EFFORT)
+    rest: int = unprinted(4, "counts after the unique one", high=10_000)
+    samples: int = effort(250, "releases of a batch")
     seeds: int = seeds(20, "batches")
 
     def sequences(self) -> dict[str, float]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from itertools import compress
 from math import ceil, log
 
+from experiments._fields import unprinted, unprinted_number
 from experiments.hay2010.data import (
     INFERRED,
     NOISY,
@@ -31,8 +32,8 @@ from experiments.hay2010.data import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilons, number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilons, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.trials import claims
@@ -200,22 +201,16 @@ class Fig5(Figure):
 
     data: tuple[str, ...] = datasets(SOCIAL, "coauthors", "NetTrace", "keywords", "surnames")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
-    epsilon: float = number(0.1, "ε of Theorem 2", 1e-6, 1000, kind=UNPRINTED)
-    lengths: tuple[int, ...] = whole(
+    epsilon: float = unprinted_number(0.1, "ε of Theorem 2", 1e-6, 1000)
+    lengths: tuple[int, ...] = unprinted(
         tuple(4**i for i in range(3, 9)),
         "n of Theorem 2; d are the powers of 4 below",
         4,
         2**24,
         unit="counts",
-        kind=UNPRINTED,
     )
-    steps: tuple[float, ...] = number(
-        (0.1, 1.0, 10.0, 1000.0),
-        "distance of values in Theorem 2",
-        1e-6,
-        1e6,
-        unit="1/ε",
-        kind=UNPRINTED,
+    steps: tuple[float, ...] = unprinted_number(
+        (0.1, 1.0, 10.0, 1000.0), "distance of values in Theorem 2", 1e-6, 1e6, unit="1/ε"
     )
     seeds: int = seeds(400)
 

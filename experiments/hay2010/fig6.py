@@ -27,6 +27,7 @@ from itertools import product
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.hay2010.data import (
     LEAVES,
     NOISY_TREE,
@@ -56,7 +57,7 @@ from experiments.hay2010.ranges import (
 )
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import epsilons, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference import NonnegativeLeastSquares, Zeroed
@@ -90,6 +91,7 @@ PAPER = {
 }
 DATA = ("NetTrace", "Search Logs")
 POINTS = ["panel", "epsilon", "query_size"]
+BELOW = float(np.nextafter(1, 0))
 TRACE = "NetTrace"
 ROUNDINGS = {"nothing": "", "answers": ROUNDED}
 PRINTED = "the paper's methods"
@@ -263,20 +265,21 @@ rivals = {"rival": [LEAVES, NOISY_TREE], "from": [512, 1024, 2048, 4096, 8192]}
 beside_rivals = partial(swept, **rivals)
 
 
+def beats(
+    rows, level: float, rounded: str = "nothing", *, rival=LEAVES, sizes=(0, np.inf), **how
+) -> Finding:
+    """Whether H̄ has less error than a rival at ranges of these sizes, from the first to the last."""
+    own = rows[rows.query_size.between(*sizes)]
+    ratios = paired_ratios(own, BEST, rival + ROUNDINGS[rounded], POINTS)
+    return check_between(ratios, level, **{"high": BELOW, "words": "lower"} | how)
+
+
 def check_uniformly(rows, level: float, rounded: str) -> Finding:
     """Whether H̄ has less error than H̃ at every size and ε."""
-    rival = NOISY_TREE + ROUNDINGS[rounded]
-    finding = check_lower(paired_ratios(rows, BEST, rival, POINTS), level)
+    finding = beats(rows, level, rounded, rival=NOISY_TREE)
     leaves = paired_ratios(rows, LEAF_SUMS, NOISY_TREE, POINTS).at(0.95).estimate
     words = f"the sum of leaves is lower at {(leaves < 1).sum()} of {len(leaves)} points"
     return beside(finding, words)
-
-
-def check_below_leaves(rows, level: float, rounded: str, size: int) -> Finding:
-    """Whether H̄ has less error than L̃ in any panel, at one size."""
-    own = rows[rows.query_size == size]
-    rival = LEAVES + ROUNDINGS[rounded]
-    return check_lower(paired_ratios(own, BEST, rival, POINTS), level, SOMEWHERE)
 
 
 def check_sparse(rows, level: float) -> Finding:
@@ -296,21 +299,15 @@ def check_sparse(rows, level: float) -> Finding:
     return beside(finding, words)
 
 
-def check_cut(rows, level: float, rival: str, size: int, share: float, high: float) -> Finding:
+def check_cut(rows, level: float, rival: str, size: int, **how) -> Finding:
     """By how much H̄ is below a rival on larger ranges."""
-    ratios = paired_ratios(rows[rows.query_size >= size], BEST, rival, POINTS)
-    return check_between(ratios, level, high=high, share=share, words="as low")
-
-
-def _everywhere(rows, level: float, rounded: str = "nothing") -> Finding:
-    """Whether H̄ is below L̃ at every size of one panel."""
-    return check_lower(paired_ratios(rows, BEST, LEAVES + ROUNDINGS[rounded], POINTS), level)
+    return beats(rows, level, rival=rival, sizes=(size, np.inf), **how)
 
 
 def check_some_cases(rows, level: float, rounded: str) -> Finding:
     """Whether in any panel H̄ has less error than L̃ at every size."""
-    check = partial(_everywhere, rounded=rounded)
-    return any_of({name: partial(check, own) for name, own in by_panel(rows)}, level)
+    parts = {name: partial(beats, own, rounded=rounded) for name, own in by_panel(rows)}
+    return any_of(parts, level)
 
 
 def check_other_cases(rows, level: float, size: int) -> Finding:
@@ -318,13 +315,12 @@ def check_other_cases(rows, level: float, size: int) -> Finding:
     panels = dict(by_panel(rows))
     half = 1 - (1 - level) / 2
     each = 1 - (1 - half) / len(panels)
-    others = [own for own in panels.values() if _everywhere(own, each).holds is False]
+    others = [own for own in panels.values() if beats(own, each).holds is False]
     words = f"in {len(others)} of {len(panels)} panels"
     if not others:
         return Finding(None, f"there are other cases {words}", runs=np.nan)
-    own = pd.concat(others)
-    ratios = paired_ratios(own[own.query_size > size], BEST, LEAVES, POINTS)
-    return beside(check_lower(ratios, half), f"judged {words}")
+    found = beats(pd.concat(others), half, sizes=(size + 1, np.inf))
+    return beside(found, f"judged {words}")
 
 
 def check_steps(rows, level: float, rounded: str, rival: str) -> Finding:
@@ -344,12 +340,6 @@ def _steps(shares: pd.DataFrame) -> dict:
 
     pairs = zip(epsilons, epsilons[1:], strict=False)
     return {f"{a:g} → {b:g}": partial(check_lower, step(a, b), share=OFTEN) for a, b in pairs}
-
-
-def check_zeroing(rows, level: float) -> Finding:
-    """Whether zeroing lowers the error of small ranges in any panel."""
-    own = rows[rows.query_size <= 2]
-    return check_lower(paired_ratios(own, BEST, TREE_NOT_ZEROED, POINTS), level, SOMEWHERE)
 
 
 @value
@@ -372,8 +362,8 @@ class Fig6(Figure):
     sizes: tuple[int, ...] | None = whole(
         None, "sizes of ranges (none: powers of 2 up to a quarter)", unit="cells", many=True
     )
-    heights: tuple[int, ...] = whole(
-        (4, 8, 12, 16), "levels of the trees whose worst range is sought", 2, 18, kind=UNPRINTED
+    heights: tuple[int, ...] = unprinted(
+        (4, 8, 12, 16), "levels of the trees whose worst range is sought", 2, 18
     )
     queries: int = queries(1000)
     seeds: int = seeds(640)

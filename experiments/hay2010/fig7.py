@@ -16,12 +16,13 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import effort, unprinted
 from experiments.hay2010.data import INFERRED, NAMES, PositionErrors, Samples, at_hand
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import choice, epsilons, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import choice, epsilons, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
@@ -128,14 +129,12 @@ class Fig7(Figure):
 
     data: str = choice("NetTrace", NAMES, "counts (a stand-in if their file is missing)")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
-    first: int = whole(20, "first position shown", kind=UNPRINTED)
-    last: int = whole(1000, "last position shown", kind=UNPRINTED)
-    last_of_start: int = whole(60, "last position of the beginning", kind=UNPRINTED)
-    changes: tuple[int, ...] = whole(
-        (2, 1), "counts to which it falls in insets", kind=UNPRINTED
-    )
-    around: int = whole(60, "positions on either side of such a change", kind=UNPRINTED)
-    samples: int = whole(40, "releases of a batch", kind=EFFORT)
+    first: int = unprinted(20, "first position shown")
+    last: int = unprinted(1000, "last position shown")
+    last_of_start: int = unprinted(60, "last position of the beginning")
+    changes: tuple[int, ...] = unprinted((2, 1), "counts to which it falls in insets")
+    around: int = unprinted(60, "positions on either side of such a change")
+    samples: int = effort(40, "releases of a batch")
     seeds: int = seeds(20, "batches")
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.hay2010.data import INFERRED, NOISY, at_hand, datasets
 from workbench import DP, Ranges, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilons, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilons, seeds
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.trials.metrics import SquaredError
@@ -65,9 +66,7 @@ class Modern(Figure):
 
     data: tuple[str, ...] = datasets("Social Network", "NetTrace", "keywords")
     epsilons: tuple[float, ...] = epsilons((0.01, 0.03, 0.1, 0.3, 1.0))
-    largest: int = whole(
-        500_000, "R, the public limit on counts", unit="counts", kind=UNPRINTED
-    )
+    largest: int = unprinted(500_000, "R, the public limit on counts", unit="counts")
     seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:

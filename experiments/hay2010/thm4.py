@@ -17,12 +17,13 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.hay2010.data import PoissonCounts, Samples, beside
 from workbench import DP, Ranges, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import HierarchicalSums
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import seeds
 from workbench.figures.plots import Panel
 from workbench.inference import tree_least_squares
 from workbench.inference.consistency import tree_sums
@@ -215,19 +216,17 @@ class Thm4(Figure):
     quick = {"samples": 30, "seeds": 5}
     columns = 3
 
-    epsilon: float = number(1.0, "privacy budget ε", 1e-6, 1000, kind=UNPRINTED)
-    mean: float = number(3.0, "mean of the counts", 0, 1e9, unit="counts", kind=UNPRINTED)
-    levels_2: tuple[int, ...] = whole(
-        (3, 4, 6, 8, 11, 14, 16), "levels of trees of 2 children", 3, 20, kind=UNPRINTED
+    epsilon: float = unprinted_number(1.0, "privacy budget ε", 1e-6, 1000)
+    mean: float = unprinted_number(3.0, "mean of the counts", 0, 1e9, unit="counts")
+    levels_2: tuple[int, ...] = unprinted(
+        (3, 4, 6, 8, 11, 14, 16), "levels of trees of 2 children", 3, 20
     )
-    levels_4: tuple[int, ...] = whole(
-        (3, 4, 5, 6, 7, 8), "levels of trees of 4 children", 3, 10, kind=UNPRINTED
+    levels_4: tuple[int, ...] = unprinted(
+        (3, 4, 5, 6, 7, 8), "levels of trees of 4 children", 3, 10
     )
-    levels_8: tuple[int, ...] = whole(
-        (3, 4, 5), "levels of trees of 8 children", 3, 7, kind=UNPRINTED
-    )
-    random: int = whole(200, "random rivals of each small tree", kind=EFFORT)
-    samples: int = whole(100, "releases of a batch", kind=EFFORT)
+    levels_8: tuple[int, ...] = unprinted((3, 4, 5), "levels of trees of 8 children", 3, 7)
+    random: int = effort(200, "random rivals of each small tree")
+    samples: int = effort(100, "releases of a batch")
     seeds: int = seeds(20, "batches")
 
     def trees(self) -> dict[int, tuple[int, ...]]:

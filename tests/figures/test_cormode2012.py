@@ -149,10 +149,10 @@ def test_the_plain_way_sums_the_same_tree():
 def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
     figure = cormode2012_fig5.Fig5()
     domain = figure.data.domain
-    filtered, both = shared.filters(domain, figure.size, figure.epsilon)
+    filtered, both = shared.Summaries(domain, figure.size, figure.epsilon).filters()
     assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
     twin = data.DATASETS[data.JUDGED].domain
-    filtered, both = shared.filters(twin, cormode2012_fig6b.Fig6b().size, 0.1)
+    filtered, both = shared.Summaries(twin, cormode2012_fig6b.Fig6b().size, 0.1).filters()
     assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
 
 
