@@ -29,7 +29,7 @@ def test_limits_of_time_are_numbers_of_sorts_in_the_same_run(monkeypatch):
 def test_a_table_whose_files_are_missing_is_left_out(monkeypatch):
     monkeypatch.setattr(recall, "first_available", lambda x: x if x == recall.TWIN else None)
     monkeypatch.setattr(recall, "rows_of", lambda name, *_: [_timing.row(f"{name}: measured")])
-    assert [row["what"] for row in recall.main()] == [
+    assert [row["what"] for row in recall.errors()] == [
         "Adult, 7 attributes: left out, its files are missing",
         "Adult, 16 yes-or-no: left out, its files are missing",
         "simulated people: measured",
