@@ -17,14 +17,14 @@ Open    The ends of buckets are found by binary search on noisy counts from the 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil, inf, log, log2, sqrt
 from typing import Any
 
 import numpy as np
 
 from experiments._fields import unprinted
-from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves, beside
+from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves, attributes, beside
 from experiments.hay2010.ranges import BEST
 from workbench import DP, Sweep, noise
 from workbench.compiled import pd
@@ -313,12 +313,9 @@ class AppE(Figure):
     buckets: tuple[int, ...] = unprinted((4, 8, 16, 32, 64, 128), "numbers of buckets b to try")
     seeds: int = seeds(160)
 
-    def tables(self) -> dict[str, Waves]:
-        """By what rows call them."""
-        cells = sorted({self.cells, *self.domains})
-        return {
-            repr(x): x for n in cells for x in (Waves(n, records) for records in self.records)
-        }
+    def tables(self) -> list[Waves]:
+        """Of every size, and number of records."""
+        return [Waves(*x) for x in product(sorted({self.cells, *self.domains}), self.records)]
 
     def sweeps(self) -> dict[str, Sweep]:
         """One."""
@@ -328,18 +325,15 @@ class AppE(Figure):
             HierarchicalHistogram(budget, nonnegative=False),
         ]
         others = [EquiDepth(budget, b, kind) for b in self.buckets for kind in (False, True)]
-        tables = [*self.tables().values()]
-        return {"worst": Sweep(tables, [*trees, *others], [WorstError()], self.seeds)}
+        return {"worst": Sweep(self.tables(), [*trees, *others], [WorstError()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
         """Equi-depth also at each other b, in a panel that is not drawn."""
         rows = super().rows(store)
         trees = rows.consistent.map({False: NOISY_TREE, True: TREE_NOT_ZEROED})
-        tables = self.tables()
         rows = rows.assign(
             series=trees.fillna(rows.mechanism_name),
-            records=rows.dataset.map({text: x.records for text, x in tables.items()}),
-            cells=rows.dataset.map({text: x.cells for text, x in tables.items()}),
+            **attributes(rows, self.tables(), "records", "cells"),
             buckets=rows.buckets.fillna(0).astype(int),
         )
         means = rows.groupby(["cells", "records", "series", "buckets"]).value.transform("mean")

@@ -9,7 +9,7 @@ so that l1 = 10; degrees of coauthors (ca-GrQc); the 20,000 most frequent surnam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -242,6 +242,14 @@ def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
         if len(own):
             return own
     raise MissingPoints(f"no rows of {name}")
+
+
+def attributes(rows: pd.DataFrame, tables: Iterable[Any], *names: str) -> dict[str, pd.Series]:
+    """Columns with attributes of the datasets of rows."""
+    made = {repr(table): table for table in tables}
+    return {
+        name: rows.dataset.map({k: getattr(x, name) for k, x in made.items()}) for name in names
+    }
 
 
 def ratios_by_seed(

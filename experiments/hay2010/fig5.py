@@ -24,6 +24,7 @@ from experiments.hay2010.data import (
     TWIN,
     EqualSteps,
     at_hand,
+    attributes,
     beside,
     datasets,
     panel_of,
@@ -252,14 +253,9 @@ class Fig5(Figure):
         rows = rows.assign(series=rows.estimator.map(ESTIMATORS), promised=rows.epsilon)
         rows["panel"] = rows.panel.str.removesuffix(NOISE)
         rows["epsilon"] = rows.epsilon.mask(printed, rows.epsilon / 2)
-        made_up = {
-            repr(x): (x, step) for own in self.sequences().values() for x, step in own.items()
-        }
-        rows["cells"] = rows.dataset.map({text: x.cells for text, (x, _) in made_up.items()})
-        rows["distinct"] = rows.dataset.map(
-            {text: x.distinct for text, (x, _) in made_up.items()}
-        )
-        rows["step"] = rows.dataset.map({text: step for text, (_, step) in made_up.items()})
+        steps = {x: step for own in self.sequences().values() for x, step in own.items()}
+        rows = rows.assign(**attributes(rows, steps, "cells", "distinct"))
+        rows["step"] = rows.dataset.map({repr(x): step for x, step in steps.items()})
         drawn = rows.step.map("{:g}/ε".format).where(rows.series == INFERRED)
         rows["line"] = rows.series.where(
             drawn.isna(), rows.series + ", step " + drawn.fillna("")
