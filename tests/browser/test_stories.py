@@ -478,7 +478,7 @@ def test_a_range_is_dragged_over_counts_and_over_nodes(story):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("address", [*stories.TITLES, "consistency#t=1"])
+@pytest.mark.parametrize("address", [*stories.STORIES, "consistency#t=1"])
 def test_stories_fit_a_phone_and_one_screen(story, address, scheme):
     name, _, state = address.partition("#")
     page = story(name, "#" + state)

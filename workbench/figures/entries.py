@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.filesize import decimal
 
 from workbench import figures
 from workbench.figures import sources
@@ -106,8 +109,12 @@ class Line:
     @property
     def counted_as(self) -> str:
         """Column of the table of counts in which the statement is counted."""
-        told = self.verdict.mark or self.verdict.outcome
-        return claims.COLUMNS.get(told, told)
+        return claims.COLUMNS.get(self.outcome, self.outcome)
+
+    @property
+    def outcome(self) -> str:
+        """Outcome of the verdict that counts, or its mark."""
+        return self.verdict.mark or self.verdict.outcome
 
     @property
     def agreement(self) -> str:
@@ -280,27 +287,19 @@ class Entry:
             frame = figures.committed_verdicts(self.paper)
             committed = [*frame[frame.figure == self.id].itertuples()]
         ran, before = ({v.id: v for v in found} for found in (here, committed))
-        parts = {part.id: (claim, part) for claim in self._claims for part in claim.statements}
+        every = self._class.claims if self._class else ()
+        parts = {part.id: (claim, part) for claim in every for part in claim.statements}
         lines = []
         for v in here if self.figure else committed:
             line = Line(v.id, v.says, v.page, here=ran.get(v.id), committed=before.get(v.id))
             if v.id in parts:
                 claim, part = parts[v.id]
+                line = replace(line, page=part.page or claim.page, sentence=claim.sentence)
                 line = replace(
-                    line,
-                    page=part.page or claim.page,
-                    sentence=claim.sentence,
-                    reading=part.reading,
-                    needs=part.needs,
-                    points_at=part.table,
+                    line, reading=part.reading, needs=part.needs, points_at=part.table
                 )
             lines.append(line)
         return lines
-
-    @property
-    def _claims(self) -> list[claims.Claim]:
-        every = self._class.claims if self._class else ()
-        return [claim for claim in every if isinstance(claim, claims.Claim)]
 
     @cached_property
     def drawing(self) -> str:
@@ -333,8 +332,7 @@ class Entry:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Number of statements by outcome."""
-        lines = [line.verdict for line in self.statements]
-        return claims.add_up([verdict.mark or verdict.outcome] for verdict in lines)
+        return count([self])
 
     @cached_property
     def datasets(self) -> list[DataUsed]:
@@ -373,22 +371,6 @@ class Entry:
         return self.figure.rows.drop(columns=["truth_public", "trial"], errors="ignore")
 
     @property
-    def page(self) -> str:
-        """Name of the entry's page."""
-        return f"{self.stem}.html"
-
-    @property
-    def notebook_page(self) -> str:
-        """Name of the page with the executed notebook."""
-        return f"{self.stem}.notebook.html"
-
-    @property
-    def notebook(self) -> str:
-        """Address of the notebook."""
-        assert self.notebook_file is not None  # its page alone links to it
-        return self._address(self.notebook_file)
-
-    @property
     def pictures(self) -> list[str]:
         """Addresses of the picture and of its supplement. They are SVG files or, if those are large, PNG
         files.
@@ -407,9 +389,8 @@ class Entry:
         images = self.figure.images if self.figure else {}
         named = {kind.upper(): path for kind, path in images.items()}
         named |= {name: self.folder / file for file, name in _FILES.items()}
-        pages = sorted(self.folder.glob("*.html"))
-        named |= {f"{page.stem} that moves (HTML)": page for page in pages}
-        return [(n, self._address(p), _size(p)) for n, p in named.items() if p.exists()]
+        size = {name: path.stat().st_size for name, path in named.items() if path.exists()}
+        return [(name, self._address(named[name]), decimal(size[name])) for name in size]
 
     @property
     def run(self) -> str:
@@ -433,22 +414,25 @@ class Entry:
 
     @cached_property
     def _class(self) -> type[figures.Figure] | None:
-        return sources.figure_class(self.id)
+        with suppress(
+            ValueError, ImportError
+        ):  # of a notebook alone, or no longer in the project
+            return figures.find_figure(self.id)
+        return None
+
+
+def count(entries: Iterable[Entry]) -> dict[str, int]:
+    """Return the number of statements by outcome."""
+    return claims.add_up([line.outcome for line in entry.statements] for entry in entries)
 
 
 def collect(top: Path) -> list[Entry]:
     """Return the entries of all notebooks under `top` that started to run or saved a figure. The order is
     natural, so fig10 comes after fig9.
     """
-    folders = {
-        path.parent
-        for name in ("manifest.json", "status.json", LOG)
-        for path in top.glob(f"*/{name}")
-    }
-    return [
-        _entry(folder)
-        for folder in sorted(folders, key=lambda folder: natural_order(folder.name))
-    ]
+    started = ("manifest.json", "status.json", LOG)
+    names = {path.parent.name for name in started for path in top.glob(f"*/{name}")}
+    return [_entry(top / name) for name in sorted(names, key=natural_order)]
 
 
 def published() -> list[Entry]:
@@ -515,11 +499,6 @@ def natural_order(name: str) -> list[Any]:
     """Return a key that sorts fig10 after fig9."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
-
-
-def _size(file: Path) -> str:
-    size = file.stat().st_size
-    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{max(size // 1000, 1)} kB"
 
 
 def duration(seconds: float | None) -> str:

@@ -6,6 +6,7 @@ import importlib.metadata
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, product
@@ -25,8 +26,9 @@ from workbench.figures.saved import (
     make_record,
     refuse_private_truth,
     save_picture,
-    write_atomically,
+    write_csv,
     write_json,
+    write_text,
 )
 from workbench.value import counted, number
 
@@ -59,7 +61,6 @@ _SIGNS = {
     "‖": r"\|", "∈": r"\in", "∑": r"\sum", "½": r"\frac12", "⅓": r"\frac13", "∂": r"\partial",
     "∫": r"\int", "′": "'",    "⌊": r"\lfloor", "⌋": r"\rfloor",
 }  # fmt: skip
-_MATH = {c: f"\\{name}" for c, name in _GREEK.items()} | _SIGNS
 _WORDS = {
     "✓": "yes",
     "✗": "no",
@@ -69,6 +70,8 @@ _WORDS = {
     "—": "---",
     "’": "'",
 }
+_LATEX = _SPECIAL | _WORDS | {c: f"${sign}$" for c, sign in _SIGNS.items()}
+_LATEX |= {c: f"$\\{name}$" for c, name in _GREEK.items()}
 _LONG = 20  # letters from which a column of a table is broken into lines
 _COLUMN = 66  # letters of a line of a column, with the room between columns
 
@@ -86,12 +89,8 @@ def escape(text: Any) -> str:
 def _escape_part(part: str) -> str:
     if part[1:] in _ACCENTS:
         return f"$\\{_ACCENTS[part[1:]]}{{{part[0]}}}$"
-    if part in _SPECIAL:
-        return _SPECIAL[part]
-    if part in _MATH:
-        return f"${_MATH[part]}$"
-    if part in _WORDS:
-        return _WORDS[part]
+    if part in _LATEX:
+        return _LATEX[part]
     if part.isascii():
         return " " if part.isspace() else part
     plain = unicodedata.normalize("NFKD", part).replace("−", "-")
@@ -105,12 +104,9 @@ def _escape_part(part: str) -> str:
 
 def _float(kind: str, wide: bool, *lines: str) -> str:
     """Return the LaTeX environment of a figure or table. If it is `wide`, it covers both columns."""
-    star = "*" if wide else ""
-    return (
-        "\n  ".join([rf"\begin{{{kind}{star}}}", r"\centering", *lines])
-        + rf"""
-\end{{{kind}{star}}}"""
-    )
+    name = f"{kind}*" if wide else kind
+    inside = "\n  ".join([rf"\begin{{{name}}}", r"\centering", *lines])
+    return f"{inside}\n\\end{{{name}}}"
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
@@ -165,12 +161,9 @@ def entries(keys: Iterable[str]) -> dict[str, str]:
     `references.bib` has.
     """
     known = {OURS: _own_entry()}
-    folders = (project_folder(), Path(__file__).resolve().parents[2])
-    file = next(
-        (f / "references.bib" for f in folders if (f / "references.bib").is_file()), None
-    )
-    if file is not None:
-        known |= parse_entries(file.read_text(encoding="utf-8"))
+    for folder in (Path(__file__).resolve().parents[2], project_folder()):
+        with suppress(FileNotFoundError):
+            known |= parse_entries((folder / "references.bib").read_text(encoding="utf-8"))
     return {key: known[key] for key in dict.fromkeys([*keys, OURS]) if key in known}
 
 
@@ -236,13 +229,11 @@ class Export:
 
 def parse_formats(text: str) -> tuple[str, ...]:
     """Return the formats that a text lists, separated by commas. Raise a ValueError for an unknown format."""
-    kinds = tuple(
-        dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
-    )
-    for kind in kinds or ("",):
+    kinds = tuple(dict.fromkeys(re.findall(r"[^,\s]+", text.lower())))
+    for kind in kinds or (text,):
         if kind not in FORMATS:
             raise ValueError(
-                f"--format {kind or text!r} is not allowed: need some of {','.join(FORMATS)}"
+                f"--format {kind!r} is not allowed: need some of {','.join(FORMATS)}"
             )
     return kinds
 
@@ -344,37 +335,32 @@ def write(
     wide = width == "page" or (width not in ("column", "slide") and float(width) > 12)
     with plots.on_page(width, font):
         drawings = export.draw()
-    files: list[Path] = []
-    pictures: dict[str, list[Path]] = {}
+    pictures: dict[str, list[Path]] = {kind: [] for kind in IMAGES if kind in formats}
     shown = _series(drawings.values())
     try:
         to.mkdir(parents=True, exist_ok=True)
-        for kind, (suffix, fig) in product(IMAGES, drawings.items()):
-            if kind in formats:
-                pictures.setdefault(kind, []).append(to / f"{stem}{suffix}.{kind}")
-                save_picture(fig, pictures[kind][-1], kind, record)
+        for kind, (suffix, fig) in product(pictures, drawings.items()):
+            pictures[kind].append(to / f"{stem}{suffix}.{kind}")
+            save_picture(fig, pictures[kind][-1], kind, record)
     finally:
         for fig in drawings.values():
             plots.close(fig)
-    files += chain.from_iterable(pictures.values())
+    files = [*chain.from_iterable(pictures.values())]
     if "csv" in formats:
         files.append(to / f"{stem}.csv")
-        to_csv = partial(export.rows.to_csv, index=False, lineterminator="\n")
-        sha256 = {files[-1].name: write_atomically(files[-1], to_csv)}
+        sha256 = {files[-1].name: write_csv(files[-1], export.rows)}
         write_json(provenance.sidecar(files[-1]), record | {"sha256": sha256})
-    texts = {}
+    texts: dict[str, str] = {}
     if "tex" in formats:
-        texts = _latex(
-            export, record, shown, wide, pictures.get("pdf", pictures.get("png", []))
-        )
-        texts |= {BIBLIOGRAPHY: _bibliography(to / BIBLIOGRAPHY, export.cite, record)}
+        best = pictures.get("pdf", pictures.get("png", []))
+        texts |= _latex(export, record, shown, wide, best)
+        texts[BIBLIOGRAPHY] = _bibliography(to / BIBLIOGRAPHY, export.cite, record)
     if "md" in formats:
         best = next((pictures[kind] for kind in ("svg", "png", "pdf") if kind in pictures), [])
-        texts[".md"] = _markdown(export, record, best)
+        texts[f"{stem}.md"] = _markdown(export, record, best)
     for name, text in texts.items():
-        files.append(to / (name if name == BIBLIOGRAPHY else f"{stem}{name}"))
-        _write_text(files[-1], text)
-    return files
+        write_text(to / name, text)
+    return files + [to / name for name in texts]
 
 
 def _stem(description: Description) -> str:
@@ -382,18 +368,15 @@ def _stem(description: Description) -> str:
     return re.sub(r"[^\w.-]+", "-", description.name).strip("-.")
 
 
-def _write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
-
-
 def _latex(
     export: Export, record: Mapping[str, Any], shown: str, wide: bool, pictures: Sequence[Path]
 ) -> dict[str, str]:
-    """Return the LaTeX floats of pictures and tables, by the ends of their file names."""
+    """Return the LaTeX files of pictures and tables, by their names."""
     head = (
         "% Written by workbench export, which overwrites it. It needs graphicx,\n"
         f"% booktabs and tabularx; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
     )
+    stem = _stem(export.description)
     title = escape(export.description.title.rstrip("."))
     keys = [key for key in entries(export.cite) if key != OURS]
     cited = rf"~\cite{{{','.join(keys)}}}" if keys else ""
@@ -401,7 +384,7 @@ def _latex(
     noise = " Noise is simulated." if record["noise"] == SIMULATED else ""
     caption = rf"{title}{cited}.{rest}{noise} Made with dp-workbench~\cite{{{OURS}}}."
     floats = {
-        ".tex": [
+        f"{stem}.tex": [
             _float(
                 "figure",
                 wide,
@@ -410,17 +393,14 @@ def _latex(
             )
             for picture in pictures
         ],
-        "_tables.tex": [
-            table_float(
-                table, f"{escape(name)}: {title}.", f"{_stem(export.description)}-{i}", wide
-            )
+        f"{stem}_tables.tex": [
+            table_float(table, f"{escape(name)}: {title}.", f"{stem}-{i}", wide)
             for i, (name, table) in enumerate(export.tables.items())
         ],
     }
     tail = provenance.comment("tex", dict(record))
-    return {
-        name: "\n\n".join([head, *each, tail]) + "\n" for name, each in floats.items() if each
-    }
+    files = {name: [head, *each, tail] for name, each in floats.items() if each}
+    return {name: "\n\n".join(parts) + "\n" for name, parts in files.items()}
 
 
 def _bibliography(file: Path, cite: Sequence[str], record: Mapping[str, Any]) -> str:

@@ -638,12 +638,6 @@ class Figure:
         default: Any = seeds.default if isinstance(seeds, Field) else seeds
         return default
 
-    @property
-    def _own_seeds(self) -> int:
-        """Number of seeds of this run. Only figures with seeds have it."""
-        seeds: int = getattr(self, "seeds")  # noqa: B009
-        return seeds
-
     @classmethod
     def looks(cls) -> tuple[int, ...]:
         """Return the numbers of seeds at which a run at paper size stops to check. At each, it judges which
@@ -692,7 +686,12 @@ class Figure:
         differs from the paper's.
         """
         cap = self._default_seeds()
-        if not self.checks() or cap is None or self.off_paper() or self._own_seeds != cap:
+        if (
+            not self.checks()
+            or cap is None
+            or self.off_paper()
+            or getattr(self, "seeds", cap) != cap
+        ):
             return [self]
         least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
@@ -757,7 +756,7 @@ class Figure:
         """Return the rows of each look that this run has reached."""
         if self._default_seeds() is None:
             return [rows]
-        seeds = int(rows.seed.max()) + 1 if "seed" in rows else self._own_seeds
+        seeds = int(rows.seed.max()) + 1 if "seed" in rows else getattr(self, "seeds", 0)
         return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
 
     def _is_less(self, name: str) -> bool:

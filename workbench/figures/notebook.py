@@ -43,9 +43,6 @@ class SavedFolder:
     def __fspath__(self) -> str:
         return str(self.folder)
 
-    def __truediv__(self, name: str) -> Path:
-        return self.folder / name
-
     def __repr__(self) -> str:
         place = "/".join(self.folder.parts[-2:])
         return f"Saved among the results, in {place}; again by: {self.command}"
@@ -65,11 +62,6 @@ class FigureRun:
     def store(self) -> Path:
         """Folder in which all figures keep the results of finished trials."""
         return self.results / "store"
-
-    @property
-    def name(self) -> str:
-        """Name of the figure's own folder for results."""
-        return self.figure.name(self.profile)
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
         """Return a table for a notebook that shows each statement of the paper with its verdict.

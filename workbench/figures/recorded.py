@@ -77,11 +77,11 @@ def read(path: Path) -> pd.DataFrame:
 def difference(
     recorded: pd.DataFrame,
     rows: pd.DataFrame,
-    tolerance: float | np.ndarray = 0.0,
-    apart: float = TOLERANCE,
+    relative: float | np.ndarray = 0.0,
+    absolute: float | np.ndarray = TOLERANCE,
 ) -> str:
-    """Describe the first difference between rows. Return "" if they agree. With a tolerance of 0, rows are
-    compared bit for bit.
+    """Describe the first difference between rows. Return "" if they agree. Without a relative tolerance, rows
+    are compared bit for bit.
     """
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
     if list(rows) != list(recorded):
@@ -90,8 +90,10 @@ def difference(
         return f"{len(rows):,} rows, recorded {len(recorded):,}"
     for name in rows:
         moved = (rows[name] != recorded[name]).to_numpy()
-        if moved.any() and np.any(tolerance):
-            moved = moved & ~_close(rows[name], recorded[name], tolerance, apart)
+        if moved.any() and np.any(relative):
+            x, y = (pd.to_numeric(each[name], errors="coerce") for each in (rows, recorded))
+            near = np.isclose(x.to_numpy(float), y.to_numpy(float), relative, absolute)
+            moved = moved & ~near
         if moved.any():
             i = int(moved.argmax())
             return (
@@ -99,24 +101,6 @@ def difference(
                 f"first row {i}: {recorded[name][i]!r} is now {rows[name][i]!r}"
             )
     return ""
-
-
-def _tolerance(figure: str, rows: pd.DataFrame, same_machine: bool) -> float | np.ndarray:
-    """Return the relative tolerance of each row."""
-    if same_machine:
-        return TOLERANCE if figure.startswith(EIGENVECTORS) else 0.0
-    usual = OF_EIGENVECTORS if figure.startswith(EIGENVECTORS) else TOLERANCE
-    tolerance = ELSEWHERE.get(figure, usual)
-    return np.where(rows["gap"] != "", OF_CHAINS, tolerance) if "gap" in rows else tolerance
-
-
-def _close(
-    a: pd.Series, b: pd.Series, tolerance: float | np.ndarray, apart: float
-) -> np.ndarray:
-    x = pd.to_numeric(a, errors="coerce").to_numpy(float)
-    y = pd.to_numeric(b, errors="coerce").to_numpy(float)
-    of_chains = np.equal(tolerance, OF_CHAINS)
-    return np.isclose(x, y, rtol=tolerance, atol=np.where(of_chains, apart, TOLERANCE))
 
 
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -153,12 +137,17 @@ def _compared(figure: str, folder: Path, about: Mapping[str, Any]) -> str:
 
 
 def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine: bool) -> str:
-    tolerance = _tolerance(figure, recorded, same_machine)
-    exactly = np.where(np.equal(tolerance, OF_CHAINS), OF_EIGENVECTORS, tolerance)
-    moved = difference(recorded, rows, exactly)
-    if moved and np.any(np.equal(tolerance, OF_CHAINS)):
-        moved = difference(recorded, rows, tolerance, APART.get(figure, TOLERANCE)) or WITHIN
-    return moved or SAME
+    by_eigenvectors = figure.startswith(EIGENVECTORS)
+    if same_machine:
+        return difference(recorded, rows, TOLERANCE if by_eigenvectors else 0.0) or SAME
+    usual = ELSEWHERE.get(figure, OF_EIGENVECTORS if by_eigenvectors else TOLERANCE)
+    if "gap" not in recorded:
+        return difference(recorded, rows, usual) or SAME
+    of_chains = recorded["gap"] != ""
+    if not difference(recorded, rows, np.where(of_chains, OF_EIGENVECTORS, usual)):
+        return SAME
+    apart = np.where(of_chains, APART.get(figure, TOLERANCE), TOLERANCE)
+    return difference(recorded, rows, np.where(of_chains, OF_CHAINS, usual), apart) or WITHIN
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:

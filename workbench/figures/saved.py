@@ -88,9 +88,7 @@ def release_record(path: Path) -> dict[str, Any]:
     file.
     """
     own = provenance.read(path)
-    kept: Mapping[str, Any] = {
-        name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own
-    }
+    kept = {name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own}
     return {**kept, "file": path.name, "sha256": provenance.file_sha256(path)}
 
 
@@ -99,9 +97,7 @@ def release_record(path: Path) -> dict[str, Any]:
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
 AGGREGATES = "aggregates.json"
-INPUTS = (
-    ".inputs.json"  # beside the manifest, which may be published: hashes of private files too
-)
+INPUTS = ".inputs.json"  # not in the manifest, which may be published: hashes of private files
 DPI = 200  # of the PNG
 
 # No random ids in the bytes. Text in PDF stays text; in SVG it is paths, since browsers lack the font.
@@ -123,9 +119,8 @@ class SavedFigure:
         """Rows of the figure. Because they can be large, they are read when they are needed."""
         import pandas as pd
 
-        return pd.read_csv(
-            self.folder / "rows.csv", low_memory=False
-        )  # a column's kind, from all of it
+        rows = self.folder / "rows.csv"
+        return pd.read_csv(rows, low_memory=False)  # a column's kind, from all of it
 
     @property
     def images(self) -> dict[str, Path]:
@@ -256,23 +251,19 @@ def save(
     if fig is not None:
         plots.lay_out(fig)
         drawn = json.dumps(plots.aggregates(fig), ensure_ascii=False, separators=(",", ":"))
-        write = partial(Path.write_text, data=drawn, encoding="utf-8")
-        sha256[AGGREGATES] = write_atomically(target / AGGREGATES, write)
-    drawings = {
-        "": fig,
-        SUPPLEMENT: spec.supplement(rows) if isinstance(spec, Figure) else None,
-    }
+        sha256[AGGREGATES] = write_text(target / AGGREGATES, drawn)
+    supplement = spec.supplement(rows) if isinstance(spec, Figure) else None
+    drawings = {"": fig, SUPPLEMENT: supplement}
     for (suffix, drawing), kind in product(drawings.items(), IMAGES):
         path = target / f"{description.id or stem}{suffix}.{kind}"
         if drawing is None:
             path.unlink(missing_ok=True)  # of an earlier version of this figure
         else:
             sha256[path.name] = save_picture(drawing, path, kind, record)
-    if drawings[SUPPLEMENT] is not None:
-        plots.close(drawings[SUPPLEMENT])
+    if supplement is not None:
+        plots.close(supplement)
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
-        to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
-        sha256[name] = write_atomically(target / name, to_csv)
+        sha256[name] = write_csv(target / name, frame)
     datasets: list[Any] = []
     if isinstance(spec, Figure):
         write_json(target / INPUTS, _inputs(spec, Path(results).resolve() / "store"))
@@ -392,10 +383,20 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
     return sha256
 
 
+def write_text(path: Path, text: str) -> str:
+    """Write text with `write_atomically`, and return its sha256."""
+    write = partial(Path.write_text, data=text, encoding="utf-8", newline="\n")
+    return write_atomically(path, write)
+
+
+def write_csv(path: Path, rows: pd.DataFrame) -> str:
+    """Write rows as CSV with `write_atomically`, and return the sha256."""
+    return write_atomically(path, partial(rows.to_csv, index=False, lineterminator="\n"))
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a dictionary as JSON with `write_atomically`."""
-    text = json.dumps(content, indent=1, ensure_ascii=False)
-    write_atomically(path, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def versions(*packages: str) -> dict[str, str]:
@@ -498,9 +499,6 @@ def _inputs(figure: Figure, store: Path) -> dict[str, str]:
 
 def _modules() -> list[str]:
     """Return the loaded source files of the workbench and of the project, by their paths."""
-    loaded = [
-        module.__name__.split(".") + ["__init__"] * hasattr(module, "__path__")
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in ("workbench", "experiments")
-    ]
-    return sorted({f"{'/'.join(parts)}.py" for parts in loaded})
+    loaded = {x: hasattr(module, "__path__") for x, module in list(sys.modules.items())}
+    own = [x for x in loaded if x.partition(".")[0] in ("workbench", "experiments")]
+    return sorted(f"{x.replace('.', '/')}{'/__init__' * loaded[x]}.py" for x in own)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,11 +22,13 @@ from workbench.figures.entries import (
     Entry,
     Line,
     collect,
+    count,
     published,
     write_thumbnail,
 )
+from workbench.figures.saved import write_text
 from workbench.figures.sources import markdown
-from workbench.figures.stories import STORIES, THUMBNAILS, TITLES, write_stories
+from workbench.figures.stories import OF_PAPER, STORIES, THUMBNAILS, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
@@ -103,7 +104,7 @@ _CARDS = """<div style="display: flex; flex-wrap: wrap">{% for link, title, coun
 <a href="{{ link }}" style="display: block; width: 320px; margin: 0 1rem 1rem 0;
 color: inherit; text-decoration: none">
 <div style="background: #fff; color: #555; border: 1px solid #8888; min-height: 8rem">{% if picture %}
-<img alt="" src="data:image/png;base64,{{ picture }}">{% else %}no picture yet{% endif %}</div>
+<img alt="" width="320" src="data:image/png;base64,{{ picture }}">{% else %}no picture yet{% endif %}</div>
 <b>{{ title }}</b><br><small>{{ counts }}</small></a>{% endfor %}</div>
 """
 
@@ -136,15 +137,12 @@ class Index:
         return _environment().from_string(_CARDS).render(cards=cards)
 
     def _picture(self, id: str) -> str:
-        """Small picture of the paper profile, or else of the quick profile, as base64."""
+        """Picture of the paper profile, or else of the quick profile, as base64."""
         results = self.results or figures.results_folder()
         for profile in reversed(figures.PROFILES):
             picture = figures.figure_folder(results, profile, id) / f"{id}.png"
             if picture.exists():
-                with TemporaryDirectory() as folder:
-                    small = Path(folder) / picture.name
-                    write_thumbnail(picture, small)
-                    return base64.b64encode(small.read_bytes()).decode()
+                return base64.b64encode(picture.read_bytes()).decode()
         return ""
 
 
@@ -204,7 +202,7 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
     ]
     text = _environment().from_string(_COMPARED).render(title=f"{id}: {cls.title}", runs=runs)
     page = figures.figure_folder(results, profile, id).parent / f"{id},compared.html"
-    _write(page, text)
+    write_text(page, text)
     return page
 
 
@@ -230,18 +228,9 @@ def _image(drawing: Drawing) -> str:
 
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
-_CLASSES = (
-    "holds",
-    "differs",
-    "depends",
-    "undecided",
-    "untestable",
-    "untestable",
-)  # of outcomes
-_KINDS = dict(zip(claims.OUTCOMES, _CLASSES, strict=True)) | {claims.BY_DEFINITION: "hollow"}
-_KINDS |= {column: _KINDS[outcome] for outcome, column in claims.COLUMNS.items()}
-
-
+_CLASSES = ("holds", "depends", "differs", "undecided", "untestable", "hollow")
+_KINDS = dict(zip(claims.COLUMNS.values(), _CLASSES, strict=True))  # of columns
+_KINDS[claims.NOT_JUDGED] = "untestable"
 _OTHERS = "Other notebooks"
 _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
 
@@ -261,14 +250,9 @@ class Paper:
     entries: list[Entry]
 
     @property
-    def page(self) -> str:
-        """Name of the paper's page."""
-        return f"{self.name}.html"
-
-    @property
     def counts(self) -> dict[str, int]:
         """Number of statements of all entries by outcome."""
-        return _added(entry.counts for entry in self.entries)
+        return count(self.entries)
 
     @cached_property
     def findings(self) -> list[tuple[claims.PaperFinding, str]]:
@@ -280,15 +264,9 @@ class Paper:
         return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
     @property
-    def story(self) -> str:
-        """Name of the paper's story, or "" if there is none."""
-        return STORIES.get(self.name, "")
-
-    @property
     def kinds(self) -> list[str]:
         """Kinds of the datasets, for example "real file"."""
-        used = [used for entry in self.entries for used in entry.datasets]
-        return list(dict.fromkeys(each.kind for each in used if each.kind))
+        return list(dict.fromkeys(use.kind for entry in self.entries for use in entry.datasets))
 
 
 @dataclass(frozen=True)
@@ -306,11 +284,6 @@ class Site:
         return [entry for group in self.papers for entry in group.entries]
 
     @property
-    def failed(self) -> list[Entry]:
-        """Entries whose notebooks failed."""
-        return [entry for entry in self.entries if entry.failed]
-
-    @property
     def of_papers(self) -> list[Paper]:
         """Papers, without the tutorials."""
         return [group for group in self.papers if group.name]
@@ -318,12 +291,7 @@ class Site:
     @property
     def counts(self) -> dict[str, int]:
         """Number of the papers' statements by outcome."""
-        return _added(group.counts for group in self.of_papers)
-
-    @property
-    def uncontradicted(self) -> int:
-        """Number of papers without a contradicted statement."""
-        return sum(not group.counts["contradicted"] for group in self.of_papers)
+        return count(entry for group in self.of_papers for entry in group.entries)
 
     @cached_property
     def agreement(self) -> str:
@@ -395,43 +363,27 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
             entry.thumbnail = write_thumbnail(pictures[entry.stem], file)
     written = {"style.css": _source("style.css"), "script.js": _source("script.js")}
     for group in site.of_papers:
-        written[group.page] = _render(
-            "paper.html",
-            site,
-            title=group.short,
-            paper=group,
-            open_paper=group.name,
-            stories=TITLES,
-        )
+        page = _render("paper.html", site, title=group.short, paper=group)
+        written[f"{group.name}.html"] = page
     places = [(group, entry) for group in site.papers for entry in group.entries]
     neighbours = [None, *site.entries, None]
     for place, (group, entry) in enumerate(places):
-        about = dict(entry=entry, paper=group, open_paper=group.name)
-        written[entry.page] = _render(
-            "figure.html",
-            site,
-            **about,
-            title=entry.heading,
-            before=neighbours[place],
-            after=neighbours[place + 2],
-            rows_shown=_ROWS,
-        )
+        about: dict[str, Any] = dict(entry=entry, paper=group)
+        beside = dict(before=neighbours[place], after=neighbours[place + 2])
+        page = _render("figure.html", site, **about, **beside, title=entry.heading)
+        written[f"{entry.stem}.html"] = page
         if entry.notebook_file is not None:
-            body = _notebook_body(entry.notebook_file, folder / f".{entry.stem}.cells")
-            title = f"{entry.short}, the notebook"
-            written[entry.notebook_page] = _render(
-                "notebook.html", site, **about, title=title, body=body
-            )
+            about["body"] = _notebook_body(entry.notebook_file, folder / f".{entry.stem}.cells")
+            page = _render("notebook.html", site, **about, title=f"{entry.short}, the notebook")
+            written[f"{entry.stem}.notebook.html"] = page
     for name, text in written.items():
-        _write(folder / name, text)
+        write_text(folder / name, text)
     for page in folder.glob("*.html"):
         if page.name not in written:
             page.unlink(missing_ok=True)  # another run may write the pages too
     write_stories(folder / "stories", "../../report.html")
-    front = _render(
-        "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
-    )
-    _write(top / "report.html", front)
+    first = dict(title=site.title, pages=f"{PAGES}/", front="report.html")
+    write_text(top / "report.html", _render("front.html", site, **first))
     return top / "report.html"
 
 
@@ -445,7 +397,7 @@ def _notebook_body(notebook: Path, file: Path) -> str:
         body = notebook_body(notebook)
     except (ValueError, AttributeError, KeyError, OSError) as e:
         return f"<p>{escape(notebook.name)} cannot be read: {escape(e)}</p>"
-    _write(file, body)
+    write_text(file, body)
     return body
 
 
@@ -453,15 +405,8 @@ def _render(template: str, site: Site, **given: Any) -> str:
     """Return a page from its template. Pages in the subfolder link to the first page in the folder
     above.
     """
-    usual = dict(
-        pages="",
-        front="../report.html",
-        kind=template.removesuffix(".html"),
-        entry=None,
-        open_paper=None,
-        before=None,
-        after=None,
-    )
+    usual = dict.fromkeys(("entry", "paper", "before", "after"))
+    usual |= dict(pages="", front="../report.html", kind=template.removesuffix(".html"))
     return _environment().get_template(template).render(usual | given, site=site)
 
 
@@ -474,16 +419,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.policies["json.dumps_kwargs"] = {
-        "ensure_ascii": False,
-        "separators": (",", ":"),
-    }
+    environment.policies["json.dumps_kwargs"] = dict(ensure_ascii=False, separators=(",", ":"))
+    environment.globals |= {"rows_shown": _ROWS, "story_of": OF_PAPER, "stories": STORIES}
     environment.filters |= {
         "counted": counted,
         "by_outcome": _by_outcome,
         "by_value": _by_value,
-        "kind": _kind,
-        "outcome_kind": _KINDS.__getitem__,
+        "kind": _KINDS.__getitem__,
         "markdown": _markdown,
         "number": cell,
         "share": claims.share_that_holds,
@@ -494,11 +436,6 @@ def _environment() -> Environment:
 
 def _source(name: str) -> str:
     return Path(__file__).with_name("pages").joinpath(name).read_text(encoding="utf-8")
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a page. Readers see either the old page or the complete new one."""
-    figures.write_atomically(file, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def _papers(entries: list[Entry]) -> list[Paper]:
@@ -524,21 +461,6 @@ def _paper(name: str, entries: list[Entry]) -> Paper:
     short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
     source = ", ".join(filter(None, [authors, parts["venue"]]))
     return Paper(name, parts["title"], source, short, about, entries)
-
-
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts of outcomes, added up."""
-    total = dict.fromkeys(claims.COLUMNS.values(), 0)
-    for each in counts:
-        for outcome, n in each.items():
-            total[outcome] += n
-    return total
-
-
-def _kind(line: Line) -> str:
-    """Return the CSS class of a statement."""
-    verdict = line.verdict
-    return "hollow" if verdict.mark else _KINDS[verdict.outcome]
 
 
 def _by_outcome(lines: Iterable[Line]) -> list[Line]:

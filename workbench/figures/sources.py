@@ -5,14 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import mistune
 from latex2mathml.converter import convert
 
-from workbench.figures.figure import Figure, find_figure
 from workbench.value import cell
 
 # Markup
@@ -110,20 +108,6 @@ def _table(cell: dict[str, Any]) -> str:
     return "".join(
         _STYLE.sub("", "".join(data["text/html"])).replace(' border="1"', "") for data in shown
     )
-
-
-# Sources
-
-
-@cache
-def figure_class(id: str) -> type[Figure] | None:
-    """Return the class of a figure. Return None if the notebook has no figure, or if the project no longer
-    contains it.
-    """
-    try:
-        return find_figure(id)
-    except (ValueError, ImportError):
-        return None
 
 
 def text_of(x: Any) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from math import ceil, exp, log
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Template
@@ -16,6 +17,7 @@ from jinja2 import Template
 from workbench.compiled import project_folder
 from workbench.data import Records
 from workbench.datasets import Towns
+from workbench.figures.figure import paper_of
 from workbench.mechanisms import ImprovedAdaptiveHistogram
 from workbench.privacy import DP
 from workbench.value import Int
@@ -25,28 +27,14 @@ THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
 EPSILONS = (
     "0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.25 0.32 0.4 0.5 0.63 0.8 1 1.3 1.6 2 2.5 3.2 4 5"
 ).split()  # settings of a slider, ten per decade
-STORIES = {
-    "cormode2012": "sparse",
-    "hay2010": "consistency",
-    "adaptive2009": "adaptive",
-    "fan2015": "contributions",
-    "chen2012": "bank",
-}  # by paper
-TITLES = {
-    "sparse": "A table that is mostly empty",
-    "adaptive": "A map that splits where people are",
-    "contributions": "How many records of each person to use",
-    "consistency": "Noise that an order or a sum removes",
-    "bank": "Answers that earlier answers pay for",
-}
 
-_FIGURES = {  # shown where there is no JavaScript
-    "sparse": "cormode2012_fig2",
-    "adaptive": "adaptive2009_fig5",
-    "contributions": "fan2015_fig6",
-    "consistency": "hay2010_fig6",
-    "bank": "chen2012_fig6",
-}
+
+class Story(NamedTuple):
+    """Story of a paper: its title, the figure that it shows where there is no JavaScript, and its data."""
+
+    title: str
+    figure: str
+    data: Callable[[], dict[str, Any]]
 
 
 def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int]:
@@ -82,7 +70,7 @@ def story(name: str, front: str | None = None) -> str:
     Parameters
     ----------
     name : str
-        One of `TITLES`. The page links to the others in its folder.
+        One of `STORIES`. The page links to the others in its folder.
     front : str, optional
         Address of the site's front page, for a link. Default: no link.
 
@@ -91,30 +79,30 @@ def story(name: str, front: str | None = None) -> str:
     str
         HTML.
     """
-    data = _DATA[name]()
-    files = {part: (FOLDER / part).read_text(encoding="utf-8") for part in _parts(name)}
+    title, figure, make = STORIES[name]
+    data = make()
     shown = data.pop("shown", {})
-    picture = project_folder() / THUMBNAILS / f"{_FIGURES[name]}.png"
-    return Template(files["frame.html"], keep_trailing_newline=True).render(
-        title=TITLES[name],
-        style=files["story.css"],
-        page=Template(files[f"{name}.html"], keep_trailing_newline=True).render(shown),
+    picture = project_folder() / THUMBNAILS / f"{figure}.png"
+    return Template(_read("frame.html"), keep_trailing_newline=True).render(
+        title=title,
+        style=_read("story.css"),
+        page=Template(_read(f"{name}.html"), keep_trailing_newline=True).render(shown),
         links=_links(name, front),
         data=json.dumps(data, separators=(",", ":")),
-        script=files["story.js"] + files[f"{name}.js"],
-        figure=_FIGURES[name],
+        script=_read("story.js") + _read(f"{name}.js"),
+        figure=figure,
         picture=b64encode(picture.read_bytes()).decode() if picture.exists() else "",
     )
 
 
-def _parts(name: str) -> tuple[str, ...]:
-    return "frame.html", "story.css", "story.js", f"{name}.html", f"{name}.js"
+def _read(part: str) -> str:
+    return (FOLDER / part).read_text(encoding="utf-8")
 
 
 def _links(name: str, front: str | None) -> str:
     links = [
         f"<b>{title}</b>" if other == name else f'<a href="{other}.html">{title}</a>'
-        for other, title in TITLES.items()
+        for other, (title, *_) in STORIES.items()
     ]
     if front:
         links.insert(0, f'<a href="{front}">Front page</a>')
@@ -137,7 +125,7 @@ def write_stories(folder: Path, front: str | None = None) -> list[Path]:
         One HTML file per story.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{name}.html" for name in TITLES]
+    paths = [folder / f"{name}.html" for name in STORIES]
     for path in paths:
         path.write_text(story(path.stem, front), encoding="utf-8")
     return paths
@@ -401,10 +389,13 @@ def _bank() -> dict[str, Any]:
     }
 
 
-_DATA = {
-    "sparse": _sparse,
-    "adaptive": _adaptive,
-    "contributions": _contributions,
-    "consistency": _consistency,
-    "bank": _bank,
+STORIES = {
+    "sparse": Story("A table that is mostly empty", "cormode2012_fig2", _sparse),
+    "adaptive": Story("A map that splits where people are", "adaptive2009_fig5", _adaptive),
+    "contributions": Story(
+        "How many records of each person to use", "fan2015_fig6", _contributions
+    ),
+    "consistency": Story("Noise that an order or a sum removes", "hay2010_fig6", _consistency),
+    "bank": Story("Answers that earlier answers pay for", "chen2012_fig6", _bank),
 }
+OF_PAPER = {paper_of(story.figure): name for name, story in STORIES.items()}

@@ -21,11 +21,9 @@ from workbench.figures.plots.grids import color_position as color_position
 from workbench.figures.plots.grids import grid as grid
 from workbench.figures.plots.grids import maps as maps
 from workbench.figures.plots.grids import panel_rows as panel_rows
-from workbench.figures.plots.grids import printed_points as printed_points
 from workbench.figures.plots.grids import project as project
 from workbench.figures.plots.grids import tabulate_means as tabulate_means
 from workbench.figures.plots.grids import theory_curves as theory_curves
-from workbench.figures.plots.grids import theory_dashes as theory_dashes
 from workbench.figures.plots.lines import curves as curves
 from workbench.figures.plots.lines import grouped_bars as grouped_bars
 from workbench.figures.plots.lines import marks as marks

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
-from math import isfinite, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from unicodedata import normalize
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 COLUMN_WIDTH = 3.4  # inches: one column of a paper
 PAGE_WIDTH = 7.0  # and both
-WIDTHS = {
-    "column": COLUMN_WIDTH,
-    "page": PAGE_WIDTH,
-    "slide": 5.5,
-}  # a slide is Beamer's, of 16:9
+WIDTHS = {"column": COLUMN_WIDTH, "page": PAGE_WIDTH, "slide": 5.5}  # Beamer's slide, 16:9
 SLIDE_HEIGHT = 2.9
 _ON_SLIDE = 3  # panels
 FONTS = {  # shipped here or with matplotlib, so that every machine draws the same
@@ -139,16 +135,13 @@ def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
 def _inches(width: str | float) -> float:
     if width in WIDTHS:
         return WIDTHS[width]
-    try:
-        inches = float(width) / _CM
-    except ValueError:
-        inches = 0
-    if not (isfinite(inches) and 7.7 <= inches * _CM <= 60):
-        raise ValueError(
-            f"width = {str(width)!r} is not allowed: need {', '.join(WIDTHS)}, or a number of "
-            "centimetres from 7.7 to 60"
-        )
-    return inches
+    with suppress(ValueError):
+        if 7.7 <= float(width) <= 60:
+            return float(width) / _CM
+    raise ValueError(
+        f"width = {str(width)!r} is not allowed: need {', '.join(WIDTHS)}, or a number of "
+        "centimetres from 7.7 to 60"
+    )
 
 
 def on_a_slide() -> int | None:
@@ -283,33 +276,11 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "side": "side of a box (km)",
 }
 
-PERCENT_COLUMNS = {
-    "share",
-    "density",
-    "MedianRelativeError",
-    "HeldCells",
-    "ErrorCut",
-    "PriorShare",
-    "Usefulness",
-    "CommuteCDF",
-    "Recovered",
-    "RealFraction",
-    "TopPrecision",
-    "SampledSize",
-    "ContextShare",
-}  # shown in per cent
-
 FROM_0_TO_1 = {"TopPrecision"}  # on every axis
-FRACTIONS = {  # which no interval leaves
-    *FROM_0_TO_1,
-    "CommuteCDF",
-    "HeldCells",
-    "OverEstimates",
-    "Recovered",
-    "RealFraction",
-    "SampledSize",
-    "ContextShare",
-}
+_SHARES = "CommuteCDF HeldCells Recovered RealFraction SampledSize ContextShare".split()
+_RATIOS = "share density MedianRelativeError ErrorCut PriorShare Usefulness".split()
+FRACTIONS = {*FROM_0_TO_1, *_SHARES, "OverEstimates"}  # which no interval leaves
+PERCENT_COLUMNS = {*FROM_0_TO_1, *_SHARES, *_RATIOS}  # shown in per cent
 
 
 def metric_name(rows: pd.DataFrame) -> str:
