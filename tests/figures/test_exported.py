@@ -1,5 +1,6 @@
 """Files for a paper: what they look like there, what they say of themselves, and the same bytes twice."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,10 +11,12 @@ import pandas as pd
 import pytest
 
 from workbench import DP, Bound, Domain, SparseTable
+from workbench.datasets import InteractionsTwin
 from workbench.estimates import files as provenance
 from workbench.figures import Description, Export
 from workbench.figures.exported import (
     FORMATS,
+    _data_in_words,
     escape,
     markdown_table,
     of_figure,
@@ -194,6 +197,25 @@ def test_a_table_whose_words_fit_no_column_takes_the_page():
     many = pd.DataFrame({f"measurement{i}": ["1,000,000"] for i in range(9)})
     assert r"\begin{table*}" in table_float(many, "c", "l", wide=False)
     assert r"\begin{table}" in table_float(TABLE, "c", "l", wide=False)
+
+
+def test_a_long_table_is_divided_into_pages(tmp_path):
+    long = pd.DataFrame({"what": ["Gowalla twin"] * 100})
+    written(tmp_path, replace(EXPORT, tables={"Numbers": long}), formats=["tex"])
+    (file,) = tmp_path.glob("*_tables.tex")
+    text = file.read_text()
+    assert text.count("Gowalla stand-in") == 100 and "twin" not in text
+    assert text.count(r"\begin{table}") == 3 and text.count("Numbers, continued: ") == 2
+    labels = re.findall(r"label\{(.*?)\}", text)
+    assert len(set(labels)) == 3
+
+
+def test_a_caption_names_the_data_for_which_others_stand_in():
+    (said,) = _data_in_words([InteractionsTwin.foursquare()])
+    assert said.startswith(
+        "Stand-in data for Foursquare of February to July 2012, which nobody"
+    )
+    assert said.endswith("users = 45,289, items = 17,967, records = 1,276,988)")
 
 
 PAGE = r"""\documentclass[twocolumn]{article}

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.compiled import project_folder
 from workbench.estimates import files as provenance
-from workbench.figures.figure import Figure, data_used, find_figure
+from workbench.figures.figure import SUPPLEMENT, Figure, data_used, find_figure
 from workbench.figures.saved import (
     IMAGES,
     SIMULATED,
@@ -73,6 +73,7 @@ _WORDS = {
 _LATEX = _SPECIAL | _WORDS | {c: f"${sign}$" for c, sign in _SIGNS.items()}
 _LATEX |= {c: f"$\\{name}$" for c, name in _GREEK.items()}
 _LONG = 20  # letters from which a column of a table is broken into lines
+_LINES = 45  # of a table on one page
 _COLUMN = 66  # letters of a line of a column, with the room between columns
 
 
@@ -144,12 +145,13 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return the texts of a table, with its index if the index has a name."""
+    from workbench.figures.plots import in_words
     from workbench.value import cell
 
     if any(table.index.names):
         table = table.reset_index()
     names = [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in table.columns]
-    rows = [[cell(x) for x in row] for row in table.itertuples(index=False)]
+    rows = [[in_words(cell(x)) for x in row] for row in table.itertuples(index=False)]
     return names, rows
 
 
@@ -292,8 +294,10 @@ def _data_in_words(datasets: Sequence[Any]) -> list[str]:
         sizes = [(name, getattr(own, name, None)) for name in _SIZES]
         large = ", ".join(f"{name} = {number(x)}" for name, x in sizes if isinstance(x, int))
         words = used.words.rstrip(".").replace("`", "")
-        kind = _KINDS.get(used.kind, used.kind)
-        sentences.append(f"{kind.capitalize()}: {words}{f' ({large})' if large else ''}")
+        kind = _KINDS.get(used.kind, used.kind).capitalize()
+        if used.original:
+            kind += f" for {re.split('[:;]', used.original)[0]}".replace("`", "")
+        sentences.append(f"{kind}: {words}{f' ({large})' if large else ''}")
     return sentences
 
 
@@ -389,13 +393,20 @@ def _latex(
                 "figure",
                 wide,
                 rf"\includegraphics[width=\linewidth]{{{picture.name}}}",
-                rf"\caption{{{caption}}}\label{{fig:{picture.stem}}}",
+                rf"\caption{{{'Supplement: ' * picture.stem.endswith(SUPPLEMENT)}{caption}}}"
+                rf"\label{{fig:{picture.stem}}}",
             )
             for picture in pictures
         ],
         f"{stem}_tables.tex": [
-            table_float(table, f"{escape(name)}: {title}.", f"{stem}-{i}", wide)
+            table_float(
+                table[start : start + _LINES],
+                f"{escape(name)}{', continued' * (start > 0)}: {title}.",
+                f"{stem}-{i}{f'-{start}' * (start > 0)}",
+                wide,
+            )
             for i, (name, table) in enumerate(export.tables.items())
+            for start in range(0, len(table), _LINES)
         ],
     }
     tail = provenance.comment("tex", dict(record))
@@ -429,7 +440,7 @@ def _series(drawings: Iterable[Drawing]) -> str:
 
     panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
     names = dict.fromkeys(each["name"] for panel in panels for each in panel["series"])
-    words = ", ".join(plots.in_words(name) for name in names if name != "paper")
+    words = "; ".join(plots.in_words(name) for name in names if name != "paper")
     return f"Series: {words}" if words else ""
 
 
