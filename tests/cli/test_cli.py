@@ -639,7 +639,6 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
             "no figure or mechanism 'HighPasFilter'; did you mean HighPassFilter?",
         ),
         ("../PrivTree", "no figure or mechanism '../PrivTree'"),
-        ("PrivTree SRA epsilon=1", "beside several names: say -p epsilon=1"),
         ("HighPassFilter --width wide", "need column, page, slide, or a number of centimetres"),
         ("HighPassFilter --font Comic", "need one of sans, serif"),
         (

@@ -202,8 +202,8 @@ def export(
     Parameters
     ----------
     names : NAME
-        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. With one name its
-        settings may follow, name=value.
+        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. Settings may follow,
+        name=value.
     parameters : --parameter -p NAME=VALUE
         Parameter to set. Can be repeated.
     to
@@ -223,10 +223,6 @@ def export(
     settings = [name for name in names if "=" in name]
     if not chosen:
         raise ValueError("name a figure or a mechanism")
-    if settings and len(chosen) > 1:
-        raise ValueError(
-            f"{settings[0]!r} is not allowed beside several names: say -p {settings[0]}"
-        )
     settings += parameters or []
     for setting in settings:
         refuse_renamed(setting.partition("=")[0])

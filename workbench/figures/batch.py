@@ -139,8 +139,8 @@ def reproduce(
     except OSError as e:
         raise OSError(f"no results can be written to {results}: {e.strerror}") from None
     seconds = {task.name: last[task.name].get("seconds") for task in chosen}
-    for name, expected in seconds.items():
-        on_change(NotebookRun(name, expected=expected))
+    for name in seconds:
+        on_change(NotebookRun(name))
     longest_first = sorted(chosen, key=lambda task: -(seconds[task.name] or inf))
     batch = _Batch(
         notebooks, results, profile, force, changed, timeout or TIMEOUT[profile], on_change

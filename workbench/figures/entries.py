@@ -404,9 +404,8 @@ class Entry:
             parts.append(f"{duration(self.seconds)} in all")
         written = self.manifest.get("written", "")
         parts = [part for part in parts if not part.startswith("0 ")]
-        return ", ".join(parts) + (
-            f". Written {written[:16].replace('T', ' ')}." if written else "."
-        )
+        when = f" Written {written[:16].replace('T', ' ')}." if written else ""
+        return f"{', '.join(parts)}.{when}"
 
     def _address(self, file: Path) -> str:
         """Return the address of a file in the folder, as seen from the entry's page."""
@@ -501,14 +500,12 @@ def natural_order(name: str) -> list[Any]:
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """Return a duration as short text for a table.
 
-    >>> duration(3.21), duration(75), duration(3 * 3600 + 70), duration(None)
-    ('3.2 s', '1 min 15 s', '3 h 1 min', '')
+    >>> duration(3.21), duration(75), duration(3 * 3600 + 70)
+    ('3.2 s', '1 min 15 s', '3 h 1 min')
     """
-    if seconds is None:
-        return ""
     minutes, rest = divmod(round(seconds), 60)
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60} min"

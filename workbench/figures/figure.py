@@ -685,20 +685,11 @@ class Figure:
         """Return the figure with the seeds of each look, or only the figure itself if its effort
         differs from the paper's.
         """
-        cap = self._default_seeds()
-        if (
-            not self.checks()
-            or cap is None
-            or self.off_paper()
-            or getattr(self, "seeds", cap) != cap
-        ):
+        cap, own = self._default_seeds(), getattr(self, "seeds", None)
+        if cap is None or own != cap or not self.checks() or self.off_paper():
             return [self]
         least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
-
-    def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
-        """Return the results of the first seeds. Rows that belong to no seed are always included."""
-        return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_run(self) -> list[Any]:
         """Return the different datasets on which the figure runs mechanisms."""
@@ -753,11 +744,12 @@ class Figure:
         return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 
     def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
-        """Return the rows of each look that this run has reached."""
+        """Return the rows of each look that this run has reached. Rows without a seed are always included."""
         if self._default_seeds() is None:
             return [rows]
-        seeds = int(rows.seed.max()) + 1 if "seed" in rows else getattr(self, "seeds", 0)
-        return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
+        if "seed" not in rows:
+            return [rows for look in self.looks() if look <= getattr(self, "seeds", 0)]
+        return [rows[~(rows.seed >= n)] for n in self.looks() if n <= int(rows.seed.max()) + 1]
 
     def _is_less(self, name: str) -> bool:
         """Return whether a parameter of effort is smaller than in the paper profile."""

@@ -28,9 +28,7 @@ WITHIN = "within the spread of its chains"
 NOT_RUN = "not run"
 OTHER_DATA = "other data"
 TOLERANCE = 1e-9
-ELSEWHERE = {
-    "02_your_data": 1e-4
-}  # a threshold is searched up to 10⁻⁴: rounding decides where it ends
+ELSEWHERE = {"02_your_data": 1e-4}  # a threshold is searched up to 10⁻⁴, and rounding ends it
 OF_CHAINS = 0.3  # of rows that have a duality gap, on another processor (0.16 was seen)
 APART = {  # such a row may be off by so much anyway, where few people are counted
     "chen2012_fig4": 0.03,  # a gap that is nearly closed (0.017 was seen)

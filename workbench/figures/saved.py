@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -73,14 +73,8 @@ def public_files(figure: Figure) -> dict[str, str]:
                 continue
             for file in dataset.files() if hasattr(dataset, "files") else ():
                 path = located(file)
-                hashes[path.name] = _sha256(path, path.stat().st_mtime_ns)
+                hashes[path.name] = provenance.file_sha256(path)
     return hashes
-
-
-@cache
-def _sha256(path: Path, changed: int) -> str:
-    """Hash a file, but only once while it does not change."""
-    return provenance.file_sha256(path)
 
 
 def release_record(path: Path) -> dict[str, Any]:

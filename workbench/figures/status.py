@@ -146,7 +146,7 @@ class NotebookRun:
 
     `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. If the notebook
     failed, `cell` and `error` have the place and the reason. `verdicts` counts outcomes of statements.
-    `seconds` is the duration of the run, and `expected` that of the last one.
+    `seconds` is the duration of the run.
     """
 
     stem: str
@@ -156,7 +156,6 @@ class NotebookRun:
     cell: str = ""
     error: str = ""
     verdicts: dict[str, int] = field(default_factory=dict)
-    expected: float | None = None
 
 
 def read_status(folder: Path) -> dict[str, Any]:
