@@ -268,11 +268,11 @@ def _exports(
     """Yield what is written of it, at every combination of settings that are lists of values."""
     from workbench import widgets
     from workbench.figures import results_folder
-    from workbench.figures.exported import of_figure
+    from workbench.figures.exported import of_figure, of_panel
     from workbench.figures.status import grid
 
     if isinstance(named, str):
-        yield widgets.from_settings(named, settings).to_export()
+        yield of_panel(widgets.from_settings(named, settings))
         return
     values = [named.at(profile, **given) for given in grid(named, settings)]
     for figure in dict.fromkeys(values):

@@ -276,6 +276,35 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
     return Export(draw, rows, description, profile, tables, caption, cite)
 
 
+def of_panel(panel: Any) -> Export:
+    """Return the export of a mechanism's panel. Each part of the picture states the budget, and the caption
+    says what the mechanism does, its settings and its data.
+    """
+    from workbench.figures import plots
+
+    set_to = {name: x for name, x in panel.values.items() if type(x) in (int, float)}
+    set_to.pop("seed")
+    seeds = int(set_to.pop("seeds"))
+    words = {
+        name: f"{plots.SYMBOLS.get(name, name)} = {number(x)}" for name, x in set_to.items()
+    }
+    budget = [words[name] for name in ("epsilon", "rho", "delta") if set_to.get(name)]
+    parts = [
+        replace(part, title=", ".join([part.title, *budget]))
+        for part in panel.subject.panels(panel.values, panel.rows)
+    ]
+
+    def draw() -> dict[str, Drawing]:
+        return {"": plots.grid(panel.rows, parts, min(2, len(parts)), height=2.4)}
+
+    export: Export = panel.to_export()
+    title = panel.subject.words.replace("`", "").rstrip(".") or panel.subject.title
+    data = _data_in_words([panel.subject.dataset])
+    caption = ". ".join([", ".join(words.values()), *data, counted(seeds, "seed")])
+    about = replace(export.description, title=title)
+    return replace(export, draw=draw, description=about, caption=caption)
+
+
 def _epsilons(rows: pd.DataFrame) -> str:
     """Return the privacy losses of rows, in words."""
     values = rows.epsilon[np.isfinite(rows.epsilon)] if "epsilon" in rows else ()
