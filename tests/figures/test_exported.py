@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench import DP, Bound, Domain, SparseTable
+from workbench import DP, Bound, Domain, SparseTable, widgets
 from workbench.datasets import InteractionsTwin
 from workbench.estimates import files as provenance
 from workbench.figures import Description, Export
@@ -20,6 +20,7 @@ from workbench.figures.exported import (
     escape,
     markdown_table,
     of_figure,
+    of_panel,
     parse_entries,
     parse_formats,
     table_float,
@@ -216,6 +217,18 @@ def test_a_caption_names_the_data_for_which_others_stand_in():
         "Stand-in data for Foursquare of February to July 2012, which nobody"
     )
     assert said.endswith("users = 45,289, items = 17,967, records = 1,276,988)")
+
+
+def test_a_panel_of_a_mechanism_says_its_settings_and_data_in_words():
+    export = of_panel(widgets.from_settings("ThresholdSampling", ["epsilon=0.5"]))
+    assert export.caption.startswith("ε = 0.5, τ = ")
+    assert "Simulated data: Synthetic table" in export.caption and "1,000" in export.caption
+    (drawing,) = export.draw().values()
+    titles = [ax.get_title(loc="left").replace("\n", " ") for ax in drawing.axes]
+    plt.close(drawing)
+    assert titles and all(title.endswith(", ε = 0.5") for title in titles)
+    said = export.description.title + export.caption
+    assert "ThresholdSampling" not in said and "GaussianSparse" not in said
 
 
 PAGE = r"""\documentclass[twocolumn]{article}

@@ -82,7 +82,8 @@ def release_record(path: Path) -> dict[str, Any]:
     file.
     """
     own = provenance.read(path)
-    kept = {name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own}
+    names = [name for name in ("guarantee", "mechanism", "simulated") if name in own]
+    kept: dict[str, Any] = {name: own[name] for name in names}
     return {**kept, "file": path.name, "sha256": provenance.file_sha256(path)}
 
 

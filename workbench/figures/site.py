@@ -378,9 +378,9 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
             written[f"{entry.stem}.notebook.html"] = page
     for name, text in written.items():
         write_text(folder / name, text)
-    for page in folder.glob("*.html"):
-        if page.name not in written:
-            page.unlink(missing_ok=True)  # another run may write the pages too
+    for file in folder.glob("*.html"):
+        if file.name not in written:
+            file.unlink(missing_ok=True)  # another run may write the pages too
     write_stories(folder / "stories", "../../report.html")
     first = dict(title=site.title, pages=f"{PAGES}/", front="report.html")
     write_text(top / "report.html", _render("front.html", site, **first))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -107,12 +108,8 @@ def _blocks(n: int, most: int) -> np.ndarray:
 
 def _round_step(n: int, most: int) -> int:
     """Return the smallest of 1, 2, 5, 10, 20, … of which at most `most` make n."""
-    step = 1
-    while True:
-        for factor in (1, 2, 5):
-            if n <= factor * step * most:
-                return factor * step
-        step *= 10
+    steps = (factor * 10**power for power in count() for factor in (1, 2, 5))
+    return next(step for step in steps if n <= step * most)
 
 
 def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any:
