@@ -138,10 +138,9 @@ def reproduce(
             folders[task.name].mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise OSError(f"no results can be written to {results}: {e.strerror}") from None
-    seconds = {task.name: last[task.name].get("seconds") for task in chosen}
-    for name in seconds:
-        on_change(NotebookRun(name))
-    longest_first = sorted(chosen, key=lambda task: -(seconds[task.name] or inf))
+    for task in chosen:
+        on_change(NotebookRun(task.name))
+    longest_first = sorted(chosen, key=lambda task: -(last[task.name].get("seconds") or inf))
     batch = _Batch(
         notebooks, results, profile, force, changed, timeout or TIMEOUT[profile], on_change
     )
