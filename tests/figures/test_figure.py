@@ -160,7 +160,10 @@ def test_a_notebook_refuses_what_its_figure_lacks(sources, says):
         return
     run = figures.open_notebook(id, names)
     assert run.figure == figures.find_figure(id).at("quick", epsilon=0.5)
-    assert run.results == figures.results_folder() and run.name == f"{id},epsilon=0.5"
+    assert (
+        run.results == figures.results_folder()
+        and run.figure.name("quick") == f"{id},epsilon=0.5"
+    )
 
 
 def test_the_cell_of_parameters_holds_every_field_with_a_comment():
