@@ -324,8 +324,9 @@ def _data_in_words(datasets: Sequence[Any]) -> list[str]:
         large = ", ".join(f"{name} = {number(x)}" for name, x in sizes if isinstance(x, int))
         words = used.words.rstrip(".").replace("`", "")
         kind = _KINDS.get(used.kind, used.kind).capitalize()
-        if used.original:
-            kind += f" for {re.split('[:;]', used.original)[0]}".replace("`", "")
+        original = re.split("[:;]", used.original.replace("`", ""))[0]
+        if original and original != "data of your own":
+            kind += f" for {original}"
         sentences.append(f"{kind}: {words}{f' ({large})' if large else ''}")
     return sentences
 
