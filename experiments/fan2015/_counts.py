@@ -8,7 +8,7 @@ holds under none it is not testable, unless every dataset is a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import product
 from math import nextafter, sqrt
@@ -178,6 +178,13 @@ def in_readings(rows: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) ->
     return pd.concat(frames, ignore_index=True)
 
 
+def coefficients() -> Any:
+    """The field of k, which is odd as that of FPA."""
+    odd = next(f.metadata["check"] for f in fields(FPA) if f.name == "k")
+    doc = "DFT's coefficients (none: chosen privately)"
+    return unprinted(None, doc, check=odd)
+
+
 def count_metrics(tops: Iterable[int], top: int) -> list[Any]:
     """Squared error, divergences and precision: of items for all `tops`, of edges for one."""
     metrics: list[Any] = [TopItems()]
@@ -202,7 +209,7 @@ class FiveMethods(FanFigure, Figure):
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
     d: int | None = records_for_popularity()
     most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
-    k: int | None = unprinted(None, "DFT's coefficients (none: chosen privately)")
+    k: int | None = coefficients()
     width: int | None = unprinted(None, "GS' group size (none: chosen privately)")
     popularities: tuple[float, ...] = popularities()
     netflix_users: int = users_of_netflix()

@@ -27,6 +27,7 @@ from experiments.fan2015._counts import (
     READINGS,
     TEN,
     GroupFilms,
+    coefficients,
     differences,
     five_methods,
     in_readings,
@@ -96,7 +97,7 @@ class Table5(FanFigure, Figure):
     l: int = whole(30, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
     d: int = whole(20, "records of each user for the popularity", unit="records")
     most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
-    k: int | None = unprinted(None, "DFT's coefficients (none: chosen privately)")
+    k: int | None = coefficients()
     width: int | None = unprinted(None, "GS' group size (none: chosen privately)")
     tops: tuple[int, ...] = unprinted((1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films")
     seeds: int = seeds(20)

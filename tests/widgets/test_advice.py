@@ -113,6 +113,9 @@ def test_the_command_gives_the_same_advice(tmp_path):
     assert said.exit_code == 0, said.output
     advice = shown.subject.advice(shown.values)
     assert advice.recommendation in " ".join(said.output.split())
+    linked = widgets.advice(private([1], [1]))
+    linked._on_message(None, dict(kind="link", words=shown.view["words"]), [])
+    assert linked.values == shown.values and linked.view["lead"] == advice.recommendation
 
 
 def test_private_data_have_no_panel():

@@ -7,6 +7,7 @@ import shlex
 import signal
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import matplotlib
@@ -50,7 +51,7 @@ from workbench.mechanisms.protocol import budget_field  # noqa: E402
 from workbench.queries import RandomRanges  # noqa: E402
 from workbench.trials.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
-from workbench.widgets.mechanism_subject import TINY, MechanismSubject  # noqa: E402
+from workbench.widgets.mechanism_subject import TINY, MechanismSubject, _example  # noqa: E402
 from workbench.widgets.panels import Panel, worker  # noqa: E402
 from workbench.widgets.subjects import loaded  # noqa: E402
 from workbench.widgets.views import QUERY_SEED  # noqa: E402
@@ -123,14 +124,44 @@ def test_every_control_can_be_moved_to_its_ends(cls):
     assert others
 
 
+@every
+def test_every_stop_of_every_control_is_a_mechanism(cls):
+    subject = MechanismSubject(_example(cls), TINY)
+    start = {c.name: c.value for c in subject.controls({})}
+    opened = SimpleNamespace(subject=subject, values=start)
+    refused = set()
+    for c in subject.controls(start):
+        for stop in c.stops:
+            try:
+                Panel._read(opened, {c.name: stop})
+            except ValueError as e:
+                refused.add((c.name, stop, str(e)[-40:]))
+    two_before = ("consistent", True, "Dyadic(), whose nodes have ancestors")
+    assert {r[:2] for r in refused} <= {two_before[:2]}, refused
+    assert not refused or cls is ThresholdSampling  # which also needs θ >= 1
+
+
 @pytest.mark.slow
 @every
-def test_the_command_makes_the_very_rows(cls):
+def test_code_command_and_link_make_the_very_rows(cls):
+    """After two controls were moved."""
     shown = widgets.panel(cls, **{price(cls): 2.0}, seed=1)
+    own = [c for c in shown.subject.controls(shown.values) if not c.place][1:]
+    for c in own:
+        at = c.stops.index(c.value) if c.value in c.stops else 0
+        shown.set(**{c.name: c.stops[at - 1]})
+        if len(shown.view["words"]) > 2:
+            break
     _, export, name, *words = shlex.split(shown.view["commands"][0])
-    assert (export, name) == ("export", cls.__name__)
-    assert words == [f"{price(cls)}=2.0", "seed=1"] == shown.view["words"]
+    assert (export, name) == ("export", cls.__name__) and words == shown.view["words"]
+    assert {f"{price(cls)}=2.0", "seed=1"} < {*words} or not own
     pd.testing.assert_frame_equal(widgets.from_settings(name, words).rows, shown.rows)
+    left, right = (x.estimate.to_arrow().to_pandas() for x in (released(shown), shown.release))
+    pd.testing.assert_frame_equal(left, right)
+    linked = widgets.panel(cls)
+    linked._on_message(None, dict(kind="link", words=words), [])
+    assert not settled(linked)["error"] and linked.values == shown.values
+    pd.testing.assert_frame_equal(linked.rows, shown.rows)
 
 
 # ---- what is set

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from workbench.compiled import pd, project_folder
+from workbench.figures.figure import Figure
 from workbench.figures.saved import TIMED, TIMES
 from workbench.value import counted
 
@@ -70,6 +71,23 @@ def read(path: Path) -> pd.DataFrame:
     if "metric" in rows:
         rows.loc[rows["metric"].isin(TIMED), "value"] = ""
     return rows[sorted(set(rows) - TIMES)]
+
+
+def recorded_rows(figure: Figure) -> pd.DataFrame | None:
+    """Return the recorded rows of a quick run on the datasets that a figure has on this machine. Return None
+    if there are no such rows, or if they lack times.
+    """
+    if figure != type(figure).at("quick"):
+        return None
+    own = {repr(dataset) for dataset in figure.datasets_run()}
+    for place in ("synthetic", "."):
+        path = recorded_folder() / place / f"{figure.id}.csv.xz"
+        if not path.is_file():
+            continue
+        rows = pd.read_csv(path, low_memory=False)
+        if own <= _datasets(rows) and not ("metric" in rows and rows.metric.isin(TIMED).any()):
+            return rows
+    return None
 
 
 def difference(

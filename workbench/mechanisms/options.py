@@ -242,7 +242,7 @@ def parse_parameter(f: Field[Any], x: Any) -> Any:
 def _parse_member(f: Field[Any], x: Any) -> Any:
     if isinstance(x, str) and f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], x)
-    if isinstance(x, str) and not f.metadata["check"]:
+    if isinstance(x, str) and (f.metadata["integer"] or not f.metadata["check"]):
         x = parse_number(f.name, x)
     if f.metadata["integer"] and isinstance(x, float) and x.is_integer():
         return int(x)

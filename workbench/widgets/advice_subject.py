@@ -84,7 +84,7 @@ class AdviceSubject(Subject):
                     rows.append(found | dict(query_size=query, value=error))
             facts.append((name, _row_text(row)))
         facts.append(("about these numbers", " ".join(advice.notes)))
-        return Drawn(pd.DataFrame(rows), facts, lead=advice.recommendation)
+        return Drawn(pd.DataFrame(rows), facts, lead=advice.recommendation, exact=exact)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Return one chart: error against the size of a range."""

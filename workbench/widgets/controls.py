@@ -179,7 +179,8 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
         stops = (False, True) if kind == "switch" else choices
         return Control(f.name, value, stops, kind, **described)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    optional = f.default is None and "low" in declared and not declared["check"]
+    check = declared.get("check")
+    optional = f.default is None and "low" in declared and (not check or declared["integer"])
     low, strict = declared.get("low"), declared.get("strict", False)
     if low is None:  # a number that is not declared is taken to stay above 0
         low, strict = 0, True
@@ -189,6 +190,8 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
     whole = declared.get("integer") or (isinstance(value, int) and "float" not in str(f.type))
     start = value if number else min(max(low, 0.5 if high <= 1 else DEFAULT_NUMBER), high)
     stops = stops_around(start, low, high, strict=strict, whole=whole)
+    if check:
+        stops = tuple(stop for stop in stops if check(stop) is None)
     at = value if whole or not number else float(value)
     return Control(f.name, at, stops, optional=optional, **described)
 

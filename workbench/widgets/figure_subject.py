@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from workbench import figures
 from workbench.compiled import pd
 from workbench.figures import EFFORT, Figure, FigureRun
+from workbench.figures.recorded import recorded_rows
+from workbench.figures.stories import THUMBNAILS
 from workbench.mechanisms.options import parameter_help, parameter_text
 from workbench.value import value
 from workbench.widgets.controls import Control, control_of_field
@@ -92,19 +94,31 @@ class FigureSubject(Subject):
             self.at(values)
 
     def saved(self, values: Values) -> Drawn:
-        """Return the saved picture of an earlier run, or an empty one if there is none."""
+        """Return the saved picture of an earlier run. If there is none, return the small picture of the paper's
+        settings that the project holds.
+        """
         empty = pd.DataFrame()
         if self._class(values) is None:
-            return Drawn(empty, lead="Choose a figure to see it.")
+            return Drawn(empty, lead="Choose a figure to see it.", exact=True)
         figure = self.at(values)
         folder = figures.figure_folder(self.results, "quick", figure.name("quick"))
         picture = folder / f"{figure.id}.png"
-        if not picture.is_file():
-            return Drawn(empty)
-        return Drawn(empty, image=picture.read_bytes(), lead="As a batch saved it.")
+        if picture.is_file():
+            lead = "As a batch saved it."
+            return Drawn(empty, image=picture.read_bytes(), lead=lead, exact=True)
+        small = figures.project_folder() / THUMBNAILS / picture.name
+        if not small.is_file():
+            return Drawn(empty, old=True)
+        lead = (
+            "At the paper's settings and effort, until the picture for your settings is drawn."
+        )
+        return Drawn(empty, image=small.read_bytes(), lead=lead, old=True)
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
-        """Run the figure and draw it. Called in the worker process."""
+        """Draw the figure. The worker process calls this.
+
+        Before a run, rows that were recorded with the package take the place of a rough run.
+        """
         from workbench.figures import plots
         from workbench.trials import watched
 
@@ -115,20 +129,25 @@ class FigureSubject(Subject):
         if self._class(values) is None:
             return self.saved(values)
         figure = self.at(values)
-        if not exact:
-            figure = rough_figure(figure)
-        with watched(tell):
-            rows = figure.rows(self.results / "store")
+        lead = ""
+        rows = None if exact else recorded_rows(figure)
+        if rows is not None:
+            lead, exact = "Numbers recorded with the package.", True
+        else:
+            figure = figure if exact else rough_figure(figure)
+            with watched(tell):
+                rows = figure.rows(self.results / "store")
         drawing = figure.draw(rows)
         facts = []
         if off := figures.describe(figure.off_paper()):
             facts.append((f"not {figure.usual}", off))
         if drawing is None:
-            return Drawn(rows, facts, table=_table(figure.compare_with_paper(rows)))
+            table = _table(figure.compare_with_paper(rows))
+            return Drawn(rows, facts, lead=lead, table=table, exact=exact)
         file = BytesIO()
         drawing.savefig(file, format="png", dpi=_DPI)
         plots.close(drawing)
-        return Drawn(rows, facts, image=file.getvalue())
+        return Drawn(rows, facts, lead=lead, image=file.getvalue(), exact=exact)
 
     def save(self, values: Values) -> str:
         """Write the same folder as `workbench reproduce`. The worker process calls this."""

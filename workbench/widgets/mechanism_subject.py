@@ -38,6 +38,7 @@ from workbench.widgets.views import CHARTS, COUNTS, TRUTH, rows_of_views
 
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
+ACCEPTS = {EPSILON: "accepts_dp", RHO: "accepts_zcdp"}
 COMPARE = "compare"
 STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
 SEEDS = {
@@ -104,7 +105,7 @@ class MechanismSubject(Subject):
         the fields that only this one has.
         """
         controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
-        rivals = ("", *_rivals(self.mechanism))
+        rivals = ("", *_rivals(self.mechanism, RHO if RHO in controls else EPSILON))
         doc = "another mechanism on the same data, with the same noise and the same settings"
         controls[COMPARE] = Control(
             COMPARE, "", rivals, "choice", label="compare with", doc=doc, place="tools"
@@ -114,6 +115,7 @@ class MechanismSubject(Subject):
             for f, x in _fields_inside(mechanism):
                 control = control_of_field(f, x) if _has_control(f) else None
                 if control and f.name not in controls:
+                    control = _accepted(mechanism, control)
                     if beside and mechanism is beside[0]:
                         label = f"{control.label} ({type(mechanism).__name__})"
                         control = replace(control, label=label)
@@ -173,7 +175,7 @@ class MechanismSubject(Subject):
         fixed = [f"{f.name} = {x!r}" for f, x in _fields_inside(made[0]) if f.name not in shown]
         if fixed:
             facts.append(("not moved here", ", ".join(fixed)))
-        return Drawn(rows, facts, releases)
+        return Drawn(rows, facts, releases, exact=exact)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Return one chart per kind of query that was answered."""
@@ -232,8 +234,8 @@ def _example(cls: Any, zcdp: bool = False) -> Any:
     return cls.example(DP(EXAMPLE_EPSILON, delta))
 
 
-def _rivals(mechanism: Any) -> list[str]:
-    """Return the mechanisms that take the same kind of data."""
+def _rivals(mechanism: Any, budget: str) -> list[str]:
+    """Return the mechanisms that take the same kind of data, and a budget in ε or ρ."""
 
     def kind(x: Any) -> tuple[Any, ...]:
         return x.takes, getattr(x, "ranked", False), getattr(x, "relation", None) == LOCAL
@@ -243,6 +245,7 @@ def _rivals(mechanism: Any) -> list[str]:
         cls.__name__
         for cls in mechanisms.ALL
         if cls is not own and hasattr(cls, "takes") and kind(cls) == kind(mechanism)
+        if getattr(cls, ACCEPTS[budget], True)
     ]
 
 
@@ -298,8 +301,7 @@ def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
     it spends one.
     """
     budget = mechanism.budget
-    accepted = {EPSILON: ("accepts_dp", True), RHO: ("accepts_zcdp", False)}
-    takes = [name for name, flag in accepted.items() if getattr(mechanism, *flag)]
+    takes = [name for name in ACCEPTS if getattr(mechanism, ACCEPTS[name], name == EPSILON)]
     own = RHO if isinstance(budget, ZCDP) else EPSILON
     name = values.get("privacy", own)
     start, low = {EPSILON: (EXAMPLE_EPSILON, 0.01), RHO: (EXAMPLE_RHO, 0.0001)}[name]
@@ -309,7 +311,11 @@ def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
         shown = tuple(SYMBOLS[name] for name in takes)
         yield Control("privacy", own, tuple(takes), "choice", doc=doc, shown=shown)
     if budget.delta or getattr(mechanism, "spends_delta", False):
-        yield _budget_control("delta", budget.delta, (0.0, *decades(1e-12, 0.1)))
+        own_check = next(
+            (f.metadata.get("check") for f in fields(mechanism) if f.name == "budget"), None
+        )
+        zero = own_check is None or not own_check(replace(budget, delta=0.0))
+        yield _budget_control("delta", budget.delta, decades(1e-12, 0.1, zero=zero))
 
 
 def _budget_control(name: str, start: float, stops: tuple[Any, ...]) -> Control:
@@ -342,23 +348,42 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
         new = old
         if hasattr(old, "budget"):
             new = _with_fields(old, values)
-        elif f.name == "budget":
+        elif f.name == "budget" and {EPSILON, RHO} & values.keys():
             new = _budget(values, old, getattr(mechanism, "spends_delta", False))
         elif f.name in values and _has_control(f):
             new = old if values[f.name] is None and f.default is not None else values[f.name]
+            if f.metadata.get("integer") and isinstance(new, float) and new.is_integer():
+                new = int(new)  # of a control that another mechanism shares
         if new != old:  # 0 stays 0 where a slider says 0.0
             changes[f.name] = new
     return replace(mechanism, **changes)
 
 
+@lru_cache(1024)
+def _accepted(mechanism: Any, control: Control) -> Control:
+    """Return a control without the positions of its slider that the mechanism refuses at the start."""
+
+    if control.kind != "slider":
+        return control
+    optional = [f.name for f, _ in _fields_inside(mechanism) if f.default is None]
+    left_out = dict.fromkeys(optional if control.optional else [])
+
+    def accepts(stop: Any) -> bool:
+        with suppress(ValueError):
+            return bool(_with_fields(mechanism, {**left_out, control.name: stop}))
+        return False
+
+    return replace(control, stops=tuple(filter(accepts, control.stops)) or control.stops)
+
+
 def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
-    """Return a mechanism with the settings of another one. If an optional setting is not possible, it
-    is left out.
-    """
+    """Return a mechanism with the settings of another one. If a setting is not possible, it is left out."""
     trials = [values]
-    for f, _ in _fields_inside(mechanism):
-        if f.default is None and values.get(f.name) is not None:
-            trials.append({**values, f.name: None})
+    for f, x in _fields_inside(mechanism):
+        if f.name in values:
+            trials += [
+                {**values, f.name: y} for y in ([None] if f.default is None else []) + [x]
+            ]
     for trial in trials:
         with suppress(ValueError):
             return _with_fields(mechanism, trial)

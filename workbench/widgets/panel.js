@@ -233,6 +233,7 @@ async function render({ model, el, host }) {
     if (view.note) statusText.textContent = view.note;
     else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact" : !spec.slow
       ? "rough while you drag" : view.image || view.table ? "rough" : "";
+    if (view.old) working();
   }
 
   function drawPictures() {
@@ -336,7 +337,6 @@ async function render({ model, el, host }) {
   for (const [event, handle] of Object.entries(heard)) model.on(event, handle);
   const words0 = linked(spec.name);
   model.send(words0 ? { kind: "link", words: words0 } : { kind: "ready" });
-  if (spec.slow && !view.image && Object.keys(view.values).length > 1) working();
   return () => {
     clearTimeout(slow);
     shownCharts.forEach((shown) => shown.view.finalize());

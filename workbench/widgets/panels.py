@@ -37,6 +37,7 @@ from workbench.widgets.worker import Ended, worker
 
 SOON = 0.25  # seconds a rough picture may take for the exact one to be drawn here as well
 PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
+GIVE_WAY = "switch", "choice"  # controls that change where they exclude what was moved
 HERE = Path(__file__).parent
 SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
 
@@ -81,7 +82,7 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
         if subject.slow:  # in a batch nothing runs: no page says that it is ready
             read = self._read(values)
-            self._show(read, [subject.saved(read)], exact=False)
+            self._show(read, [subject.saved(read)])
         else:
             self.set(**values)
 
@@ -110,13 +111,13 @@ class Panel(anywidget.AnyWidget):
                 drawn = [self._work(settings, True, stopped)]
             else:
                 drawn = [draw(each, True, None) for each in self.subject.each(settings)]
-            self._show(settings, drawn, exact=True)
+            self._show(settings, drawn)
 
     def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
         """Return all settings, updated by the given ones.
 
-        A page sends all settings, also stale ones, and last the one that it moved. If two optional settings
-        exclude each other, the one that moved is kept.
+        A page sends all settings, also stale ones, and last the one that it moved. If two settings exclude
+        each other, the one that moved is kept, and an optional one, a switch or a choice gives way.
         """
         controls = {c.name: c for c in self.subject.controls({**self.values, **given})}
         for name in given:
@@ -137,19 +138,16 @@ class Panel(anywidget.AnyWidget):
         try:
             self.subject.check(values)
         except ValueError:
-            stated = [n for n, c in controls.items() if c.optional and values[n] is not None]
-            others = [name for name in stated if name not in moved]
-            for name in others if len(others) < len(stated) else ():
-                other = values | {name: None}
-                with suppress(ValueError):
-                    self.subject.check(other)
-                    return other
+            for c in controls.values() if moved else ():
+                choices = [None] if c.optional else c.stops if c.kind in GIVE_WAY else []
+                for other in (values | {c.name: x} for x in choices if c.name not in moved):
+                    with suppress(ValueError, KeyError):
+                        self.subject.check(other)
+                        return other
             raise
         return values
 
-    def _show(
-        self, values: dict[str, Any], drawn: list[Drawn], exact: bool, note: str = ""
-    ) -> None:
+    def _show(self, values: dict[str, Any], drawn: list[Drawn], note: str = "") -> None:
         """Update everything that is displayed at once, so that settings, rows and release belong
         together. Facts are those of the first picture.
         """
@@ -179,7 +177,8 @@ class Panel(anywidget.AnyWidget):
             code=subject.code(values),
             commands=[command for command in self._commands() if command],
             words=self._words(),
-            exact=exact,
+            exact=first.exact,
+            old=first.old,
             seq=self._seq,
             note=note,
             error="",
@@ -211,7 +210,7 @@ class Panel(anywidget.AnyWidget):
         kind = message.get("kind")
         if kind == "ready":
             gc.freeze()  # what imports left is not looked through while somebody drags
-            if self.subject.slow and not self.view["image"]:
+            if self.subject.slow and not self.view["exact"]:
                 self._answer(
                     lambda: self._refine(dict(self.values), self._move_on()), thread=True
                 )
@@ -258,16 +257,22 @@ class Panel(anywidget.AnyWidget):
             self._seq = int(message["seq"])
             stopped = self._move_on()
             values = self._read(message["values"], page)
-            if not self.subject.slow:
+            subject = self.subject
+            if subject.slow:
+                known = subject.saved(values)
+                controls = subject.controls(values)
+                if known.exact or any(c.resets and c.name == self._moved for c in controls):
+                    self._show(values, [known])
+                if known.exact:
+                    return
+            else:
                 begun = time.perf_counter()
-                each = self.subject.each(values)
-                self._show(values, [self.subject.draw(each[0], False, None)], exact=False)
+                each = subject.each(values)
+                self._show(values, [subject.draw(each[0], False, None)])
                 if not message["rest"]:
                     return
                 if time.perf_counter() - begun < SOON and len(each) == 1:
-                    return self._show(
-                        values, [self.subject.draw(each[0], True, None)], exact=True
-                    )
+                    return self._show(values, [subject.draw(each[0], True, None)])
         refine = lambda: self._refine(values, stopped)  # noqa: E731
         self._answer(refine, stopped, thread=True)
 
@@ -282,8 +287,10 @@ class Panel(anywidget.AnyWidget):
                 rough = self._work(values, False, stopped)
                 with self._lock:
                     if not stopped.is_set():
-                        self._show(values, [rough], exact=False)
-                if stopped.wait(PAUSE):
+                        self._show(values, [rough])
+                if rough.exact:
+                    drawn.append(rough)
+                elif stopped.wait(PAUSE):
                     raise Ended
             while len(drawn) < len(each):
                 with self._lock:
@@ -301,7 +308,7 @@ class Panel(anywidget.AnyWidget):
                 if self.subject.slow:
                     note = "stopped; finished trials are kept"
             if drawn:
-                self._show(values, drawn, exact=True, note=note)
+                self._show(values, drawn, note)
             else:
                 self.view = self.view | dict(note=note)
 

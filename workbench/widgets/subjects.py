@@ -38,6 +38,10 @@ class Drawn:
         PNG picture, in place of charts.
     table : str
         HTML table, in place of a picture.
+    exact : bool
+        Whether the picture is final, so that no other follows it.
+    old : bool
+        Whether the picture is of other settings, or empty, until another follows.
     """
 
     rows: pd.DataFrame
@@ -46,6 +50,8 @@ class Drawn:
     lead: str = ""
     image: bytes = b""
     table: str = ""
+    exact: bool = False
+    old: bool = False
 
 
 class Subject:
@@ -97,7 +103,7 @@ class Subject:
         raise NotImplementedError
 
     def saved(self, values: Values) -> Drawn:
-        """Return a saved picture of a slow subject. It is shown before the first drawing."""
+        """Return what is known of a slow subject without computing. It is shown before the first drawing."""
         raise NotImplementedError
 
     def save(self, values: Values) -> str:
