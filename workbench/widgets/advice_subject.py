@@ -53,21 +53,20 @@ class AdviceSubject(Subject):
         delta = decades(1e-12, 0.01, zero=True)
         believed = "belief from public knowledge, never from the table: "
         spread = decades(0.5, 10_000, zero=True)
-        controls: list[tuple[str, float, tuple[Any, ...], str, str]] = [
-            ("epsilon", 0.1, decades(0.01, 10), "", "privacy loss of a release"),
-            ("size", size, sizes, "cells", "about how many to release"),
-            (
-                "density",
-                0.1,
-                decades(1e-6, 1.0),
-                "",
-                f"{believed}share of cells that are not empty",
+        empty = f"{believed}share of cells that are not empty"
+        counts: dict[str, Any] = dict(unit="counts")
+        return (
+            Control("epsilon", 0.1, decades(0.01, 10), doc="privacy loss of a release"),
+            Control("size", size, sizes, unit="cells", doc="about how many to release"),
+            Control("density", 0.1, decades(1e-6, 1.0), doc=empty),
+            Control(
+                "mean", 100.0, decades(1, 10_000), doc=f"{believed}their mean count", **counts
             ),
-            ("mean", 100.0, decades(1, 10_000), "counts", f"{believed}their mean count"),
-            ("spread", 20.0, spread, "counts", f"{believed}their standard deviation"),
-            ("delta", 0.0, delta, "", "failure probability, for Gaussian noise"),
-        ]
-        return tuple(Control(*c[:3], unit=c[3], doc=c[4]) for c in controls)
+            Control(
+                "spread", 20.0, spread, doc=f"{believed}their standard deviation", **counts
+            ),
+            Control("delta", 0.0, delta, doc="failure probability, for Gaussian noise"),
+        )
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
         """Draw the simulated errors of the best mechanisms, and the size of their releases."""

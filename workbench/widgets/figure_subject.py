@@ -126,8 +126,6 @@ class FigureSubject(Subject):
             if progress is not None:
                 progress.write_text(json.dumps([done, of]))
 
-        if self._class(values) is None:
-            return self.saved(values)
         figure = self.at(values)
         lead = ""
         rows = None if exact else recorded_rows(figure)
@@ -142,7 +140,7 @@ class FigureSubject(Subject):
         if off := figures.describe(figure.off_paper()):
             facts.append((f"not {figure.usual}", off))
         if drawing is None:
-            table = _table(figure.compare_with_paper(rows))
+            table = figure.compare_with_paper(rows).head(_TABLE_ROWS).to_html(border=0)
             return Drawn(rows, facts, lead=lead, table=table, exact=exact)
         file = BytesIO()
         drawing.savefig(file, format="png", dpi=_DPI)
@@ -181,10 +179,6 @@ def _control(f: Any, start: Any) -> Control:
         control = None if f.metadata["many"] else control_of_field(f, start)
     control = control or Control(f.name, parameter_text(start), (), "text")
     return replace(control, doc=parameter_help(f))
-
-
-def _table(rows: pd.DataFrame) -> str:
-    return rows.head(_TABLE_ROWS).to_html(border=0)
 
 
 def rough_figure(figure: Figure) -> Figure:

@@ -126,7 +126,7 @@ async function render({ model, el, host }) {
   const first = JSON.parse(model.get("view"));
   const state = { values: { ...first.values }, rough: false };
   let spec = model.get("spec"), view = first, controls = [];
-  let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, shownCharts = [];
+  let gone = false, seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, shownCharts = [];
 
   function ask(declared, rest) {
     state.rough = !rest;
@@ -142,6 +142,7 @@ async function render({ model, el, host }) {
   }
 
   function send(message) {
+    if (gone) return;
     waiting = performance.now();
     clearTimeout(slow);
     slow = setTimeout(working, SLOW);
@@ -314,6 +315,14 @@ async function render({ model, el, host }) {
     statusText.replaceChildren(`saved in ${message.path} · `, link);
   }
 
+  function ended() {
+    gone = true;
+    clearTimeout(slow);
+    root.classList.remove("wb-busy");
+    stop.disabled = bar.hidden = true;
+    statusText.textContent = "The kernel has ended. Run the cell again, or load the page again.";
+  }
+
   function respecified() {
     build();
     follow();
@@ -333,7 +342,7 @@ async function render({ model, el, host }) {
   scheme.addEventListener("change", themed);
   theme.observe(document.body, { attributes: true });
   const heard = { "change:spec": respecified, "change:view": answered, "change:progress": progressed,
-    "msg:custom": saved };
+    "msg:custom": saved, comm_live_update: ended };
   for (const [event, handle] of Object.entries(heard)) model.on(event, handle);
   const words0 = linked(spec.name);
   model.send(words0 ? { kind: "link", words: words0 } : { kind: "ready" });
