@@ -1,6 +1,7 @@
 """A figure under its own parameters in a dashboard; `tests/widgets` tries every stop of every slider."""
 
 import nbformat
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -9,12 +10,25 @@ from tests.browser.conftest import served
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 TINY = "seeds=2, queries=5, m=2000, size=100, low_size=20, small=(100, 200), large=(500, 1000)"
 
+FAILING = """
+from pathlib import Path
+from workbench.widgets.figure_subject import FigureSubject
+from workbench.widgets.panels import Panel
+
+class Failing(FigureSubject):
+    def draw(self, values, exact, progress):
+        return 1 / 0
+
+Panel(Failing('hay2010_thm4', Path('none')))
+"""
+
 
 def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_path):
     cells = [
         "from workbench import widgets",
         f"panel = widgets.figure('cormode2012_fig3', {TINY})",
         f"object.__setattr__(panel.subject, 'results', __import__('pathlib').Path({str(tmp_path)!r}))\npanel",
+        FAILING,
     ]
     book = tmp_path / "01_explore.ipynb"
     nbformat.write(new_notebook(cells=[*map(new_code_cell, cells)]), book)
@@ -24,7 +38,15 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         picture = root.locator(".wb-image img")
         picture.wait_for()
         assert picture.evaluate("image => image.naturalWidth") > 400
+        fails = opened.locator("[data-panel=hay2010_thm4]")
+        wrong = fails.locator(".wb-stage > .wb-error")
+        wrong.wait_for()
+        assert wrong.inner_text() == "ZeroDivisionError: division by zero"
+        assert fails.locator("img").is_visible() and fails.locator(".wb-old").count() == 2
         box = root.locator("[data-name=epsilon] .wb-box")
+        box.fill("0.4")  # and another setting while its picture is drawn
+        box.press("Enter")
+        opened.wait_for_timeout(500)
         box.fill("0.5")
         box.press("Enter")
         opened.wait_for_function(
@@ -37,4 +59,13 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         wrong = root.locator("[data-name=epsilon] .wb-error")
         wrong.wait_for()
         assert "epsilon = 0.0 is not allowed" in wrong.inner_text()
-        assert not opened.wrong
+        box.fill("0.6")
+        box.press("Enter")
+        for process in psutil.Process().children(recursive=True):
+            if "ipykernel_launcher" in process.cmdline():
+                process.kill()  # while it draws
+        said = "root => root.querySelector('.wb-message').textContent.startsWith('The kernel has ended')"
+        opened.wait_for_function(said, arg=root.element_handle())
+        box.fill("0.7")
+        box.press("Enter")
+        assert root.locator(".wb-busy").count() == 0 and not opened.wrong
