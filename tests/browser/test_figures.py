@@ -38,11 +38,6 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         picture = root.locator(".wb-image img")
         picture.wait_for()
         assert picture.evaluate("image => image.naturalWidth") > 400
-        fails = opened.locator("[data-panel=hay2010_thm4]")
-        wrong = fails.locator(".wb-stage > .wb-error")
-        wrong.wait_for()
-        assert wrong.inner_text() == "ZeroDivisionError: division by zero"
-        assert fails.locator("img").is_visible() and fails.locator(".wb-old").count() == 2
         box = root.locator("[data-name=epsilon] .wb-box")
         box.fill("0.4")  # and another setting while its picture is drawn
         box.press("Enter")
@@ -54,6 +49,11 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
             arg=root.element_handle(),
         )
         assert "not the paper's setting" in root.locator(".wb-facts").inner_text()
+        fails = opened.locator("[data-panel=hay2010_thm4]")
+        wrong = fails.locator(".wb-stage > .wb-error")
+        wrong.wait_for()
+        assert wrong.inner_text() == "ZeroDivisionError: division by zero"
+        assert fails.locator("img").is_visible() and fails.locator(".wb-old").count() == 2
         box.fill("0")
         box.press("Enter")
         wrong = root.locator("[data-name=epsilon] .wb-error")
