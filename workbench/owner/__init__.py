@@ -1,27 +1,31 @@
 """Tools for the owner of private data: a budget, a bank of answers, and sessions that ask questions to a table.
 
-`Budget` records the cost of releases, `Bank` keeps noisy answers, and `Session(budget, bank, table)` asks
-questions. All three use one SQLite file. Every spend is written to disk before any noise is drawn. A
-process that is killed may therefore lose an answer, but the spend stays recorded. Processes that use the
-same file share its budget. The file contains only released information (questions, prices, noisy answers)
-and no private data.
+`Budget` records the cost of releases and refuses a cost that exceeds the limit. `Bank` stores the noisy
+answers that you have paid for. `Session(budget, bank, table)` asks questions to a private table, pays from
+the budget and puts the answers into the bank. All three use the same SQLite file. Every spend (a cost that is
+taken from the budget) is written to disk before any noise is drawn. If a process is killed in between, the
+answer is lost, but the spend stays recorded. Several processes can use the same file, and they then share its
+budget. The file contains questions, prices and noisy answers. All of them are released information. The file
+contains no private data.
 
-A booked cost pays for one release, and is never refunded. If a release costs more than was booked, you do
-not get it.
+To *book* a cost means to record it in the budget before the release is made. A booked cost pays for exactly
+one release, and is never refunded. If it turns out that the release costs more than was booked, the workbench
+withholds the release.
 
-A copy of the file has no record of later spends from the original. The same is true for a second file about
-the same people. Each file would spend the budget again, and the privacy losses would add up. A counter
-protects against accidental copies. It is outside the file, next to it or next to the data (`data=`). If the
-file lacks a recorded spend, or contains a different one, it raises an error. The counter does not protect
-against a deliberate reset, or against a disk that reports writes without making them.
+Use only one budget file for the same people. A copy of the file, or a second file, would spend the same
+budget again, and the privacy losses would add up. To detect accidental copies, the workbench writes a second
+file, the counter, which contains the number of the latest spend. The counter is next to the budget file, or
+next to the data if you pass `data=`. If the budget file lacks the spend that the counter names, or contains a
+different one, the workbench raises an error. The counter does not protect against somebody who deliberately
+resets both files. It also does not protect against a disk that reports a write as done without making it.
 
-You may choose questions after seeing earlier answers, because the costs of adaptive questions still add up.
-The error bars are then no longer valid, because they assume that the noise in earlier answers did not
-influence the questions.
+You may choose a question after you have seen earlier answers. The privacy guarantee still holds, because
+costs add up in this case too. But the error bars are then no longer valid. They assume that you did not
+choose the question because of the noise in earlier answers.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3, for `recall`. `price` uses the same posterior before
-           the answer exists. This is possible because posterior errors depend on the variance of the noise,
-           and not on the answers.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3, for `Bank.recall`. `Bank.price` uses the same
+           posterior distribution of the counts, before the new answers exist. This is possible because the
+           posterior variance depends on the variance of the noise, and not on the values of the answers.
 """
 
 from workbench.owner.bank import Bank as Bank

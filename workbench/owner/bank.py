@@ -1,4 +1,6 @@
-"""Banks of paid answers, with answers to new queries and synthetic rows that are computed from them."""
+"""Banks, which store the noisy answers that were paid for. From these answers, a bank computes answers to new
+queries, and synthetic rows.
+"""
 
 from __future__ import annotations
 
@@ -54,17 +56,18 @@ _NOTE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Synthetic rows, which were drawn from a model.
+    """Synthetic rows, which were drawn from a model of the noisy answers in a bank.
 
     Parameters
     ----------
     table : SparseTable
-        Synthetic rows, which are public.
+        Table of the synthetic rows. It is marked as public.
     model : Model
-        Model from which they were drawn.
+        Fitted probability model from which the rows were drawn.
     guarantee : dict
-        Cost of all answers, their budget, and the protected unit. `doubts` contains warnings if the answers
-        contradict the total or each other, or if the model did not converge.
+        Privacy guarantee of the rows: the budget that paid for all answers in the bank, the rest of this
+        budget, and the protected unit. The entry `doubts` contains warnings. There is one if the answers
+        contradict each other or the stated number of records, or if the fit of the model did not converge.
     """
 
     table: SparseTable
@@ -78,7 +81,8 @@ class SyntheticRows:
         return int(self.table.total)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per record and one column of labels per attribute.
+        """Return the synthetic rows as a data frame with one row per record. Each attribute has a column that
+        contains its labels.
 
         Returns
         -------
@@ -87,8 +91,8 @@ class SyntheticRows:
         return self.table.domain.frame(self.table.keys.repeat(self.table.counts))
 
     def save(self, path: str | Path, force: bool = False) -> None:
-        """Write the rows and their guarantee to a file. For CSV, the guarantee is in a second file with the
-        ending `.csv.json`.
+        """Write the rows and their privacy guarantee to a file. If you choose CSV, the guarantee is written
+        to a second file next to it, with the ending `.csv.json`.
 
         Parameters
         ----------
@@ -111,22 +115,22 @@ class SyntheticRows:
 
 
 def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
-    """Return the mechanism that answers queries at a cost. It uses Gaussian noise for a ρ, and Laplace
-    noise for an ε.
+    """Return the mechanism that answers queries at this cost. If the cost is a ρ, the mechanism uses Gaussian
+    noise. If the cost is an ε, it uses Laplace noise.
     """
     return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
 
 
 def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
-    """Return the variance of the noise, including that of rounding to the grid. It is computed from a table
-    without records.
+    """Return the variance of the noise in each answer. It includes the variance from rounding the answers to
+    a grid. The function computes it from a table without records, so it uses no private data.
     """
     return float(answering(cost, queries)(empty).estimate.variances[0])
 
 
 class Price(float):
-    """Price of better answers, as an ε or a ρ. The sentence `why` names the method that will use the paid
-    answers.
+    """Price of more precise answers, as an ε or a ρ. Its attribute `why` is a sentence that names the method
+    with which `recall` will combine old and new answers.
     """
 
     why: str
@@ -142,8 +146,8 @@ LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 
 def noise_for_error(variance_left: Callable[[float], float], error: float) -> float:
-    """Return the largest variance of noise with which all errors are at most `error`. Return ∞ if every
-    variance suffices.
+    """Return the largest variance that the noise of new answers may have, if all errors must be at most
+    `error`. Return ∞ if the errors are small enough without new answers.
     """
     from scipy.optimize import brentq
 
@@ -159,12 +163,13 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
 
 
 def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
-    """Return a function that predicts errors. It takes the variance of the noise, and returns the largest
-    variance among `queries` after all of them were answered with this noise.
+    """Return a function that predicts how precise the answers to `queries` would be after you ask all of
+    them. The function takes the variance of the noise in the new answers. It returns the posterior variance
+    of the least precise query.
 
-    Suppose that the posterior covariance is Σ d·u·uᵀ, and that the noise has the variance v. Then the
-    covariance becomes Σ u·uᵀ/(1/d + 1/v). At α = ∞, d is infinite for directions that no past query
-    determines.
+    The posterior covariance of the queries is a sum Σ d·u·uᵀ over orthogonal unit vectors u, each with a
+    variance d. If the noise of the new answers has the variance v, then the covariance becomes Σ u·uᵀ/(1/d +
+    1/v). Without a prior (α = ∞), d is infinite for each direction u that no past query determines.
     """
     eigen = posterior.eigen
     alpha = posterior.alpha
@@ -205,28 +210,30 @@ _MOST_ENTRIES = 2**22  # of queries about one cell each, laid out along an attri
 
 
 class Bank:
-    """Store of all noisy answers that a budget has paid for, about one dataset. Using them again has no privacy
-    cost.
+    """Store of all noisy answers that a budget has paid for. All of them are about the same dataset. You may
+    use the stored answers again without any privacy cost.
 
     Parameters
     ----------
     budget : Budget or path
-        Budget that pays for the answers. They are stored in its file.
+        Budget that pays for the answers. The answers are stored in the budget's file.
     dataset : str, optional
-        Name and version that you declare. The workbench never hashes data, because a hash could reveal
-        them.
+        Name and version of the dataset, in your own words. The workbench relies on this text to notice
+        another dataset. It never computes a hash of the data, because a hash could reveal the data.
     total : float, optional
-        Public number of tuples. It is stored in the file.
+        Number of records in the table, if this number is public. It makes answers more precise, and is stored
+        in the file.
 
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Domain and bound of the table. None before the first question.
+        Domain of the table (all its possible cells) and bound (largest change of the table by one unit). Both
+        are None before the first question.
 
     Raises
     ------
     ValueError
-        If the bank in the file has another dataset or total.
+        If the file already contains a bank with another dataset or another total.
     """
 
     total: float | None
@@ -258,13 +265,13 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """State which table (domain, bound and dataset) the answers are about. The statement is stored in the
-        file with the first answer.
+        """State which table the answers in this bank are about. The table's domain and bound are stored in
+        the file when the first question is asked.
 
         Raises
         ------
         ValueError
-            If the bank has another domain, bound or dataset.
+            If the bank already contains answers about a table with another domain, bound or dataset.
         """
         if not isinstance(table, SparseTable | WideTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
@@ -277,12 +284,16 @@ class Bank:
         self._settle()
 
     def begin(self) -> None:
-        """Store the description of the table in the file, if it is not there yet."""
+        """Write the description of the table (domain, bound and dataset) to the file, if the file does not
+        contain it yet.
+        """
         with self._file.transaction() as db:
             self._belong_to(self._file.begin_bank(db, self._declared))
 
     def _settle(self) -> None:
-        """Compare the declared facts with the file. Raise a ValueError if they differ."""
+        """Compare the declared dataset, total, domain and bound with those in the file. Raise a ValueError if
+        they differ.
+        """
         with (
             self._file.transaction(write=False) as db,
             ledger.refused_if_strange(self._file.path),
@@ -290,7 +301,7 @@ class Bank:
             self._belong_to(self._file.settle(db, self._declared))
 
     def _belong_to(self, about: dict[str, Any]) -> None:
-        """Take over the facts that the file states."""
+        """Set the dataset, total, domain and bound of this object to those in the file."""
         self.total = _checked_total(about["total"])
         self.dataset = about["dataset"]
         self.domain = None
@@ -310,12 +321,14 @@ class Bank:
     def reserve(
         self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
     ) -> list[tuple[Any, ...]]:
-        """Reserve rows in the file for the answers to a question. The same transaction also records their cost.
+        """Reserve one row in the file for each answer to a question. The cost of the answers is recorded in
+        the same database transaction.
 
         Returns
         -------
         list of tuple
-            Row in the file, query as text, and variance for each answer.
+            For each answer: the number of its row in the file, the query as text, and the variance of the
+            noise.
         """
         if not self._agrees:
             self._belong_to(self._file.begin_bank(db, self._declared))
@@ -336,8 +349,8 @@ class Bank:
         self._agrees = True
 
     def contents(self) -> str:
-        """Summarise the stored answers in words. An error message shows this if the budget cannot pay for more
-        answers.
+        """Describe in words which answers are stored. If the budget cannot pay for more answers, the error
+        message ends with this text.
         """
         rows = self.budget.ledger.itertuples()
         bought = [row for row in rows if row.answered and pd.notna(row.queries)]
@@ -354,39 +367,44 @@ class Bank:
         by: str | None = None,
         error: bool = True,
     ) -> Recalled:
-        """Return answers to queries, computed from the stored answers, with error bars. This has no privacy
+        """Compute answers to queries from the stored noisy answers, with error bars. This has no privacy
         cost.
 
-        The method depends on the answers in the bank (see `inference.answer_bank`). The bank needs no table
-        for this.
+        The bank chooses one of two methods, kernel PCA (a Gaussian posterior of all counts) or a junction
+        tree (a graphical model that is fitted to the answers). `inference.answer_bank` explains the choice.
+        The private table is not needed.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries, each a weighted sum of cells, or queries by label in the form that `Release.answer`
-            takes.
+            Queries, each of which is a weighted sum of cells. You can also name the cells by their labels, in
+            the form that `Release.answer` takes.
         alpha : float, optional
-            Use kernel PCA at this trade-off, in tuples, with a uniform prior. ∞ is unbiased. At a finite α,
-            errors are posterior standard deviations, which include bias. They are not calibrated confidence
+            If you pass α, the bank uses kernel PCA with a uniform prior. α says how far, in records, you
+            assume the true table to be from a uniform table. A smaller α pulls the answers more strongly
+            towards the uniform table, which reduces noise and adds bias. ∞ means no prior and no bias. With a
+            finite α, the errors are posterior standard deviations, which are not calibrated confidence
             intervals.
         by : str, optional
-            Method to use instead of the bank's choice: "kernel PCA" or "junction tree".
+            Method that replaces the bank's choice, either "kernel PCA" or "junction tree".
         error : bool
             Whether to return error bars as well.
 
         Returns
         -------
         Recalled
-            Values and errors in counts, to which the result unpacks. An error is inf if the bank cannot
-            estimate it. `by` is the name of the method, and `why` explains the choice and the parts of the
-            error bars.
+            Values and error bars (one standard deviation) of the queries, in counts. You can unpack the
+            result, as in `values, errors = bank.recall(workload)`. An error is inf if the bank cannot
+            estimate the query. The attribute `by` is the name of the method. The attribute `why` explains why
+            this method was chosen, and what the error bars include.
 
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞, if the method is unknown or not possible, or if kernel PCA
-            would need more than 4 GB for its matrices (more than 6,000 answers to different queries).
-            Without `by` and α, such a bank uses a junction tree, if there is one.
+            If the bank is empty and α is ∞, or if the method is unknown or not possible. If you ask for
+            kernel PCA and the bank has more than 6,000 answers to different queries, because the matrices
+            would need more than 4 GB. If you pass neither `by` nor `alpha`, a bank of this size uses a
+            junction tree, where one is possible.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -413,32 +431,33 @@ class Bank:
         error: float,
         alpha: float | None = None,
     ) -> Price:
-        """Return the additional ε (or ρ) that you have to spend for better answers to this workload. It is the
-        smallest after which the error of kernel PCA is at most `error`.
+        """Return the smallest ε (or ρ) that you have to spend in addition, so that the error of each query is
+        at most `error`.
 
-        The price is accurate to about 1e-6, apart from the effect of the grid of the noise. It is always
-        computed for kernel PCA, because this is possible from the bank alone. If `recall` would use another
-        method, `Price.why` says so.
+        The price is accurate to about 1e-6, apart from the effect of rounding the noise to a grid. It is
+        always computed for the method kernel PCA, because the errors of this method can be predicted from the
+        bank alone. If `recall` would use another method, the sentence in `Price.why` says this.
 
         Parameters
         ----------
         workload : Workload, or queries by label
             The same as for `recall`.
         error : float
-            Largest acceptable standard error, in counts.
+            Largest standard error that you accept for a query, in counts.
         alpha : float, optional
             The same as for `recall`.
 
         Returns
         -------
         Price
-            A float with an explanation `why`. It is 0 if the error of every query is already small enough.
+            The price as a float, with an explanation in the attribute `why`. The price is 0 if every query
+            already has an error of at most `error`.
 
         Raises
         ------
         ValueError
-            If the price exceeds the remaining budget. The message names the error that this budget would
-            reach.
+            If the price exceeds the remaining budget. The message then contains the smallest `error` that the
+            remaining budget can pay for.
         """
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
@@ -469,10 +488,12 @@ class Bank:
         return Price(cost, why)
 
     def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
-        """Return three functions: from a variance to its cost, from a cost to its variance, and from a
-        cost to the variance that is drawn.
+        """Return three functions. The first computes the cost of noise with a given variance. The second
+        computes the variance that a cost pays for. The third computes this variance after the noise is
+        rounded to a grid.
 
-        Costs are in ε for Laplace noise, or in ρ for Gaussian noise if the budget is in zCDP.
+        If the budget is in zCDP, costs are ρ and the noise is Gaussian. Otherwise costs are ε and the noise
+        is Laplace noise.
         """
         table = self.empty_table
         kind = type(self.budget.limit)
@@ -489,8 +510,8 @@ class Bank:
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, drawn
 
     def _priced(self, alpha: float | None) -> tuple[Posterior, str]:
-        """Return the posterior from which prices are computed, and a sentence that compares it with the
-        method of `recall`.
+        """Return the posterior distribution from which prices are computed. Also return a sentence that says
+        whether `recall` uses the same method.
         """
         answers = self.by_question()
         if alpha is not None or not answers:
@@ -504,8 +525,8 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the models that are fitted to all stored answers. They are fitted again only if there are new
-        answers.
+        """Return the models that are fitted to all stored answers. The models are fitted again only after new
+        answers were stored.
         """
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total)
@@ -513,26 +534,26 @@ class Bank:
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
-        """Draw synthetic rows that agree with all stored answers, as closely as the noise of the answers
-        allows.
+        """Draw synthetic rows whose counts are close to all stored answers. The difference has about the size
+        of the noise in the answers.
 
         Parameters
         ----------
         n : int
             Number of rows.
         seed : int
-            Seed of the draw. It may be public.
+            Seed of the random draw. It may be public, because the draw uses no private data.
 
         Returns
         -------
         SyntheticRows
-            Rows with `table`, `to_frame()` and `save(path)`.
+            The rows. `to_frame()` returns them as a data frame, and `save(path)` writes them to a file.
 
         Raises
         ------
         ValueError
-            If the bank is empty, the number of tuples is unknown, all sets of attributes have too many
-            cells, or n is not an integer.
+            If the bank is empty or n is not an integer. Also if the number of records is unknown, or if every
+            set of attributes has too many cells for a model.
         """
         answers = self.by_question()
         if not answers:
@@ -551,23 +572,25 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the expected error of the counts of each pair of attributes. This has no privacy cost.
+        """Return how precisely the bank knows the table of counts of each pair of attributes. This has no
+        privacy cost.
 
-        For pairs with many cells, the errors are computed on a random sample of cells, which is the same
-        every time.
+        If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
+        same in every call.
 
         Parameters
         ----------
         queries : int
-            Number of cells in the samples of all pairs together. Each pair has at least four.
+            Number of cells in the samples of all pairs together. Each sample has at least four cells, or all
+            cells of the pair if there are fewer. Default 2000.
 
         Returns
         -------
         pandas.DataFrame
-            One row per pair, with the columns `first`, `second` and `cells`, the `error` in counts, and
-            `bought`. The `error` is the root mean square of the error bars (±1) of the pair's cells, by one
-            method for all pairs. It is inf if the bank cannot estimate it. `bought` is whether the bank has
-            an answer about both attributes.
+            One row per pair of attributes. The columns `first` and `second` are the names of the attributes,
+            and `cells` is the number of combinations of their values. `error` is the root mean square of the
+            standard errors of these cells, in counts. It is inf if the bank cannot estimate a cell. `bought`
+            says whether the bank contains an answer to a query about both attributes.
 
         Raises
         ------
@@ -609,13 +632,15 @@ class Bank:
 
     @property
     def answers(self) -> NoisyAnswers:
-        """Return all stored noisy answers, in the order in which they were paid for. Raise a ValueError if
-        there are none.
+        """All stored noisy answers, in the order in which they were paid for. If there are none, a ValueError
+        is raised.
         """
         return NoisyAnswers.history(self.by_question())
 
     def by_question(self) -> list[NoisyAnswers]:
-        """Return the stored noisy answers, grouped by question. Each group is read from the file only once."""
+        """Return a list with the stored noisy answers to each question. The answers to a question are read
+        from the file only once.
+        """
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")
@@ -637,7 +662,8 @@ class Bank:
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
-        """Return what the bank tells at α, with a uniform prior."""
+        """Return the posterior distribution of the counts by kernel PCA with a uniform prior and this α.
+        """
         if alpha is None:
             alpha = self.total or inf
         answers = self.by_question()
@@ -652,14 +678,16 @@ class Bank:
 
 
 def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
-    """Return a table without records over a domain."""
+    """Return a table that has this domain and bound and no records."""
     if domain.is_wide:
         return WideTable.from_codes(domain, np.zeros((0, len(domain.shape)), np.int64), bound)
     return SparseTable.from_keys(domain, [], [], bound)
 
 
 def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
-    """Return all answers. If there are too many for a matrix, answers to the same query are combined."""
+    """Return all answers as one object. If there are too many for a matrix, answers to the same query are
+    averaged.
+    """
     history = NoisyAnswers.history(answers)
     return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
 
@@ -672,8 +700,8 @@ def _no_eigenqueries(domain: Domain, total: float | None) -> Eigenqueries:
 
 
 def _checked_total(total: Any) -> float | None:
-    """Check a number of tuples that a caller or a file states, and return it. Its square must fit in a
-    float.
+    """Check the number of records that a caller or a file states, and return it as a float. It must be so
+    small that its square is a finite float.
     """
     if total is None:
         return None

@@ -1,5 +1,5 @@
-"""Budgets: limits on the privacy cost of releases, in a file that records each cost before any noise is
-drawn.
+"""Budgets, which limit the total privacy cost of releases. A budget is stored in a file. Each cost is
+recorded in the file before any noise is drawn.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 
 def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
-    """Return the protected people and the unit, as the file stores them."""
+    """Check the protected people, the unit and the relation, and return them in the form in which the file
+    stores them.
+    """
     declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
@@ -65,7 +67,7 @@ def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
 
 
 def declared_limit(limit: Any) -> dict[str, Any]:
-    """Return the limit of a budget, as the file stores it."""
+    """Check the limit of a budget, and return it in the form in which the file stores it."""
     is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
     if not is_finite and not isinstance(limit, ZCDP):
         raise ValueError(
@@ -76,8 +78,7 @@ def declared_limit(limit: Any) -> dict[str, Any]:
 
 
 def _resolved(path: str | Path) -> Path:
-    """Return the absolute path of the file, so that a later change of the current folder does not
-    matter.
+    """Return the absolute path of the file. It stays valid if the process changes its current folder.
     """
     path = Path(path).resolve()
     if path.is_dir():
@@ -90,14 +91,15 @@ def _resolved(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Booking:
-    """Record in the ledger that part of a budget was spent on one release.
+    """Proof that the cost of one release was recorded in a budget. It can check that the release costs no
+    more.
 
     Parameters
     ----------
-    budget : Budget that pays.
-    questions : Numbers of its rows in the ledger.
-    spent, delta : Exact total cost: ε, or ρ if the budget is in zCDP, and δ.
-    relation : Neighbouring relation of the cost.
+    budget : Budget that pays for the release.
+    questions : Numbers of the rows in the budget's ledger (its list of costs) that record this cost.
+    spent, delta : Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
+    relation : Rule that says which tables are neighbours, for example tables that differ in one added unit.
     """
 
     budget: Budget
@@ -110,19 +112,21 @@ class Booking:
     )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
-        """Raise a ValueError if a release costs more than was booked for it, or if it has another kind of
-        guarantee.
+        """Raise a ValueError if a release costs more than was booked for it, or if its guarantee is of
+        another kind than the budget's.
 
-        A booking pays for one release. After one release has passed, every other one raises an error.
+        A booking pays for one release only. Once one release has passed this check, the check raises an error
+        for every other release.
 
         Parameters
         ----------
-        release : Release, or its receipts.
+        release : The release, or its receipts (the records of what each measurement of the private data
+        cost).
 
         Raises
         ------
         ValueError
-            If the release must be withheld. The booked cost remains spent.
+            If the release must not be published. The booked cost stays spent in this case.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -141,7 +145,7 @@ class Booking:
             ) from None
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
-        """Return the reason if the receipts cost more than was booked, and otherwise ""."""
+        """Return an explanation if the receipts cost more than was booked. Otherwise return ""."""
         in_rho = isinstance(self.budget.limit, ZCDP)
         if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
             return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
@@ -153,14 +157,14 @@ class Booking:
 
     @property
     def booked(self) -> DP | ZCDP:
-        """Total cost that was booked, rounded down."""
+        """Total cost that was booked, as floats. The exact cost is rounded down."""
         kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
     @contextmanager
     def saving(self, release: Release) -> Iterator[None]:
-        """Check a release. After the `with` block, record in the ledger that it exists. Errors of the disk
-        name the cost of the release that could not be saved.
+        """Check a release, and let the `with` block save it. After the block, record in the ledger that the
+        release exists. If the disk raises an error, the message also says which cost stays spent.
         """
         self.check(release)
         try:
@@ -171,19 +175,23 @@ class Booking:
         self.confirm()
 
     def confirm(self) -> None:
-        """Record in the ledger that the release was saved. Until then, the ledger shows it as lost."""
+        """Record in the ledger that the release was saved. Without this record, the ledger shows that a cost
+        was spent and no release exists.
+        """
         self.budget._confirm(self.questions)
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
-    """Return the sentence of an error after a spend that gave no result."""
+    """Return a sentence for error messages. It says that these costs stay spent, although there is no
+    release.
+    """
     return (
         f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
     )
 
 
 def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
-    """Return the reason why a release with these receipts must be withheld, or ""."""
+    """Return an explanation if a release with these receipts must be withheld. Otherwise return ""."""
     if not receipts:
         return "it has no receipt"
     for receipt in receipts:
@@ -197,10 +205,10 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 
 def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
-    """Return the exact amount, and the δ, that a cost takes from a budget. If the budget is in ρ, a cost in
-    ε takes the ρ that it implies.
+    """Return, as exact fractions, the amount and the δ that a cost takes from a budget. If the budget is in ρ
+    and the cost is an ε, the amount is the ρ that follows from this ε.
 
-    Raise a ValueError for a cost that promises nothing, and for a cost in ρ if the budget is in ε.
+    Raise a ValueError if the cost is infinite, or if the cost is a ρ and the budget is in ε.
     """
     if isinstance(cost, ZCDP) and isinstance(budget, ZCDP):
         return Fraction(cost.rho), Fraction(cost.delta)
@@ -219,13 +227,15 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
 
 
 class Unpaid(ValueError):
-    """Error of a cost that exceeds the rest of a budget."""
+    """Error that is raised if a cost exceeds the rest of a budget."""
 
 
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """Return the exact amount that a cost takes from the budget. Raise `Unpaid` if less remains."""
+    """Return the exact amount that a cost takes from the budget. Raise `Unpaid` if less than this amount
+    remains.
+    """
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
     for name, wanted, remaining in zip(names, price, left, strict=True):
@@ -245,43 +255,49 @@ def refuse_unpaid(
 
 
 class Budget:
-    """Limit on the total privacy cost of all releases about some people, stored in one file.
+    """Limit on the total privacy cost of all releases about the same people. The limit and the costs so far
+    are stored in one file.
 
-    Each spend is written to disk before any noise is drawn, and is never refunded. Use `Budget.create` to
-    begin a budget for people. `Session.open` can begin a budget for a single table.
+    Each cost is written to disk before any noise is drawn, and is never refunded. To begin a new budget for
+    people, use `Budget.create`. To begin a budget for a single table, use `Session.open`. To continue an
+    existing budget, pass its path to `Budget`.
 
     Parameters
     ----------
     path : path
         Path of the budget's file.
     limit : DP or ZCDP, optional
-        Limit on the total cost. A file with another limit raises an error.
+        Limit on the total cost, if you want to check that the file has this limit. If the file has another
+        limit, a ValueError is raised.
     begin : bool
-        Whether to create the file, for a single table, if it does not exist.
+        Whether to create the file if it does not exist. The new budget is then for a single table. Default
+        False.
     data : path, optional
-        File of the table. A small file `<data>.session` next to it records this budget, so that using
-        another budget for the table raises an error.
+        Path of the table's file. The workbench writes a small file `<data>.session` next to this file, which
+        records the id of the budget. If you later open another budget for the same table, an error is raised.
     lost : bool
-        Whether you confirm that the budget named in `<data>.session`, or the counter, is lost. You are then
-        responsible for earlier spends.
+        Set this to True to confirm that a file is lost: either the budget that `<data>.session` names, or the
+        file that counts the spends. The workbench then cannot know all earlier spends, and you must make sure
+        that they are not too large.
 
     Attributes
     ----------
     limit : DP or ZCDP
-        Limit on the total cost.
+        Largest total cost of all releases.
     people, unit : str or None
-        People that the budget is about, and the protected unit. None if the budget belongs to one table.
+        Description of the people that the budget is about, and of the protected unit. Both are None if the
+        budget belongs to one table.
     relation : str
-        Neighbouring relation, one of `privacy.RELATIONS`.
+        Rule that says which tables are neighbours, one of the texts in `privacy.RELATIONS`.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file contains no budget, is damaged or is an older copy.
+        If the file contains no budget or another limit, if it is damaged, or if it is an older copy.
     TimeoutError
-        If another process has locked the file for too long.
+        If another process keeps the file locked for too long.
     """
 
     limit: DP | ZCDP
@@ -331,28 +347,31 @@ class Budget:
         relation: str = ADD_REMOVE,
         counter: str | Path | None = None,
     ) -> Self:
-        """Create a budget for all releases about some people, from whatever data they are made.
+        """Create a budget for all releases about the same people, also if the releases are made from
+        different tables.
 
-        A small counter file next to it, or at the path `counter`, counts the spends. If somebody restores
-        an older copy of the budget, the counter shows this, and the budget raises an error. This does not
-        help if somebody restores both files, or begins a second budget.
+        The workbench also writes a small counter file, which contains the number of spends. If somebody later
+        restores an older copy of the budget, its number of spends is too small, and opening the budget raises
+        an error. The counter does not help if somebody restores older copies of both files, or creates a
+        second budget for the same people.
 
         Parameters
         ----------
         path : path
-            Path of the file, which must not exist.
+            Path of the new file. No file with this path may exist.
         limit : DP or ZCDP
             Limit on the total cost for a unit: a finite ε > 0 or ρ > 0, and δ < 1.
         people : str
-            Name of the people, for example "customers of shop X". Because the budget belongs to the people
-            and not to one file of data, next month's export about the same people spends from it as well.
+            Description of the people, for example "customers of shop X". The budget belongs to these people
+            and not to one file of data. So if you publish next month's data about the same people, use the
+            same budget.
         unit : str
-            Protected unit, for example "a user" or "a trip".
+            Who or what is protected, for example "a user" or "a trip".
         relation : str
-            Neighbouring relation, one of `privacy.RELATIONS`.
+            Rule that says which tables are neighbours, one of the texts in `privacy.RELATIONS`.
         counter : path, optional
-            Path of the counter file. Default `<path>.count`. Choose a place that a backup of the budget
-            does not include.
+            Path of the counter file. Default `<path>.count`. Choose a folder that is not part of the same
+            backup as the budget.
 
         Returns
         -------
@@ -361,7 +380,7 @@ class Budget:
         Raises
         ------
         ValueError
-            If the file exists, the counter belongs to another budget, or the limit promises nothing.
+            If the file exists, the counter file belongs to another budget, or the limit is infinite.
         """
         path = _resolved(path)
         declared = declared_limit(limit) | declared_people(people, unit, relation)
@@ -386,7 +405,7 @@ class Budget:
         return budget
 
     def _belong_to(self, about: dict[str, Any]) -> None:
-        """Take over the facts that the file states."""
+        """Set the limit, people, unit and relation of this object to those in the file."""
         self.limit = ledger.budget_of(about["budget"])
         self.people = about["people"]
         self.unit = about["unit"]
@@ -414,34 +433,36 @@ class Budget:
         force: bool = False,
         rho: float | None = None,
     ) -> Release:
-        """Run a mechanism on a table, records or interactions, and spend the cost of the release from this
-        budget.
+        """Run a mechanism on private data (a table, records or interactions), and spend the cost of the
+        release from this budget.
 
-        The spend is written to disk before the first draw, and is never refunded. Before that, the
-        mechanism is tried on data without records, with the same domain and bound. If this raises an error,
-        nothing is spent.
+        First, the mechanism is tried on data that have the same domain and bound but no records. If this
+        trial raises an error, nothing is spent. Then the cost is written to disk, and after that the
+        mechanism draws its noise. The cost is never refunded.
 
         Parameters
         ----------
         mechanism : Mechanism
-            Mechanism whose `budget` is booked.
+            Mechanism to run. Its field `budget` is the cost that is spent.
         data : SparseTable, Records or Interactions
-            Private data about this budget's people, in the form that the mechanism takes.
+            Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
-            Unit of the data's bound, in words. It must be the budget's unit. Default: the unit that the
-            bound names. If the bound names none, it is assumed to be about the budget's unit, and the
-            release records that this was assumed and not enforced.
+            Unit that the bound of the data is about, in words. It must be the same as the budget's unit. By
+            default, this is the unit that the bound itself names. If the bound names no unit, the workbench
+            assumes the budget's unit, and the release says that this unit is an assumption.
         report_cut : float, optional
-            ε for the number of users truncated by the bound. The number is then released as well, and this
-            ε is booked in addition.
+            If you pass an ε here, the release also contains a noisy number of users whose rows were truncated
+            to the bound. This ε is spent in addition.
         out : path, optional
-            File to which the release is saved. The ledger records its name.
+            Path of the file to which the release is saved. The ledger (the list of all costs) records this
+            name.
         force : bool
-            Overwrite an existing file.
+            Whether to overwrite an existing file. Default False.
         rho : float, optional
-            ρ to book, for a mechanism with a budget in ε and a budget file in ρ. Give it if you know that
-            the receipts cost less than the default. The default is the ρ of the receipts if they are the
-            same for all data (`fixed_price`), and otherwise ε·tanh(ε/2).
+            ρ to spend. You can pass it if the mechanism has an ε and this budget is in ρ. By default, the
+            workbench spends ε·tanh(ε/2), which follows from the ε. If the cost of the mechanism in ρ is the
+            same for all data, it spends this smaller cost instead. Pass a ρ if you know that the release
+            costs less than the default.
 
         Returns
         -------
@@ -450,8 +471,9 @@ class Budget:
         Raises
         ------
         ValueError
-            If less remains, or the relation or unit differs (nothing is spent), or if the receipts cost
-            more than was booked (the release is withheld).
+            If less than the cost remains, or the relation or the unit differs from the budget's. Nothing is
+            spent then. Also if the finished release costs more than was booked. It is then withheld, and the
+            booked cost stays spent.
         """
         cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
@@ -478,7 +500,9 @@ class Budget:
         return release
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
-        """Return the release with a bound that names the budget's unit, if the data's bound names none."""
+        """Return the same release. If the bound of the data names no unit, the returned release names the
+        budget's unit.
+        """
         bound = release.bound
         unit = unit or self.unit
         if not isinstance(bound, Bound) or bound.unit or unit is None:
@@ -493,25 +517,26 @@ class Budget:
         unit: str | None = None,
         rho: float | None = None,
     ) -> DP | ZCDP | None:
-        """Check, at no cost, whether `release` would accept this mechanism. If not, raise the error that
-        `release` would raise.
+        """Check whether the method `release` would accept this mechanism, without spending anything. If it
+        would not, raise the error that `release` would raise.
 
         Parameters
         ----------
         mechanism, data, unit, rho
-            The same as for `release`. You may leave out the mechanism or the data. The check then covers
-            only the conditions that do not need them.
+            The same as for `release`. If you leave out the mechanism or the data, conditions that need them
+            are not checked.
 
         Returns
         -------
         DP or ZCDP
-            Cost of the mechanism, or None without a mechanism.
+            Cost that `release` would book. None if you pass no mechanism.
 
         Raises
         ------
         ValueError
-            If the budget cannot pay for the mechanism, the unit or relation differs, or the mechanism
-            raises an error for data of this kind without records.
+            If the budget cannot pay for the mechanism, or the unit or relation differs from the budget's.
+            Also if the mechanism raises an error when it is tried on data that have the same domain and bound
+            but no records.
         """
         self.refuse_other_unit(unit, getattr(data, "bound", None))
         if mechanism is None:
@@ -528,7 +553,8 @@ class Budget:
         return cost
 
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
-        """Return the cost. If it exceeds the rest of the budget only because of rounding, return the rest.
+        """Return the cost that can be booked for a requested cost. Usually they are the same. If the
+        requested cost exceeds the rest of the budget only because of rounding, return the rest.
 
         For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however,
         is a little more than 1. The check therefore uses decimals. It reads each float as the shortest
@@ -539,14 +565,15 @@ class Budget:
         Parameters
         ----------
         cost : DP or ZCDP
-            Requested cost. If it is not of the same kind as the budget, it is returned unchanged.
-        beside : of DP or ZCDP
-            Other costs that are booked together with it.
+            Requested cost. A cost of another kind than the budget is returned unchanged.
+        beside : iterable of DP or ZCDP
+            Other costs that will be booked together with this cost.
 
         Returns
         -------
         DP or ZCDP
-            Cost to book and to draw noise for. `book` raises an error if it still exceeds the rest.
+            Cost to pass to `book`, and to use for the noise. If the cost exceeds the rest by more than
+            rounding, it is returned unchanged, and `book` raises an error.
         """
         if not isinstance(cost, type(self.limit)):
             return cost
@@ -572,33 +599,37 @@ class Budget:
         unit: str | None = None,
         out: str | Path | None = None,
     ) -> Booking:
-        """Spend a cost before any noise is drawn. A booked cost is never refunded.
+        """Record a cost as spent. Call this before any noise is drawn. A booked cost is never refunded.
 
         Parameters
         ----------
         cost : DP or ZCDP
-            Proven upper bound on the cost of the draws. From a budget in ρ, an ε takes the ρ that it
-            implies, ε·tanh(ε/2). If you know a smaller ρ for the draws, book that.
+            Privacy cost of the noise that you will draw, or a proven upper bound on this cost. If the cost is
+            an ε and the budget is in ρ, the amount ε·tanh(ε/2) is spent, which is the ρ that follows from ε.
+            If you can prove a smaller ρ, pass this ρ as a ZCDP.
         what : str
-            Description for the ledger.
-        also : of (DP or ZCDP, str)
-            Other costs of the same release with their descriptions, in separate rows. Either all are booked
-            or none.
+            Description of the release. The ledger (the list of all costs) shows this text.
+        also : iterable of (DP or ZCDP, str)
+            Further costs of the same release, each with a description. Each gets a separate row in the
+            ledger. Either all costs are booked, or none.
         relation, unit : str, optional
-            Relation and unit of the cost. They must be those of the budget.
+            Relation and unit of the release's guarantee. If you pass them, they must be the same as the
+            budget's.
         out : path, optional
-            File that will be released. The ledger records its name.
+            Path of the file that will contain the release. The ledger records this name.
 
         Returns
         -------
         Booking
-            Booking. Use its `check` to compare the receipts with it, and its `confirm` to record that the
-            release exists.
+            Proof of the spend. When the release is made, call `check` on this object to make sure that the
+            release costs no more than was booked. When the release is saved, call `confirm` to record this in
+            the ledger.
 
         Raises
         ------
         ValueError
-            If less remains, or the relation or unit differs. Nothing is spent then.
+            If less than the cost remains, or the relation or the unit differs from the budget's. Nothing is
+            spent then.
         """
         if relation not in (None, self.relation):
             raise ValueError(
@@ -613,10 +644,11 @@ class Budget:
     def spending(
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
-        """Open a transaction that spends costs. Each cost gets a row in the ledger (the list of all costs), in
-        which the given columns are set.
+        """Open a database transaction that spends costs. Each cost gets a row in the ledger (the list of all
+        costs). The caller passes the other columns of these rows.
 
-        Other writes in this transaction reach the disk together with the spend.
+        If the caller writes more in the same transaction, for example empty rows for answers, these writes
+        reach the disk together with the costs.
         """
         with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []
@@ -639,10 +671,11 @@ class Budget:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
     def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
-        """Raise a ValueError if the caller, or the bound of the data, names another unit than the budget.
+        """Raise a ValueError if the caller or the bound of the data names a unit that differs from the
+        budget's unit.
 
-        A bound from a user column names its unit only as "a user". In this case the caller may state the
-        unit.
+        If the data have a user column, their bound only says "a user". In this case the caller may state a
+        more precise unit.
         """
         of_bound = getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED
@@ -658,21 +691,22 @@ class Budget:
 
     @property
     def remaining(self) -> float:
-        """Remaining ε, or remaining ρ if the budget is in zCDP."""
+        """The ε that is still unspent. If the budget is in zCDP, the unspent ρ."""
         return self._rounded_remaining()[0]
 
     @property
     def remaining_delta(self) -> float:
-        """Remaining δ."""
+        """The δ that is still unspent."""
         return self._rounded_remaining()[1]
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Table with one row per question or release. Its columns are the time, a description, the number
-        of queries, the largest standard deviation of their noise in counts (for weighted sums divided by
-        the largest weight), whether it was `answered` or released, ε (or `rho` for a budget in zCDP), δ,
-        and the released file. If a process was killed, an answer may be missing, but its cost is always
-        recorded.
+        """List of all costs, as a data frame with one row per question or release. The columns are the time,
+        a description, the number of queries, the standard deviation of the noise, whether the question was
+        `answered` or the release was made, the ε (or `rho` for a budget in zCDP), the δ, and the name of the
+        released file. The standard deviation is the largest among the queries, in counts. For weighted sums,
+        it is divided by the largest weight. If a process was killed, an answer may be missing, but its cost
+        is always listed.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]
@@ -689,7 +723,9 @@ class Budget:
     def _remaining(
         self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
     ) -> tuple[Fraction, Fraction]:
-        """Return the remaining ε or ρ, and the remaining δ. `number` converts each stored float."""
+        """Return the unspent ε (or ρ) and the unspent δ. The function `number` converts each stored float
+        before they are added up.
+        """
         price = number(getattr(self.limit, self.price))
         delta = number(self.limit.delta)
         for spent_price, spent_delta in db.execute(f"SELECT {self.price}, delta FROM ledger"):
@@ -699,12 +735,14 @@ class Budget:
 
     @property
     def price(self) -> str:
-        """Name of the cost column in the ledger, "epsilon" or "rho"."""
+        """Name of the ledger's column that contains the costs, either "epsilon" or "rho"."""
         return ledger.price_of(ledger.budget_record(self.limit))
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
-    """Return the requested cost. If only rounding makes it exceed the rest, return the exact rest."""
+    """Return the requested cost. If it exceeds the rest only because of rounding, return the exact rest
+    instead.
+    """
     left = round_down(max(exact, Fraction(0)))
     if not 0 < left < asked < inf:
         return asked
@@ -712,10 +750,10 @@ def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
 
 
 def _decimal(x: float) -> Fraction:
-    """Return the shortest decimal that gives a float."""
+    """Return the shortest decimal number that Python reads as this float. It is what a person typed."""
     return Fraction(repr(float(x)))
 
 
 def _now() -> str:
-    """Return the time of a spend, as the ledger writes it."""
+    """Return the current time in the format of the ledger."""
     return datetime.now(UTC).isoformat("T", "seconds")
