@@ -662,8 +662,7 @@ class Bank:
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
-        """Return the posterior distribution of the counts by kernel PCA with a uniform prior and this α.
-        """
+        """Return the posterior distribution of the counts by kernel PCA with a uniform prior and this α."""
         if alpha is None:
             alpha = self.total or inf
         answers = self.by_question()

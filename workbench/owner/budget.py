@@ -78,8 +78,7 @@ def declared_limit(limit: Any) -> dict[str, Any]:
 
 
 def _resolved(path: str | Path) -> Path:
-    """Return the absolute path of the file. It stays valid if the process changes its current folder.
-    """
+    """Return the absolute path of the file. It stays valid if the process changes its current folder."""
     path = Path(path).resolve()
     if path.is_dir():
         raise ValueError(f"{path} is a folder: need the path of a file")

@@ -1,18 +1,22 @@
-"""Plans that share a budget among questions, and the private choice of marginals from the data.
+"""Plans that divide a budget among questions, and the private selection of marginals (tables of counts of
+some attributes).
 
-The choice works in rounds. Each round computes a score for every open set of attributes: Σ |count −
-expected| over its cells, minus the expected total noise of asking these cells. `expected` is the count that
-the bank would recall. All numbers are integers. A set is closed once earlier choices connect its
-attributes, so chosen pairs form a spanning tree. Each round costs its share of the price. Rounds may use
-earlier choices, which are public, so their costs add up.
+The selection works in rounds. In each round, every set of attributes that is still open gets a score, and the
+exponential mechanism draws a set with a high score. The score is Σ |count − expected| over the cells of the
+set, minus the total noise to expect if you ask these cells. Here, `expected` is the count that the bank
+predicts from earlier answers. All numbers are integers. After a round, a set is no longer open if the
+selected sets already connect its attributes. So if all sets are pairs, the selected pairs form a spanning
+tree. Each round costs its share of the price. A round may use the results of earlier rounds, because these
+are released. The costs of the rounds add up.
 
-Sensitivity. A unit changes the counts of a set by at most l1 in total, and does not change expectations and
-noise. By the triangle inequality, it changes a score by at most l1.
+Sensitivity. One unit changes the counts of a set by at most l1 in total. It does not change the expected
+counts or the expected noise. By the triangle inequality, a unit therefore changes a score by at most l1.
 Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3 (the tree);
            McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, section 4 (the score).
-Differs    Nothing is measured between choices, so expectations come from the bank as it is. If you ask the
-           marginal that one round chose, and plan again, you get the rounds of AIM. Scores are not weighted
-           by a set's importance for the workload.
+Differs    AIM (the mechanism in the second source) asks each selected marginal before the next round. Here
+           nothing is asked between rounds, so all rounds use the same expected counts. To work like AIM, plan
+           one round, ask the marginal, and plan again. Also, AIM weights a score by the set's importance for
+           the workload, and here there are no weights.
 """
 
 from __future__ import annotations
@@ -52,8 +56,8 @@ _SHOWN = 4  # tables that a ledger names
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
-    """Describe a workload for the ledger. Complete tables are described by their attributes, and other
-    queries by their number.
+    """Describe a workload in a few words, for the ledger. If the queries are all cells of a table, name its
+    attributes. Otherwise give the number of queries.
 
     >>> from workbench import Marginals
     >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
@@ -74,8 +78,8 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
-    """Return the answers to a workload. They are computed by least squares from the answers to the queries
-    that were asked instead.
+    """Compute the answers to a workload by least squares, from the noisy answers to the other queries that
+    were asked instead.
     """
     answers = release.estimate
     queries = linear_queries(workload, answers.domain)
@@ -88,8 +92,8 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """Return a better set of questions to ask. It is for Gaussian noise if a ρ is spent, and otherwise for
-    Laplace noise.
+    """Return a set of queries from whose noisy answers the workload can be computed with a smaller error. It
+    is optimised for Gaussian noise if a ρ is spent, and otherwise for Laplace noise.
     """
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
@@ -97,8 +101,9 @@ def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strateg
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
     """Divide a budget among questions so that the sum of their squared errors is as small as possible.
 
-    If a question gets the share ε, its squared error is c/ε² for some constant c. The sum is smallest if
-    shares are proportional to ∛c. For shares in ρ, the error is c/ρ, and shares are proportional to √c.
+    If a question gets the share ε, its squared error is c/ε², where the constant c depends on the question.
+    The sum of the errors is smallest if the shares are proportional to ∛c. If the budget is in ρ, the squared
+    error is c/ρ, and the best shares are proportional to √c.
     """
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
@@ -128,8 +133,8 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
 
 
 def place_of(session: Session) -> tuple[Domain, Any]:
-    """Return the domain of the bank, or of the table that will be asked. Also return a table without
-    records over this domain.
+    """Return the domain of the bank or, if the bank has none yet, of the session's table. Also return a table
+    without records that has this domain.
     """
     if session.bank.domain is not None:
         return session.bank.domain, session.bank.empty_table
@@ -155,8 +160,8 @@ def chosen_by_data(
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
-    """Let the table choose marginals, and return them in the order of the rounds. The price is booked
-    first.
+    """Select marginals privately by their scores, and return them in the order of the rounds. The price is
+    booked before the first round.
     """
     table = session.table
     if table is None:
@@ -202,10 +207,10 @@ def scores_of(
     expected: Sequence[np.ndarray],
     drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
-    """Return a score for each set of attributes. It is the total difference between the true counts and
-    those that the bank expects, minus the expected noise.
+    """Return a score for each set of attributes. The score is the sum of the absolute differences between the
+    true counts and the counts that the bank expects, minus the expected noise.
 
-    Scores are private. Only the exponential mechanism may use them.
+    Scores are private, because they depend on the true counts. Only the exponential mechanism may use them.
     """
     scores = []
     for names, counts, lost in zip(sets, expected, drowned, strict=True):
@@ -216,8 +221,8 @@ def scores_of(
 def open_sets(
     sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
 ) -> Bool[np.ndarray, " sets"]:
-    """Return the sets that may still be chosen. They are single attributes that were not chosen yet, and
-    sets that connect attributes which the chosen sets do not connect.
+    """Return the sets that may still be selected. A single attribute is open until it is selected. A larger
+    set is open until the selected sets connect all of its attributes.
     """
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
@@ -231,7 +236,7 @@ def open_sets(
 
 
 def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
-    """Return the sets of attributes of the questions. Sets with too many cells are left out."""
+    """Return the sets of attributes that occur in the questions. Leave out sets with too many cells."""
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
         queries = linear_queries(question, domain)
@@ -246,8 +251,8 @@ def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[st
 
 
 def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
-    """Return the largest number of rounds after which no set is open, if each round chooses the
-    smallest open set.
+    """Return how many rounds there can be until no set is open. The number is computed by selecting the
+    smallest open set in each round.
     """
     chosen: list[int] = []
     while open_sets(sets, chosen).any():
@@ -260,8 +265,8 @@ def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
 
 
 def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
-    """Return the ε of one round, slightly below its share, so that the sum over rounds stays below the
-    price.
+    """Return the ε of one round. It is slightly below an equal share of the price, so that rounding does not
+    make the sum exceed the price.
     """
     if isinstance(price, DP):
         return price.epsilon * (1 - 1e-12) / rounds
@@ -272,8 +277,8 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
 
 
 def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
-    """Return the price to book. From a budget in zCDP, an ε is booked as the ρ of its rounds, which
-    does not depend on the table.
+    """Return the price to book. If the budget is in zCDP and the price is an ε, return the total ρ of the
+    rounds, which is the same for all tables.
     """
     if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
@@ -283,8 +288,9 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
 def _expected_counts(
     session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
-    """Return the counts that the bank would recall, as integers. If the bank is empty or the set has
-    many cells, they come from the prior.
+    """Return, for each set of attributes, the counts that the bank predicts for its cells, as integers. If
+    the bank is empty or the set has too many cells, the counts are the total times a prior, which is a
+    product of one distribution per attribute.
     """
     domain, _ = place_of(session)
     answers = session.bank.by_question()
@@ -308,8 +314,8 @@ def _expected_counts(
 def _expected_noise(
     session: Session, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
 ) -> list[int]:
-    """Return the expected Σ |noise| over the cells of a set if all rounds share the budget equally, as
-    an integer.
+    """Return, for each set of attributes, the expected sum of |noise| over its cells, as an integer. It
+    assumes that the budget is divided equally among the rounds.
     """
     _, table = place_of(session)
     cost: DP | ZCDP

@@ -1,4 +1,4 @@
-"""Cost of a mechanism, computed without private data before anything is booked."""
+"""Checks of a mechanism's cost before anything is booked. They use no private data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from workbench.privacy.enclosures import round_up
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
-    """Raise a ValueError if a budget cannot pay for a mechanism. This check costs nothing, because it uses
-    no private data.
+    """Raise a ValueError if the guarantee of a mechanism is of a kind that no budget can pay for. The check
+    costs no budget, because it uses no private data.
 
-    If you pass data, the function also tries the mechanism on data without any record, up to the first
-    draw. These have the same kind, domain and bound. So errors occur before anything is booked. This step
-    is skipped if the number of units is public, because such data then do not exist.
+    If you pass data, the function also runs the mechanism on data that have the same type, domain and bound
+    but no records. It stops the mechanism at the first random draw. If the mechanism raises an error for
+    these data, nothing was booked yet. This step is skipped if the number of units is public, because data
+    without records then contradict this number.
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
@@ -52,26 +53,29 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
 
 
 def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Return whether a budget in zCDP may pay less for a mechanism than the ρ that follows from its ε."""
+    """Return whether the receipts of a mechanism may cost less ρ than the value that follows from its ε."""
     is_fixed = getattr(mechanism, "fixed_price", False)
     return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
 
 
 def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """Return the ρ of a mechanism's receipts. These are the same for all data with this domain and bound.
+    """Return the total ρ of a mechanism's receipts (records of what each measurement costs). Use this only
+    for mechanisms whose receipts are the same for all data with this domain and bound.
 
-    The function makes a seeded release of data without records, and discards it.
+    The function makes a release of data without records, reads its receipts and discards it.
     """
     rho, delta = exact_rho(mechanism(_without_records(data), np.random.default_rng(0)).ledger)
     return ZCDP(round_up(rho), round_up(delta))
 
 
 class _FirstDraw(Exception):
-    """Signal that a mechanism asks for random bits."""
+    """Exception that stops a mechanism when it asks for random bits."""
 
 
 class _Undrawn(Source):
-    """Source that stops a mechanism at its first draw."""
+    """Source of noise that raises an exception at the first draw, so that a mechanism runs only up to this
+    point.
+    """
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -95,8 +99,8 @@ class _Undrawn(Source):
 
 
 def _without_records(data: Any) -> Any:
-    """Return the same object without records. Each array has an empty last axis, which is over records
-    or cells.
+    """Return a copy of the data without records. The last axis of each array (over records or cells) gets the
+    length 0.
     """
     arrays = {
         f.name: x[..., :0]
@@ -107,7 +111,9 @@ def _without_records(data: Any) -> Any:
 
 
 def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """Describe a mechanism for the ledger. The budget is left out if it is in a column of the ledger."""
+    """Describe a mechanism in the words of the ledger. Leave out its budget if a column of the ledger already
+    shows it.
+    """
     if not isinstance(mechanism.budget, type(spent_from)):
         return repr(mechanism)
     budget = f"budget={mechanism.budget!r}"

@@ -1,12 +1,14 @@
-"""SQLite file of a budget and its bank, and the counter outside the file that detects an older copy.
+"""The SQLite file that contains a budget and its bank, and a second small file, the counter, which helps to
+detect an older copy of the first.
 
-Counter. An older copy of the file lacks later spends. The counter contains the id of the file, the number
-of its latest spend, and the checksum of that row. A copy that lacks this row, or has another row in its
-place, raises an error. If somebody restores an older copy of both, this cannot be detected.
+Counter. An older copy of the SQLite file lacks later spends. The counter contains the id of the SQLite file,
+the number of its latest spend, and the checksum of the row that records this spend. If the SQLite file lacks
+this row, or has another row in its place, opening it raises an error. If somebody restores older copies of
+both files, the workbench cannot detect it.
 
-File. Each row of the ledger contains a checksum of itself and all rows before it. Once the answers or the
-release of a row exist, the row also gets a *seal*, which is a checksum of them. A row that was changed,
-even in one bit, raises an error.
+Ledger. The SQLite file has a table with one row per spend. Each row contains a checksum of itself and all
+rows before it. Once the answers or the release that a row paid for exist, the row also gets a *seal*, which
+is a checksum of the answers. If a row was changed, even in one bit, reading it raises an error.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ _LARGEST = 1 << 20  # bytes of a counter, which is one line
 
 
 class _Counted(msgspec.Struct):
-    """Content of a counter file. If the file cannot be read, only `session` is set, to the path of the
-    file.
+    """Content of a counter file. If the counter file cannot be read, only the field `session` is set, to the
+    path of the counter file.
     """
 
     session: str
@@ -48,14 +50,16 @@ class _Counted(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Counter:
-    """Counter file at `path`. It belongs to the session `id` in the file `session`."""
+    """Counter file at `path`. It counts the spends of the budget that is stored in the file `session` and has
+    this `id`.
+    """
 
     path: Path
     session: Path
     id: str
 
     def read(self) -> tuple[int, bytes]:
-        """Return the number and the checksum of the latest recorded spend."""
+        """Return the number of the latest spend that the counter recorded, and the checksum of its row."""
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
@@ -73,7 +77,7 @@ class Counter:
         return named.spent or 0, bytes.fromhex(named.checksum)
 
     def draft(self) -> Draft:
-        """Return a draft for `write` that reserves disk space."""
+        """Reserve disk space for the next call of `write`, and return the draft that `write` needs."""
         with self._named():
             draft = Draft(self.path)
             try:
@@ -84,7 +88,9 @@ class Counter:
             return draft
 
     def write(self, draft: Draft, spent: int, checksum: bytes) -> None:
-        """Write the number and the checksum, both or neither."""
+        """Write the number and the checksum of the latest spend. If the process is killed meanwhile, the
+        counter keeps its old content.
+        """
         with self._named():
             _write(draft.path, self._text(spent, checksum))
             draft.replace(self.path)
@@ -114,8 +120,8 @@ class Counter:
 
 
 def _write(path: Path, text: str) -> None:
-    """Overwrite the text of a file in place. If the new text is not longer, this needs no additional
-    space.
+    """Overwrite the text of a file in place. This needs no additional disk space if the new text is not
+    longer than the old one.
     """
     with open(path, "r+") as file:
         file.write(text)
@@ -125,7 +131,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Return the counter of a new budget. Raise a ValueError if another budget has a counter at this path."""
+    """Create and return the counter of a new budget. Raise a ValueError if another budget has a counter at
+    this path.
+    """
     counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:
@@ -141,11 +149,11 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter of an existing budget. If the caller states that the counter is lost, and there is
-    no such file, return a new one.
+    """Return the counter of an existing budget. If its file does not exist and the caller confirms that it is
+    lost, create a new one.
 
-    The path of the counter comes from the session file, which may be untrusted. Therefore an existing file
-    is never overwritten.
+    The path of the counter is read from the budget's file, which may be untrusted. For this reason, the
+    function never overwrites an existing file.
     """
     counter = Counter(path, session, id)
     if lost and not path.exists():
@@ -155,9 +163,7 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter next to the data. It names a session, and a ValueError is raised if this is
-    another session.
-    """
+    """Return the counter next to the data file. Raise a ValueError if this counter belongs to another budget."""
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data file")
     lock = data.with_name(f"{data.name}.session")
@@ -229,7 +235,7 @@ OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first qu
 
 
 class _About(msgspec.Struct, kw_only=True):
-    """Facts that a session's file states: its budget, the people, and the table."""
+    """Facts that are stored in the file of a budget: the limit, the people, and the description of the table."""
 
     format: int = _FORMAT
     id: str
@@ -257,8 +263,8 @@ _COLUMNS = (
 
 
 class SessionFile:
-    """Session file at `path`. The object remembers the id, and the latest question that this process has
-    seen in the file.
+    """SQLite file of a budget and a bank, at `path`. The object remembers the id of the file, and the latest
+    spend that this process has seen in it.
     """
 
     wait = 30.0  # seconds that another process may hold the file
@@ -273,13 +279,13 @@ class SessionFile:
     def transaction(
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Open a transaction. At the end of the `with` block, all of it is written to disk, or nothing.
-        Other processes cannot write meanwhile.
+        """Open a database transaction. At the end of the `with` block, all of its changes are written to
+        disk. If the block raises an error, none are. Meanwhile, other processes cannot write to the file.
 
-        Each transaction opens a new connection, because forks and threads must not share one. The database
-        uses a rollback journal, so that spends are not in a second file, as with a write-ahead log. The
-        setting synchronous=EXTRA makes sure that no journal reappears after a power failure, which could
-        undo a spend.
+        Each transaction opens a new connection, because forked processes and threads must not share a
+        connection. The database uses a rollback journal. With a write-ahead log, recent spends would be in a
+        second file. The setting synchronous=EXTRA makes sure that a deleted journal does not reappear after a
+        power failure and undo a spend.
         """
         if not new and not self.path.exists():
             raise FileNotFoundError(f"{self.path}: the session is missing. Nothing was asked")
@@ -308,7 +314,9 @@ class SessionFile:
                 db.close()  # what is not committed is rolled back
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Return the identity in the file, which must agree with `stated`. If the file is new, write it."""
+        """Return the facts that are stored in the file, after checking that they agree with those in
+        `stated`. If the file is new, write the stated facts.
+        """
         if not is_begun(db):
             _create(db, stated)
         texts = _about(db, self.path)
@@ -333,8 +341,8 @@ class SessionFile:
         return stored
 
     def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Record the identity of the bank in the file. If the file already has another identity, raise a
-        ValueError.
+        """Write the description of the bank's table to the file. If the file already describes another table,
+        raise a ValueError.
         """
         is_begun = _about(db, self.path)["domain"] != "null"
         stored = self.settle(db, stated)
@@ -343,17 +351,19 @@ class SessionFile:
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
-        """From now on, compare the ledger with this counter."""
+        """Compare the ledger with this counter now and in all later transactions of this object."""
         self._counters.append(counter)
         self._check_same(db)
 
     @contextmanager
     def spending(self, what: str) -> Iterator[sqlite3.Connection]:
-        """Run a transaction that spends. Afterwards, the counters agree with the ledger.
+        """Run a transaction that spends budget, and then update the counters, so that they agree with the
+        ledger.
 
-        The counters first reserve their disk space, so that a full disk prevents the spend. They are
-        written when the spend is on disk, because a counter that is ahead of its ledger would reject a
-        valid file. If two processes spend in turn, the later one writes the larger number.
+        Before the spend, disk space for the counters is reserved. So if the disk is full, nothing is spent.
+        The counters are written only after the spend is on disk. If a counter were ahead of its ledger, the
+        workbench would reject a valid file. If two processes spend in turn, the later one writes the larger
+        number.
 
         Parameters
         ----------
@@ -379,7 +389,9 @@ class SessionFile:
                 raise OSError(f"{e}. {what}") from None
 
     def _check_same(self, db: sqlite3.Connection) -> None:
-        """Raise a ValueError if the file at the path is another one by now, an older copy, or damaged."""
+        """Raise a ValueError if the file was replaced by another file or by an older copy, or if it is
+        damaged.
+        """
         stored = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
         if stored != (json.dumps(self.id),):
             raise ValueError(f"{self.path}: another session has replaced this one")
@@ -393,14 +405,14 @@ class SessionFile:
 
 
 def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
-    """Return a budget as files store it. This is a list of ε and δ, or a mapping with ρ and δ."""
+    """Return a budget in the form in which files store it: a list of ε and δ, or a mapping with ρ and δ."""
     if isinstance(budget, ZCDP):
         return {"rho": float(budget.rho), "delta": float(budget.delta)}
     return [float(budget.epsilon), float(budget.delta)]
 
 
 def budget_of(record: Any) -> DP | ZCDP:
-    """Return the budget in a record. Raise a ValueError if it promises nothing."""
+    """Return the budget that a record from a file describes. Raise a ValueError if this budget is infinite."""
     if isinstance(record, dict):
         return ZCDP(**record)
     budget = DP(*record)
@@ -410,7 +422,7 @@ def budget_of(record: Any) -> DP | ZCDP:
 
 
 def price_of(record: Any) -> str:
-    """Return which kind of cost a budget with this record counts, "rho" or "epsilon"."""
+    """Return the kind of cost that a budget with this record adds up, either "rho" or "epsilon"."""
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
@@ -464,8 +476,8 @@ def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]]
 
 
 def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
-    """Return the query, the variance and the value of each answer to a question. Raise a ValueError if an
-    answer was changed.
+    """Return three values for each answer to a question: the query, the variance of its noise, and the noisy
+    value. Raise a ValueError if an answer in the file was changed.
     """
     select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
     answers = db.execute(select, (question,)).fetchall()
@@ -510,7 +522,9 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
 
 
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
-    """Create the tables of a new session. The ledger has a column ε or ρ, like the budget."""
+    """Create the database tables of a new file. The ledger gets a column for ε or for ρ, depending on the
+    budget.
+    """
     ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
     for statement in (_TABLES + ledger).split(";\n"):
         db.execute(statement)
@@ -540,8 +554,8 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
 
 
 def _agree(name: str, stored: Any, stated: Any) -> bool:
-    """Return whether a stated fact equals the stored one. They are compared as text, because the order
-    of attributes matters.
+    """Return whether a stated fact equals the stored one. Both are compared as JSON text, so that attributes
+    in another order count as different.
     """
     if name == "unit" and stored and stated:
         return same_unit(stored, stated)
@@ -549,21 +563,25 @@ def _agree(name: str, stored: Any, stated: Any) -> bool:
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Return a stored fact in words, for an error about a different statement."""
+    """Describe a stored fact in words. Error messages use this if the caller states something else."""
     if name == "budget":
         return f"the budget {budget_of(value)}"
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
 
 
 def _is_of_format_1(db: sqlite3.Connection) -> bool:
-    """Return whether the file was written before budgets had a δ, and ledgers checksums."""
+    """Return whether the file has the oldest format, in which budgets have no δ and ledgers have no
+    checksums.
+    """
     if not is_begun(db):
         return False
     return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
 
 
 def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    """Convert a file of format 1 to the current format in one transaction, so that no spend can be lost."""
+    """Convert a file of the oldest format (format 1) to the current one. This happens in one transaction, so
+    that no spend can be lost.
+    """
     if not _is_of_format_1(db):
         return  # another process was quicker
     if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):

@@ -1,4 +1,6 @@
-"""Sessions: paid questions to a private table, with a bank that keeps the answers."""
+"""Sessions, in which you ask questions to a private table. Each answer has noise and costs budget. A bank
+stores the answers, so you can use them again without cost.
+"""
 
 from __future__ import annotations
 
@@ -33,27 +35,30 @@ _NEED_PRICE_OF_CHOICE = (
 
 
 class Session:
-    """Session that joins three things: a private table that answers questions, a budget that pays for the
-    answers, and a bank that keeps them.
+    """Session in which you ask questions to a private table. It joins the table with a budget, which pays for
+    the answers, and with a bank, which stores the answers.
 
-    Noise comes from the operating system. There is no `rng`, so a bank never contains simulated answers.
+    The noise of the answers always comes from the operating system. A session has no argument `rng` for a
+    seeded generator, because anyone with the seed could subtract the noise of the stored answers.
 
     Parameters
     ----------
     budget : Budget or path
         Budget that pays for the answers.
     bank : Bank, optional
-        Bank in the file of the same budget.
+        Bank that is stored in the same file as the budget. Default: the bank in the budget's file.
     table : SparseTable or WideTable, optional
-        Private table. Without it, you can still recall answers from the bank.
+        Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
+        those in the bank.
     unit : str, optional
-        Unit of the table's bound, if the bound names only "a user".
+        Who or what the table's bound protects, for example "patient". You need this only if the bound says
+        no more than "a user".
 
     Raises
     ------
     ValueError
-        If the bank belongs to another budget, domain, bound or dataset, or if the budget and the table's
-        bound name different units.
+        If the bank belongs to another budget, or is about another domain, bound or dataset. Also if the
+        budget and the table's bound name different units.
     """
 
     table: SparseTable | WideTable | None
@@ -90,19 +95,21 @@ class Session:
         lost: bool = False,
         unit: str | None = None,
     ) -> Self:
-        """Open the budget and the bank (store of noisy answers) in a file, for a table. If the file does not
-        exist, create it.
+        """Open a session from a file, which contains a budget and a bank (a store of noisy answers). If the
+        file does not exist, create it.
 
         Parameters
         ----------
         path : path
-            Path of the file. If it does not exist, and you give `table` and `budget`, it is created. It
-            then belongs to this budget, domain, bound and dataset.
+            Path of the file. If the file does not exist and you pass `table` and `budget`, the workbench
+            creates it. The new file can then be used only with this budget, and with tables that have the
+            same domain, bound and dataset name.
         table : SparseTable or WideTable, optional
-            Private table. Without it, you can still recall answers from the bank.
+            Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
+            those in the bank.
         budget : DP or ZCDP, optional
-            Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and δ
-            < 1.
+            Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and
+            δ < 1.
         total, dataset
             The same as for `Bank`.
         data, lost
@@ -117,12 +124,12 @@ class Session:
         Raises
         ------
         FileNotFoundError
-            If the file does not exist and cannot be created.
+            If the file does not exist, and `table` or `budget` is missing, so that it cannot be created.
         ValueError
-            If the file contains no budget, or belongs to another budget, domain, bound or dataset than you
-            state.
+            If the file contains no budget, or if its budget, domain, bound or dataset differs from those that
+            you pass.
         TimeoutError
-            If another process holds the file.
+            If another process keeps the file locked for too long.
         """
         is_new = not Path(path).exists()
         account = Budget(path, budget, begin=table is not None, data=data, lost=lost)
@@ -140,39 +147,41 @@ class Session:
         rho: float | None = None,
         strategy: str | None = None,
     ) -> Release:
-        """Spend ε and answer a workload with Laplace noise. The bank stores the noisy answers.
+        """Ask questions to the private table. The session spends ε, adds Laplace noise to the true answers,
+        and stores the noisy answers in the bank.
 
-        With a budget in zCDP, you can spend a ρ for Gaussian noise. If you give `epsilon` instead, the
-        noise is Laplace noise, and the session spends the ρ of this noise. If a unit is in many of the
-        queries, this ρ is less than ε·tanh(ε/2).
+        If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
+        pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. This ρ
+        is at most ε·tanh(ε/2). It is smaller if one unit affects many of the queries.
 
-        The budget is checked in decimals, so ten questions at ε = 0.1 fit into a budget of 1. For the
-        tenth, noise is drawn for the 0.09999999999999995 that remain in floating point. So the exact sum
-        stays within the budget.
+        Costs are added up as decimal numbers, so you can ask ten questions at ε = 0.1 with a budget of 1. In
+        floating point, only 0.09999999999999995 remain for the tenth question. The session draws its noise
+        for this smaller ε, so the exact sum does not exceed the budget.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries, each a weighted sum of cells, for example `Ranges` or `Marginals`, or queries by label
-            in the form that `Release.answer` takes.
+            Queries, each of which is a weighted sum of cells, for example `Ranges` or `Marginals`. You can
+            also name the cells by their labels, in the form that `Release.answer` takes.
         epsilon : float, optional
-            Cost of all answers together.
+            Cost ε of all answers together.
         rho : float, optional
-            Cost in zCDP. Give either this or `epsilon`.
+            Cost ρ of all answers together, for a budget in zCDP. Pass either `rho` or `epsilon`.
         strategy : "optimised", optional
-            Ask a better set of queries instead, and compute the answers from theirs. The bank keeps the
-            answers to these queries. `plan` shows the expected error.
+            By default, the session asks exactly the queries in `workload`. With "optimised", it asks other
+            queries, and computes the answers to `workload` from their noisy answers with a smaller error. The
+            bank stores the answers to the other queries. `plan` shows the expected error of both ways.
 
         Returns
         -------
         Release
-            Release whose estimate contains the answers, in counts.
+            Release with the noisy answers, in counts. They are in its attribute `estimate`.
 
         Raises
         ------
         ValueError
-            If there is no table, the workload does not fit it, or the remaining budget is too small.
-            Nothing is spent then.
+            If the session has no table, the workload does not fit the table, or the remaining budget is too
+            small. Nothing is spent in these cases.
         """
         if self.table is None:
             raise ValueError("this session has no table: open it with one, or use recall")
@@ -189,8 +198,8 @@ class Session:
     def _ask(
         self, queries: Recipe, epsilon: float | None, rho: float | None, text: str
     ) -> Release:
-        """Spend the cost, answer the queries and keep the answers. `text` describes the question in the
-        ledger.
+        """Spend the cost, draw the noisy answers to the queries and store them in the bank. `text` describes
+        the question in the ledger (the list of all costs).
         """
         budget = self.budget
         if budget.relation != ADD_REMOVE:
@@ -232,40 +241,47 @@ class Session:
         epsilon: float | None = None,
         rounds: int | None = None,
     ) -> pd.DataFrame:
-        """Share a budget among questions, and show the expected error of each.
+        """Divide a budget among several questions, and show the error to expect for each. The shares minimise
+        the sum of the squared errors.
 
-        A plan is free, because it uses only the questions, domain, bound and budget. With `by="data"`, the
-        table first chooses some of the marginals in the questions, those that the bank predicts worst (see
-        `owner.choosing`). The exponential mechanism keeps this choice private. It has a separate price,
-        which is booked before anything is drawn.
+        A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
+        you pass `by="data"`, the workbench first selects some of the marginals in your questions. It prefers
+        marginals for which the counts in the private table differ most from what the bank expects (see
+        `owner.choosing`). This selection uses the exponential mechanism, and has a price, which is spent
+        before the selection is drawn.
 
         Parameters
         ----------
         questions : Workload or query by label, or several
-            Questions to plan.
+            Questions that you want to ask, all with this budget.
         budget : DP, ZCDP or float
-            Total cost of all questions. A float is an ε.
+            Total cost of all questions together. A float is an ε.
         rho : float, optional
-            Total cost as a ρ. With `by="data"` and `budget`, it is the cost of the choice instead.
+            Total cost of all questions together, as a ρ. If you pass `by="data"` and `budget`, then `rho` is
+            the price of the selection instead.
         by : "data", optional
-            Whether the table chooses the marginals, as described above.
+            If "data", the private table determines which marginals are selected, as described above. Default:
+            all questions are planned.
         epsilon : float, optional
-            Cost of the choice.
+            Price of the selection with `by="data"`.
         rounds : int, optional
-            Number of marginals that the table chooses. Default: as many as are needed to connect all
-            attributes.
+            Number of marginals to select. Default: as many as are needed until every two attributes are
+            connected by a chain of selected marginals.
 
         Returns
         -------
         pandas.DataFrame
-            One row per question: its price, the expected `error` with `strategy="optimised"`, the expected
-            error of the `plain` questions, and the ratio of the singular-value bound to the error.
-            `attrs["questions"]` contains the workloads, which you can pass to `ask`.
+            One row per question. The columns are the question in words, its share of the budget (`epsilon` or
+            `rho`), the expected `error` if you ask it with `strategy="optimised"`, the expected error if you
+            ask it as it is (`plain`), the name of the `strategy`, and the `share of bound`. The last is a
+            theoretical lower bound on the error (from singular values), divided by the error.
+            `attrs["questions"]` is the list of questions, which you can pass to `ask` one by one.
 
         Raises
         ------
         ValueError
-            If `by` has another value, a table is needed but missing, or the budget cannot pay the price.
+            If `by` has another value, the session has no table although `by="data"` needs one, or the budget
+            cannot pay for the selection.
         """
         one = hasattr(questions, "on") or isinstance(questions, Mapping | str)
         several: Any = [questions] if one else questions
@@ -286,8 +302,8 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Remove the private table from memory. The session can still answer queries from the answers that it
-        has stored.
+        """Remove the private table from memory. Afterwards, you can still compute answers from those in the
+        bank, but you cannot ask new questions.
         """
         self.table = None
 
@@ -302,8 +318,8 @@ class Session:
 
 
 def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
-    """Return the price from ε or ρ. Raise a ValueError with the text `need` unless exactly one of them
-    is given.
+    """Return the price as a DP or ZCDP. Exactly one of ε and ρ must be given. Otherwise raise a ValueError
+    with the text `need`.
     """
     if epsilon is not None and rho is None:
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)

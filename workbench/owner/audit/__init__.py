@@ -1,11 +1,13 @@
-"""Audits: measurements of the privacy loss of any mechanism or function. They give lower bounds on ε.
+"""Audits: tests of whether a mechanism, or any function of private data, keeps its privacy guarantee. An
+audit measures a lower bound on the true ε.
 
-An audit needs no table. It generates two neighbouring inputs, runs the mechanism on both many times, and
-searches all outputs for an event whose probabilities under the two inputs differ by more than ε allows.
+An audit needs no private table. It generates two small neighbouring inputs (they differ in one unit) and runs
+the mechanism many times on each. Then it searches the outputs for an event that is much more frequent with
+one input than with the other. If the ratio of its probabilities exceeds e^ε, the mechanism is not
+ε-differentially private.
 
-`audit`            one mechanism or callable on one pair of neighbours
-`pairs_for`        the synthetic pairs for a mechanism
-`run_audits`       many audits, in one process or several
+`audit` tests one mechanism or function on one pair of neighbouring inputs. `pairs_for` generates the pairs
+that suit a mechanism. `run_audits` runs many audits in one or several processes.
 """
 
 from workbench.mechanisms.neighbours import Pair, pairs_for

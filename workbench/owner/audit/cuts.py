@@ -1,15 +1,16 @@
-"""Division of noise into events at cut values, and the probabilities of the parts.
+"""Cut values that divide the range of a noisy value into a few parts, and the probabilities of these parts.
 
-The enumeration distinguishes only whether a noisy value is below, between or above its exact values under
-the two neighbours (and a public threshold). One value represents each part. If this gives too many
-combinations, values that are equal under both neighbours get no noise. Gaussian noise on a value that
-differs is enumerated value by value, or, if there are too many values, in as many ranges as can be
-enumerated.
+Each value has an exact value without noise for each of the two inputs. The enumeration only distinguishes
+whether the noisy value is below, between or above these two exact values, and on which side of a public
+threshold. One number represents each part. If there are still too many combinations, values that are equal
+for both inputs get no noise. Gaussian noise is treated differently, because the ratio of its probabilities
+varies within a part. If the exact values differ, each possible noisy value is a part. If these are too many,
+neighbouring values are grouped in ranges.
 
-The value of an empty cell that survives follows the distribution of the noise given that it passed. For
-each part it is therefore as likely to be released as an occupied cell. The probability of survival comes
-from the mechanism's own code. If values are sampled, every value up to τ is a separate part, because each
-is kept with a different probability.
+Some mechanisms release an empty cell only if its noisy value passes a filter. The mechanism's own code gives
+the probability of passing. A value that passed then follows the distribution of the noise, given that it
+passed. If the mechanism samples cells by their noisy values, each value up to the threshold τ is a separate
+part, because each is kept with a different probability.
 """
 
 from __future__ import annotations
@@ -30,15 +31,17 @@ _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
 
 
 class NotEnumerable(Exception):
-    """Raised if a distribution cannot be computed by enumerating all draws. The message gives the reason."""
+    """Exception that is raised if the outcomes of a mechanism cannot be enumerated. The message gives the
+    reason.
+    """
 
 
 # Cuts
 
 
 class Call(NamedTuple):
-    """Record of one call of `Source.add`. It has the exact values by cell or position, the noise added to
-    them, and the distribution for empty cells.
+    """Record of one call of `Source.add`, with which a mechanism adds noise. It contains the exact values by
+    cell or position, the distribution of their noise, and the filter of empty cells.
     """
 
     exact: dict[int, int]
@@ -47,8 +50,8 @@ class Call(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Cut values, which divide the noisy values into parts. For each value of each call, they are the
-    lowest value of each part except the first.
+    """Cut values, which divide the range of each noisy value into parts. The cut values are the lowest values
+    of all parts except the first.
 
     Parameters
     ----------
@@ -73,8 +76,9 @@ def cuts_between(
     threshold: int | None,
     choices: int = 1,
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
-    """Return the cut values that distinguish the exact values of two inputs, call by call. Also return all
-    cuts of values that differ. `choices` is the number of ways in which candidates may be chosen.
+    """Return the cut values for each call, which distinguish the exact values of the two inputs. Also return
+    all cut values of values that differ between the inputs. `choices` is the number of ways to choose
+    candidates.
     """
     calls = [*zip(one, other, strict=True)]
     moved = sum(
@@ -106,8 +110,8 @@ def cuts_between(
 
 
 def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
-    """Return the cut values for one count under the two inputs. They lie between the two counts, and at a
-    public threshold. A higher level gives more of them.
+    """Return the cut values for one count that is `a` for one input and `b` for the other. They are between
+    the two counts and at a public threshold. A higher `level` gives more cut values.
     """
     low, high = sorted((a, b))
     if low == high:
@@ -119,10 +123,11 @@ def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]
 
 
 def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[int]:
-    """Return cut values for Gaussian noise. There is one per likely value or, if there would be too many
-    parts, one per range of values.
+    """Return cut values for a value with Gaussian noise. Each likely noisy value is a separate part. If there
+    would be too many parts, each part is a range of values.
 
-    If there are only a few ranges, they are near the middle, where they distinguish the two inputs best.
+    If only a few ranges are possible, they are near the middle of the distribution, where they distinguish
+    the two inputs best.
     """
     low, high = sorted((a, b))
     reach = _reach(law, parts)
@@ -138,8 +143,8 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 
 def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
-    """Return the lowest value of each part except the first. The filter of empty cells passes all
-    values of a part or none.
+    """Return cut values for empty cells: the lowest value of each part except the first. Within a part, all
+    values have the same probability to pass the filter.
     """
     above = [empty.theta]
     if empty.sampled:
@@ -179,14 +184,18 @@ def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
 
 
 def upper_tail(x: int, rate: float) -> float:
-    """Return Pr[X >= x] for two-sided geometric X with α = exp(−rate)."""
+    """Return the probability that a two-sided geometric number is at least x. Its parameter is α =
+    exp(−rate).
+    """
     if x > 0:
         return exp(-rate * x) / (1 + exp(-rate))
     return 1 - exp(-rate * (1 - x)) / (1 + exp(-rate))
 
 
 def between(low: int, high: int, rate: float) -> float:
-    """Return Pr[low <= X < high]. The formula loses no precision by subtracting similar numbers."""
+    """Return the probability that a two-sided geometric number is at least `low` and below `high`. The
+    formula avoids a difference of two similar numbers, which would lose precision.
+    """
     if low > 0:
         return upper_tail(low, rate) * -expm1(-rate * (high - low))
     if high <= 0:
@@ -198,8 +207,8 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """Return the probability that Gaussian noise falls below, between and above the given integers. Each is
-    a separate sum.
+    """Return the probability of each part for Gaussian noise that is divided at the given integers. Each
+    probability is computed as a sum over the part.
     """
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)

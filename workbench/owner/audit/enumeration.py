@@ -1,11 +1,11 @@
-"""Exact privacy loss of a release, by running the mechanism's own code once for every possible outcome of
-its noise.
+"""Exact privacy loss of a mechanism on one pair of inputs. The mechanism's own code runs once for every
+possible outcome of its noise.
 
-The module `ways` enumerates the outcomes, and `cuts` determines how finely noise is divided. If the output
-shows every noisy value, the computed loss is the loss of the release. If later steps combine values, for
-example by least squares, the loss of the output may be smaller. The computed loss is then that of the noisy
-values, and repeated runs measure that of the output. If Gaussian noise is grouped in ranges, the computed
-loss is a lower bound close to the true loss.
+The module `ways` goes through the outcomes. The module `cuts` determines how finely the range of the noise is
+divided. If the output shows every noisy value, the computed loss is the loss of the output. If later steps
+combine the noisy values, for example by least squares, then the loss of the output may be smaller than the
+computed loss. Audits measure this smaller loss by repeated runs. If the values of Gaussian noise are grouped
+in ranges, the computed loss is slightly smaller than the true loss.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
 
 
 class OutputLaws(NamedTuple):
-    """Probability of each output for both inputs. Outputs are named by their hashes. The object also says
-    whether all values had noise.
+    """Probability of each output for both inputs. The hash of an output identifies it. The object also
+    records whether the enumeration went through the noise of all values.
     """
 
     one: Law
@@ -44,11 +44,11 @@ class OutputLaws(NamedTuple):
     all_noise: bool
 
     def loss(self, epsilon: float, delta: float = 0.0) -> dict[str, Any]:
-        """Return the fields of an `Audit` that state the computed loss. `exact` is the largest |ln P/P′|
-        over all outputs.
+        """Return the fields of an `Audit` that contain the computed loss. `exact` is the largest |ln P/P′|
+        over all outputs, where P and P′ are the probabilities of an output for the two inputs.
 
-        With a δ, `exact` is the smallest ε for which δ suffices. `spent_delta` is the δ that is needed at
-        `epsilon`.
+        If a δ is given, `exact` is instead the smallest ε that holds with this δ. `spent_delta` is the
+        smallest δ with which `epsilon` holds.
         """
         shown = {**self.other, **self.one}
         p, q = (
@@ -59,7 +59,7 @@ class OutputLaws(NamedTuple):
             losses = np.nan_to_num(np.abs(np.log(p) - np.log(q)), nan=0.0, posinf=inf)
 
         def spent_delta(at: float) -> float:
-            """Return the δ that is needed at a given ε. This is the hockey-stick divergence."""
+            """Return the smallest δ with which a given ε holds. This is the hockey-stick divergence."""
             both = (np.maximum(0, a - exp(at) * b) for a, b in ((p, q), (q, p)))
             return max(map(fsum, both))
 
@@ -85,13 +85,13 @@ class OutputLaws(NamedTuple):
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
-    """Return the probabilities of all outputs under both inputs. The level of detail is the finest that can
-    be enumerated.
+    """Return the probability of every output for both inputs. The noise is divided as finely as the number of
+    combinations allows.
 
     Parameters
     ----------
-    mechanism : Mechanism, which is called with data and a generator.
-    pair : Pair of neighbours.
+    mechanism : Mechanism, which is called with data and a source of noise. pair : Pair of neighbouring
+    inputs.
 
     Returns
     -------
@@ -100,7 +100,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     Raises
     ------
     NotEnumerable
-        If the mechanism draws from a distribution that cannot be enumerated, or has too many outcomes.
+        If the mechanism draws from a distribution that cannot be enumerated, or if there are too many
+        outcomes.
     """
     stated: Any = mechanism
     if not hasattr(mechanism, "budget"):
@@ -143,8 +144,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
 
 
 def _alike(data: Any) -> bool:
-    """Return whether all records of each user are equal, so that the choice of kept records makes no
-    difference.
+    """Return whether all records of each user are equal. If they are, it makes no difference which of them
+    are kept when a user is truncated.
     """
     if not isinstance(data, Interactions):
         return False
@@ -153,8 +154,8 @@ def _alike(data: Any) -> bool:
 
 
 def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
-    """Return the probability of every output. The result is empty if there are too many combinations of
-    outcomes.
+    """Return the probability of every output for one input. The result is empty if the noise has too many
+    combinations of outcomes.
     """
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
@@ -178,7 +179,9 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
 
 
 def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
-    """Return the largest D_α(P‖Q)/α over some orders α. A guarantee of ρ says that it is at most ρ."""
+    """Return the largest D_α(P‖Q)/α over some orders α, where D_α is the Rényi divergence. A guarantee of ρ
+    means that this number is at most ρ.
+    """
     p, q = p[p > 0], q[p > 0]
     if not q.all():
         return inf
@@ -191,7 +194,7 @@ def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
 def _smallest_root(
     spent_delta: Callable[[float], float], delta: float, losses: Float[np.ndarray, "..."]
 ) -> float:
-    """Return the smallest ε at which at most δ is spent, or inf if there is no such ε."""
+    """Return the smallest ε that holds with the given δ, or inf if no ε does."""
     from scipy.optimize import brentq
 
     high = float(losses[np.isfinite(losses)].max(initial=0.0)) + 1e-12

@@ -1,10 +1,12 @@
-"""Events that distinguish neighbours. They are chosen on some of the outputs and tested on the others.
+"""Search for an event that is much more frequent for one input than for its neighbour. The event is chosen on
+one half of the outputs, and measured on the other half.
 
-A lower bound on ε follows from one event A: ln((Pr[A | D] − δ) / Pr[A | D′]), with Clopper–Pearson bounds
-in place of the probabilities. An event is that a score of the output exceeds a cut. The score is a number
-of the output, or a likelihood ratio. One quarter of the outputs is used to fit
-the scores, and another quarter to choose the score and the cut, which avoids overfitting. The other half
-gives the bound.
+A lower bound on ε follows from an event A: ln((Pr[A | D] − δ) / Pr[A | D′]), where D and D′ are the two
+inputs. The probabilities are unknown, so the audit uses confidence bounds (Clopper–Pearson) from the counted
+outputs. Each event says that a score exceeds a cut value. The score is a number in the output, or an
+estimated likelihood ratio. One quarter of the outputs is used to estimate the likelihood ratios. A second
+quarter is used to choose the score and the cut value, which avoids overfitting. The bound is computed from
+the other half.
 
 Source  Clopper & Pearson, Biometrika 1934; Bounds from events that were chosen on other data are from
         Jagielski, Ullman & Oprea, NeurIPS 2020, and Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS
@@ -33,16 +35,18 @@ Score = tuple[str, Float[np.ndarray, " outputs"]]  # in words, and of each outpu
 
 
 class Evidence(NamedTuple):
-    """Event for which outputs of two neighbours show the largest ε, with its frequencies.
+    """Event from which the largest lower bound on ε follows, with its frequencies for the two inputs.
 
     Parameters
     ----------
     bound : float
-        Lower bound on ε. It is wrong with at most the probability of a false alarm.
+        Lower bound on ε. The probability that it exceeds the true ε is at most `level` (an argument of
+        `strongest_evidence`).
     event : str
-        Event in words.
+        Description of the event.
     likelier, rarer : float
-        Frequency of the event under each input, in the runs on which it was tested.
+        Frequency of the event, for the input that makes it more likely and for the other input. Only the runs
+        that were not used to choose the event are counted.
     """
 
     bound: float = 0.0
@@ -54,13 +58,13 @@ class Evidence(NamedTuple):
 def strongest_evidence(
     one: Sequence[Output], other: Sequence[Output], delta: float, level: float
 ) -> Evidence:
-    """Return the largest lower bound on ε that outputs of two neighbours prove.
+    """Return the largest lower bound on ε that follows from outputs for two neighbouring inputs.
 
     Parameters
     ----------
-    one, other : Outputs of the two inputs, in the order in which they were drawn.
+    one, other : Outputs for each of the two inputs, in the order in which they were drawn.
     delta : Stated failure probability δ.
-    level : Probability of a false alarm. The bound exceeds the true ε with at most this probability.
+    level : Largest probability that the bound exceeds the true ε (a false alarm).
 
     Returns
     -------
@@ -91,15 +95,16 @@ def strongest_evidence(
 
 
 def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any], list[int]]:
-    """Return the numbers of chosen values that reach each cut, under the likelier and the other input,
-    and the totals.
+    """Return how many of the selected outputs have a value at or above each cut value, for the likelier and
+    the other input. Also return the numbers of selected outputs.
     """
     ordered = [np.sort(values[chosen & side]) for side in (likelier, ~likelier)]
     return [len(x) - np.searchsorted(x, cuts) for x in ordered], [*map(len, ordered)]
 
 
 def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
-    """Return a lower and an upper bound on a probability. Each is wrong with probability at most `level`.
+    """Return a lower and an upper confidence bound on a probability, from the number of hits in a number of
+    runs. Each bound is wrong with probability at most `level`.
 
     >>> low, high = clopper_pearson(500, 1000, 0.025)
     >>> round(float(low), 3), round(float(high), 3)
@@ -113,8 +118,8 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
 
 
 def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
-    """Return a lower bound on ε. It follows from the number of runs in which an event happened, under each
-    input. It is at least 0.
+    """Return a lower bound on ε from the number of runs in which an event happened, for each input. The bound
+    is at least 0.
     """
     low, _ = clopper_pearson(hits[0], runs[0], level / 2)
     _, high = clopper_pearson(hits[1], runs[1], level / 2)
@@ -127,8 +132,8 @@ def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
 def _scores(
     outputs: Sequence[Output], first: Bool[np.ndarray, " n"], learn: Bool[np.ndarray, " n"]
 ) -> Iterator[Score]:
-    """Yield scores of outputs, from which events are made. They are learnt from the outputs that
-    `learn` selects.
+    """Yield scores. A score gives each output a number, and an event is that this number exceeds a cut value.
+    The scores are estimated from the outputs that `learn` selects.
     """
     forms, evidence = _ratios([hash(o.form) for o in outputs], first, learn)
     if evidence > 0:
@@ -166,8 +171,8 @@ def _ratio_of(*words: str) -> str:
 
 
 def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"], float]:
-    """Return the learnt log-likelihood ratio of each output's label, and its G² statistic minus the
-    value expected by chance.
+    """Return the estimated log-likelihood ratio of each output's label. Also return how much the G² statistic
+    of the labels exceeds the values that occur by chance.
     """
     _, codes = np.unique(labels, return_inverse=True)
     counts = np.array(
@@ -188,8 +193,8 @@ def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"
 def _of_number(
     name: str, values: Any, first: Any, learn: Any
 ) -> tuple[Float[np.ndarray, " n"], float, str]:
-    """Return the log-likelihood ratios of the bins of one number, their evidence, and a description of
-    the bin with the largest ratio.
+    """Divide the values of one number in the outputs into bins. Return the log-likelihood ratio of each
+    output's bin, the G² statistic, and a description of the bin with the largest ratio.
     """
     seen = values[learn & ~np.isnan(values)]
     edges = np.unique(seen)

@@ -1,4 +1,6 @@
-"""Audit of one mechanism on one pair of neighbours, and CSV files of audits."""
+"""Audit of one mechanism on one pair of neighbouring inputs. It measures how much the outputs reveal. Results
+can be stored in CSV files.
+"""
 
 from __future__ import annotations
 
@@ -37,43 +39,51 @@ _METHODS = ("both", "runs", "exact")
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of one audit.
+    """Result of one audit. An audit compares the measured privacy loss of a mechanism with its stated
+    guarantee.
 
     Parameters
     ----------
     name : str
-        Text of the mechanism, or name of the callable.
+        The mechanism with its parameters as text, or the name of the function.
     pair : str
-        Pair of neighbours, in words.
+        Description of the two neighbouring inputs.
     epsilon, delta : float
-        Stated guarantee: the budget of the mechanism, or the guarantee of its releases if that is smaller.
+        Stated guarantee, with which the measured loss is compared. It is the budget of the mechanism, or the
+        guarantee in the receipts of its releases if that is stronger.
     bound : float or None
-        Lower bound on ε, measured on `runs` outputs of each input. It is wrong with at most the probability
-        of a false alarm.
+        Lower bound on the true ε, measured on `runs` outputs for each input. The probability that the bound
+        exceeds the true ε is at most `false_alarms` (an argument of `audit`).
     event : str
-        Event that shows the bound, in words.
+        Event from whose frequencies the bound follows, in words.
     likelier, rarer : float
-        Frequency of the event under each input.
+        Share of the outputs in which the event happened, for the input that makes the event more likely and
+        for the other input.
     runs : int
-        Number of outputs of each input. Half of them were used to choose the event.
+        Number of outputs for each input. Half of them were used to choose the event, and the other half to
+        measure its frequency.
     exact : float or None
-        Largest privacy loss over all outputs, if every draw could be enumerated.
+        Exact privacy loss for this pair: the largest |ln P/P′| over all outputs, where P and P′ are the
+        probabilities of an output for the two inputs. With a δ, the smallest ε that suffices. None if the
+        outcomes of the noise could not be enumerated.
     spent_delta : float
-        The δ that the enumerated distribution needs at the stated ε (the hockey-stick divergence).
+        Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). It is computed
+        by enumeration.
     outputs : int
-        Number of enumerated outputs.
+        Number of different outputs in the enumeration.
     all_noise : bool
-        Whether the enumeration also included noise on values that are equal under both neighbours.
+        Whether the enumeration went through the noise of all values, also of those that are equal for both
+        inputs.
     seconds : float
-        Duration of the audit.
+        Duration of the audit, in seconds.
     note : str
-        Reason why something was not measured.
+        Reason, if the audit could not measure or compute something.
     rho : float or None
-        Stated ρ, if any, from which `epsilon` and `delta` were computed.
+        Stated ρ, if the guarantee is in zCDP. `epsilon` and `delta` then follow from it.
     exact_rho : float
-        The ρ that the enumerated distribution needs, for Rényi orders from 1 to 4.
+        Smallest ρ that holds for this pair at Rényi orders from 1 to 4. It is computed by enumeration.
     budget_epsilon : float or None
-        ε of the budget, if `epsilon` is that of the releases.
+        The ε of the mechanism's budget, if `epsilon` comes from the receipts instead.
     """
 
     name: str
@@ -97,7 +107,7 @@ class Audit:
 
     @property
     def leaks(self) -> bool:
-        """Whether the measured loss exceeds the stated guarantee."""
+        """Whether the audit found a privacy loss that exceeds the stated guarantee."""
         if self.bound is not None and self.bound > self.epsilon:
             return True
         slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
@@ -107,9 +117,9 @@ class Audit:
 
     @property
     def reached(self) -> float:
-        """Share of the stated privacy loss that the audit found. For an ε, this is the measured bound or
-        the exact loss, whichever is larger, divided by the stated ε. For a ρ, it is the computed ρ divided
-        by the stated ρ.
+        """Largest privacy loss that the audit found, divided by the stated loss. For example, 0.9 means that
+        90 % of the stated ε was found. If the guarantee is an ε, the loss is the measured bound or the exact
+        loss, whichever is larger. If it is a ρ, the loss is the computed ρ.
         """
         if self.rho is not None and self.exact_rho:
             return self.exact_rho / self.rho
@@ -117,7 +127,7 @@ class Audit:
 
     @property
     def measured(self) -> str:
-        """Return a sentence that states the computed loss and the measured bound."""
+        """Return a sentence with the exact privacy loss and the measured lower bound."""
         parts = []
         if self.exact is not None:
             parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
@@ -159,34 +169,40 @@ def audit(
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """Measure a lower bound on the ε of a mechanism, or of any callable, from its outputs on two neighbours.
+    """Test whether a mechanism, or any function of data, keeps its privacy guarantee. It runs many times on
+    two neighbouring inputs, and a lower bound on its ε follows from the outputs.
 
-    The audit compares this bound with two guarantees. One is stated, and is the budget by default. The
-    other follows from the receipts of the releases.
+    The audit compares this bound with two guarantees, and uses the stronger one. The first is the guarantee
+    that you state, which is the mechanism's budget by default. The second follows from the receipts of its
+    releases, which record the cost of each measurement.
 
     Parameters
     ----------
     mechanism : callable
-        Function of the data, or a mechanism, which is called with data and `rng`.
+        Mechanism, which is called with the data and `rng`, or a function, which is called with the data.
     pair : Pair or (one, other), optional
-        Neighbouring inputs. Default: the first pair from `pairs_for`.
+        Two inputs that differ in one unit. Default: the first pair that `pairs_for` generates for the
+        mechanism.
     epsilon, delta : float, optional
-        Stated guarantee. Default: the mechanism's budget.
+        Guarantee to test. Default: the mechanism's budget.
     runs : int
-        Number of calls per input. Half of them are used to choose the event, and half to test it.
+        Number of calls with each input. Half of the outputs are used to choose an event, and the other half
+        to measure its frequency.
     seconds : float
-        Time limit of a single call. The first call, which may load and compile code, may take five times as
-        long.
+        Time limit of a single call, in seconds. The first call may take five times as long, because it may
+        load and compile code.
     most_seconds : float
-        Limit on the total processor time. The limit on elapsed time is ten times as long. No further calls
-        are made after either. A twentieth of it applies if the loss was computed by enumeration.
+        Limit on the processor time of all calls together, in seconds. The calls also end when ten times as
+        many seconds have passed on the clock. If the exact loss was already computed by enumeration, both
+        limits are a twentieth.
     method : "both", "runs" or "exact"
-        Method: repeated runs, exact enumeration if it is possible, or both.
+        Way to measure the loss. "runs" repeats the mechanism and counts events. "exact" goes through all
+        outcomes of the noise, if this is possible. "both", the default, does both.
     false_alarms : float
-        Largest probability that the bound exceeds the true ε.
+        Largest acceptable probability that the measured bound exceeds the true ε.
     rng : numpy Generator, optional
-        Seeded generator for noise that can be replayed. Default: noise from the operating system, as in a
-        real release.
+        Seeded generator, if you want the same noise in every audit. By default, the noise comes from the
+        operating system, as in a real release.
 
     Returns
     -------
@@ -195,8 +211,8 @@ def audit(
     Raises
     ------
     ValueError
-        If there is no ε, or if the callable raises the same error for both neighbours, or does not return
-        in time.
+        If there is no stated ε. Also if the function raises the same error for both inputs, or does not
+        return in time.
 
     Examples
     --------
@@ -261,7 +277,7 @@ def audit(
 
 
 def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> list[Output]:
-    """Return the output of one call on each input."""
+    """Call the mechanism once with the input `which` (0 or 1), and return a list with the observed output."""
     try:
         with limited(seconds):
             return [observe(partial(release, (pair.one, pair.other)[which]))]
@@ -276,7 +292,9 @@ def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> li
 def sample(
     calls: Sequence[Callable[[], list[Output]]], runs: int, most_seconds: float
 ) -> tuple[list[Output], list[Output]]:
-    """Return `runs` outputs for each input, which are drawn in turn. Return fewer if time runs out."""
+    """Return `runs` outputs for each input, or fewer if the time limit is reached. The calls alternate
+    between the two inputs.
+    """
     clock = time.perf_counter() + 10 * most_seconds
     processor = time.process_time() + most_seconds
     drawn: tuple[list[Output], list[Output]] = ([], [])
@@ -290,7 +308,7 @@ def sample(
 
 
 def name_of(mechanism: Any) -> str:
-    """Return a mechanism's text, or a callable's name."""
+    """Return a mechanism as text with its parameters, or the name of a function."""
     return getattr(mechanism, "__name__", None) or repr(mechanism)
 
 
@@ -306,9 +324,7 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
 
 
 class Promise(NamedTuple):
-    """Guarantee of a budget or a release. It is an ε at a δ, with the ρ from which they follow, if there is
-    one.
-    """
+    """Guarantee of a budget or a release, as an ε and a δ. If they follow from a ρ, it also contains the ρ."""
 
     epsilon: float
     delta: float = 0.0
@@ -316,14 +332,16 @@ class Promise(NamedTuple):
 
     @classmethod
     def of(cls, privacy: DP | ZCDP) -> Promise:
-        """Return the guarantee of a budget or a release. For a ρ, it includes the ε at a small δ."""
+        """Return this budget or guarantee as a `Promise`. A ρ is converted to an ε at a small δ."""
         if isinstance(privacy, DP):
             return cls(privacy.epsilon, privacy.delta)
         at = privacy.at(privacy.delta + _DELTA_OF_RHO)
         return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
 
     def implies(self, other: Promise) -> bool:
-        """Return whether this guarantee implies the other one, except for rounding."""
+        """Return whether this guarantee is at least as strong as the other one. Differences from rounding are
+        ignored.
+        """
         mine, others = ([inf if x is None else x for x in promise] for promise in (self, other))
         return all(x <= y * _ROUNDED for x, y in zip(mine, others, strict=True))
 
@@ -331,7 +349,9 @@ class Promise(NamedTuple):
 def promise_of(
     mechanism: Any, epsilon: float | None = None, delta: float | None = None
 ) -> Promise:
-    """Return the guarantee that the caller states. If there is none, return that of the mechanism's budget."""
+    """Return the guarantee that the caller states. If the caller states none, return the guarantee of the
+    mechanism's budget.
+    """
     budget = getattr(mechanism, "budget", None)
     promise = Promise(inf) if budget is None else Promise.of(budget)
     if epsilon is not None:
@@ -347,7 +367,9 @@ def promise_of(
 def _with_releases(
     budget: Promise, mechanism: Any, pair: Pair, seconds: float
 ) -> list[Promise]:
-    """Return the promises of the budget and of a release of either neighbour, without weaker ones."""
+    """Make a release of each input. Return the strongest guarantees among the stated one and those in the
+    receipts of the two releases.
+    """
     releases: list[Any] = []
 
     def release(data: Any) -> None:
@@ -368,13 +390,13 @@ _COLUMNS = [*(f.name for f in fields(Audit)), *_DERIVED]
 
 
 def read_rows(path: Path) -> list[Audit]:
-    """Return the audits that `add_row` wrote.
+    """Read the results of audits from a CSV file that `add_row` wrote.
 
     Parameters
     ----------
     path : Path
-        Path of the file. A missing file counts as empty. If the last row is incomplete because a process
-        was killed, the function removes it from the file.
+        Path of the file. If there is no such file, the result is empty. If a process was killed while it
+        wrote the last row, the function removes this row from the file.
 
     Returns
     -------
@@ -403,7 +425,7 @@ def read_rows(path: Path) -> list[Audit]:
 
 
 def add_row(audit: Audit, path: Path) -> None:
-    """Add one more row at the end of the file."""
+    """Write the result of an audit as a new row at the end of a CSV file."""
     with open(path, "a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
         if not file.tell():

@@ -1,7 +1,7 @@
-"""Output of a call, for comparison in an audit: everything that an observer can see, as numbers and text.
+"""Observed output of a call, as numbers and text. Audits compare the outputs for two inputs.
 
-This includes more than the estimate: keys, values, their order and number, metadata, receipts, types,
-printed text, warnings, and exceptions with their messages.
+An output contains everything that an observer can see. This is more than the noisy numbers: it includes keys
+and their order, sizes, metadata, receipts, types, printed text, warnings, and exceptions with their messages.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _MOST_CELLS = 4
 
 @dataclass(frozen=True)
 class Output:
-    """Output of one call: its numbers by name, its other parts, and a hash of everything.
+    """Everything that an observer can see of one call.
 
     Parameters
     ----------
     numbers : dict[str, float]
-        Values, presence of values and sizes, by name.
+        All numbers in the output by name: values, sizes, and for each optional value whether it is there.
     form : tuple of str
-        Parts that are not numbers, for example types, text and order.
+        All other parts, for example types, text and the order of keys.
     whole : int
-        Hash that is equal for equal outputs.
+        Hash of the whole output, which is equal for equal outputs.
     """
 
     numbers: dict[str, float]
@@ -50,13 +50,15 @@ class Output:
 
 
 class NoAnswer(BaseException):
-    """Error of a call that took longer than its limit. An `except Exception` in the called function does
-    not catch it.
+    """Error that is raised if a call takes longer than its time limit. It is not an `Exception`, so that an
+    `except Exception` in the called function does not catch it.
     """
 
 
 def observe(call: Callable[[], Any]) -> Output:
-    """Run a call without arguments and return its output. An exception is part of the output."""
+    """Call a function without arguments, and return everything that an observer can see. If the function
+    raises an exception, the output contains the exception.
+    """
     walk = _Walk()
     printed = io.StringIO()
     with (
@@ -80,8 +82,8 @@ def observe(call: Callable[[], Any]) -> Output:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise `NoAnswer` in the `with` block after some seconds. This works in the main thread only, and not
-    on Windows.
+    """Raise `NoAnswer` in the `with` block if it takes longer than the given number of seconds. This works
+    only in the main thread, and not on Windows.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not (seconds < inf and hasattr(signal, "setitimer") and in_main_thread):
@@ -101,7 +103,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 class _Walk:
-    """Visitor of an output, which names all of its parts."""
+    """Walk through an output that gives a name to each of its parts."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, float] = {}
@@ -109,7 +111,7 @@ class _Walk:
         self.rest: list[bytes] = []
 
     def visit(self, name: str, x: Any) -> None:
-        """Add one part of the output, and all parts that it contains."""
+        """Record one part of the output, and then all parts that it contains."""
         kind = type(x).__name__
         parts: dict[str, Any] = {}
         if isinstance(x, Real):
@@ -153,8 +155,9 @@ class _Walk:
             self.numbers[f"{name}[{i}]"] = float(element)
 
     def _named(self, name: str, x: Any) -> None:
-        """Add arrays by name. Values that have keys are named by their keys, reports are counted, and
-        hashed cells are looked up, because positions of buckets are public and random.
+        """Record the arrays of an object by name. Values with keys are named by their keys, not by their
+        positions. Reports of people are counted. If cells are hashed into buckets, each cell is looked up,
+        because the position of its bucket is random and public.
         """
         keys, values, levels = (getattr(x, part, None) for part in ("keys", "values", "levels"))
         if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
@@ -178,7 +181,7 @@ class _Walk:
 
 
 def _is_constant(x: Any) -> bool:
-    """Return whether a part is a public object that its text describes completely."""
+    """Return whether a part is a public object, for example a domain, that its text describes completely."""
     return (
         isinstance(x, Domain | Bound | Receipt) or hasattr(x, "budget") or hasattr(x, "digits")
     )

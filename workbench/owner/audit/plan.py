@@ -1,4 +1,6 @@
-"""Plan of audits: every mechanism on the pair that shows its loss best, or on all pairs."""
+"""Plans of many audits. Each mechanism is audited on the pair of neighbouring inputs that reveals most, or on
+all pairs.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,20 @@ MOST_SECONDS = 60.0
 
 
 class Job(NamedTuple):
-    """One planned audit: a mechanism, and one of its pairs of neighbours.
+    """One planned audit of a mechanism on one pair of neighbouring inputs.
 
     Parameters
     ----------
     mechanism : Mechanism or callable
-        Mechanism or callable to audit. The budget of a mechanism is its stated guarantee.
+        Mechanism or function to audit. The guarantee to test is the mechanism's budget.
     pair : Pair
-        Neighbouring inputs.
+        Two inputs that differ in one unit.
     epsilon : float, optional
-        Stated ε, for a callable without a budget, or for a ρ at δ.
+        The ε to test, if the function has no budget. If the budget is a ρ, the ε that follows from it at a
+        fixed δ.
     share : float
-        Share of the time of one audit, if several audits are made of one mechanism.
+        Share of the time limit of an audit that this audit may use. It is smaller if the same mechanism is
+        audited on many pairs.
     """
 
     mechanism: Any
@@ -44,7 +48,7 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Key that identifies the audit: mechanism, pair and ε."""
+        """Mechanism, pair and ε, which together identify the audit."""
         promise = promise_of(self.mechanism, self.epsilon)
         return name_of(self.mechanism), self.pair.name, float(promise.epsilon)
 
@@ -54,27 +58,29 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return the audits to make. For a class of the workbench, there is one audit per ε, on the pair that
-    shows most. For another class, there is one per pair. A class can have a method `audited`, which takes a
-    budget and returns the mechanisms to audit, each with a pair.
+    """Return a plan of audits for classes of mechanisms. For a class of the workbench, there is one audit per
+    ε, on the pair of inputs that reveals most. For a class from another package, there is one audit per ε and
+    pair. A class can define its own plan in a method `audited`. The method takes a budget and returns the
+    mechanisms to audit, each with a pair.
 
-    If a class takes a budget in ρ, it is audited with the ρ that corresponds to each ε. If it takes both
-    kinds of budget, it is audited with both.
+    If a class takes a budget in ρ, the plan uses the ρ that corresponds to each ε. If a class takes both
+    kinds of budget, the plan contains audits with both.
 
     Parameters
     ----------
     audited : sequence, optional
-        Classes of mechanisms, mechanisms (at their own ε) or functions of data. Default: all of
-        `workbench.mechanisms`.
+        Classes of mechanisms, mechanisms (which are audited with their own budget only) or functions of data.
+        Default: all classes in `workbench.mechanisms`.
     epsilons : sequence of float
-        Privacy losses.
+        Values of ε for which each class is audited.
     thorough : bool
-        Whether to audit each class on all pairs, and with every alternative choice of each field.
+        Whether to audit each class on all pairs, and also with the other options of each of its fields.
+        Default False.
 
     Returns
     -------
     list of Job
-        Audits without repetition.
+        Planned audits, each of which occurs once.
     """
     things: Sequence[Any] = mechanisms.ALL if audited is None else audited
     jobs = []
@@ -99,20 +105,26 @@ def default_jobs(
 
 
 def _sharpest(cls: Any, example: Any) -> list[tuple[Any, Pair]]:
-    """Return where a class shows most: what its own method `audited` says or, for ours, the first pair."""
+    """Return mechanisms of a class, each with the pair of inputs that reveals most. The method `audited` of
+    the class determines them. Without this method, it is the example with the first pair.
+    """
     if "audited" in vars(cls):
         return list(cls.audited(example.budget))
     return [(example, pairs_for(example)[0])] if is_ours(cls) else []
 
 
 def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
-    """Return a job for each pair. Use this if the pair that shows the largest loss is not known."""
+    """Return one planned audit per pair of inputs. This is for mechanisms for which nobody knows which pair
+    reveals most.
+    """
     pairs = pairs_for(mechanism)
     return [Job(mechanism, pair, epsilon, share=2 / len(pairs)) for pair in pairs]
 
 
 def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
-    """Yield budgets that the class takes: each ε, and the ρ that fits in this ε at δ."""
+    """Yield each ε with the budgets that the class takes. They are this ε itself, and the largest ρ that
+    implies this ε at a fixed δ.
+    """
     delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
     for epsilon in epsilons:
         if getattr(cls, "accepts_dp", True):
@@ -122,7 +134,9 @@ def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | 
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:
-    """Yield the mechanism, and a variant for each other choice of each field that has a list of choices."""
+    """Yield the mechanism. For each field with a list of options, also yield a copy of the mechanism for each
+    other option.
+    """
     yield mechanism
     for f in fields(mechanism):
         for choice in f.metadata.get("choices", ()):
@@ -135,7 +149,9 @@ def _variants(mechanism: Any) -> Iterator[Any]:
 
 
 def run_job(job: Job, **options: Any) -> Audit:
-    """Run one audit. If it is not possible, the result contains the reason, and other audits can continue."""
+    """Run one planned audit. If the audit raises an error, return a result that contains the error message,
+    so that other audits can continue.
+    """
     limits = dict(most_seconds=MOST_SECONDS, runs=RUNS) | options
     limits["most_seconds"] *= job.share
     try:
@@ -147,7 +163,7 @@ def run_job(job: Job, **options: Any) -> Audit:
 
 
 def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterator[Audit]:
-    """Run audits in this process or in several processes, and yield each result when it is ready.
+    """Run planned audits, in this process or in several. Yield each result as soon as its audit has ended.
 
     Parameters
     ----------
@@ -162,7 +178,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
     Yields
     ------
     Audit
-        Results in the order in which the audits end.
+        The results, in the order in which the audits end.
     """
     from joblib import Parallel, delayed
 
@@ -176,7 +192,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
 
 
 def end_with(parent: int) -> None:
-    """Make this worker process end when its parent process ends, even if that is killed with `kill -9`."""
+    """Make this worker process end when its parent process ends, even if the parent is killed with `kill -9`."""
 
     def look() -> None:
         while os.getppid() == parent:

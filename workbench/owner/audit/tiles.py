@@ -1,9 +1,11 @@
-"""Tiles: large inputs that contain many copies of one pair of neighbours.
+"""Tiles: many copies of a small input, side by side in one large input. One release of all copies replaces
+many runs.
 
-A release of many tiles is equivalent to many runs if the release is a product. This means that every cell has
-independent noise, and that its release depends only on this cell and on public numbers. The release is not a
-product if a transform or a tree combines cells, if a threshold or a sample depends on all cells, or if reports
-are mixed. Parts of a release other than cells are common to all tiles, so only separate runs can audit them.
+This replacement is valid only if the release of a cell depends on this cell, on independent noise and on
+public numbers, and on nothing else. It is not valid if a transform or a tree combines cells, if a threshold
+or a sample depends on all cells, or if reports of people are mixed. Parts of a release that are not about
+single cells, for example a total, exist only once for all tiles. So they can be audited only by separate
+runs.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ _JOINING = ("transform", "consistent", "size", "total")  # fields that must be o
 
 
 def is_product(mechanism: Any) -> bool:
-    """Return whether a release of tiles is equivalent to independent releases of each tile.
+    """Return whether one release of many tiles (copies of an input) is equivalent to independent releases of
+    each copy.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism of the workbench. For others the result is always False.
+        Mechanism to check. For mechanisms from other packages, the result is always False.
 
     Returns
     -------
@@ -55,8 +58,8 @@ def is_product(mechanism: Any) -> bool:
 
 
 def is_ours(cls: type) -> bool:
-    """Return whether a mechanism is part of the workbench, so that its laws are tested here. For others,
-    audits also search for draws that bypass `rng`.
+    """Return whether a mechanism is part of the workbench. For mechanisms from other packages, audits also
+    search for random draws that do not come from `rng`.
     """
     return cls.__module__.startswith("workbench.")
 
@@ -64,7 +67,8 @@ def is_ours(cls: type) -> bool:
 def tiles(
     mechanism: Any, pair: Pair, rng: np.random.Generator | None = None
 ) -> list[Callable[[], list[Output]]]:
-    """Return one function per input that releases tiles of it, and returns the output of each tile.
+    """Return two functions, one for each input of the pair. A call of a function makes one release of many
+    tiles (copies) of this input, and returns a list with the output for each tile.
 
     Parameters
     ----------
@@ -82,7 +86,9 @@ def tiles(
 
 
 def _tiled(data: SparseTable | Interactions) -> Any:
-    """Return an input with many copies of the data. Copy i is shifted by i times the size of the domain."""
+    """Return a large input that contains many copies of the data. The cells of copy i are shifted by i times
+    the number of cells.
+    """
     tiles = np.arange(COPIES)[:, None]
     if isinstance(data, SparseTable):
         domain = Domain(("tile", "cell"), (COPIES, data.domain.size))
@@ -100,7 +106,7 @@ def _tiled(data: SparseTable | Interactions) -> Any:
 
 
 def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
-    """Return the output for each tile from one release of all tiles."""
+    """Make one release of all tiles, and return the part of the output that is about each tile."""
     estimate = mechanism(data, rng).estimate
     parts = {"cell": estimate}
     if hasattr(estimate, "edges"):

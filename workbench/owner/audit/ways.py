@@ -1,9 +1,10 @@
-"""Source of noise for exact audits. In successive runs, it goes through every possible combination of outcomes.
+"""Source of noise for exact audits. It draws nothing at random. Instead, each run of a mechanism gets another
+combination of outcomes, until all combinations have occurred.
 
-The mechanism's own code runs on the enumerated noise. The source cannot enumerate draws from distributions
-other than those of `Source`, or the random truncation of users. Hash functions and other random words that
-do not depend on data are fixed. This is valid because they are either part of the release, or the guarantee
-does not rely on their secrecy.
+The mechanism's own code runs with this source. The source can go through the distributions that the class
+`Source` offers. It cannot go through other distributions, or through the random truncation of users. Hash
+functions and other random numbers that do not depend on the data are fixed. This is valid because such
+numbers are part of the release, or because the guarantee also holds if they are known.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ _FAR = 12  # parts above a threshold that are told apart
 
 
 class Enumeration(Source):
-    """Source of noise that goes through all outcomes. Each run takes the next combination of outcomes.
+    """Source of noise that goes through all combinations of outcomes, one in each run of a mechanism.
 
     Parameters
     ----------
-    alike : Whether the choice of a user's kept records makes no difference.
-    cuts : Cut values of the noise. None to record the exact values without noise.
+    alike : Whether all records of each user are equal, so that it makes no difference which are kept.
+    cuts : Cut values that divide the noise into parts. If None, values get no noise, and the source records
+    the exact values.
     """
 
     def __init__(self, alike: bool, cuts: Cuts | None = None) -> None:
@@ -62,14 +64,16 @@ class Enumeration(Source):
         self.begin()
 
     def begin(self) -> None:
-        """Start a run, or restart the current one."""
+        """Start a run of the mechanism from its first draw. A call during a run restarts this run."""
         self.depth = 0
         self.probability = 1.0
         self.call = -1
         self.public_calls = 0
 
     def ways(self) -> Iterator[None]:
-        """Begin one run for each combination of outcomes."""
+        """Yield once for each combination of outcomes. In each step of this loop, the caller runs the
+        mechanism.
+        """
         while True:
             self.begin()
             yield
@@ -96,7 +100,7 @@ class Enumeration(Source):
         return chosen
 
     def measurement(self) -> Source:
-        """Return the source itself. Draws are numbered across measurements."""
+        """Return the source itself, because draws are numbered across measurements."""
         return self
 
     def step(self, number: int) -> Source:
@@ -116,15 +120,17 @@ class Enumeration(Source):
     __getattr__ = Replay.__getattr__
 
     def bytes(self, length: int) -> bytes:
-        """Return the key that decides which rows of a user are kept. Raise NotEnumerable unless all records
-        of a user are equal.
+        """Return a fixed key, which determines the rows of each user that are kept. If a user's records
+        differ, raise NotEnumerable.
         """
         if self.alike:
             return bytes(length)
         raise NotEnumerable("it truncates users at random")
 
     def public_words(self, count: int, names: Any = None) -> Any:
-        """Return fixed words. Raise NotEnumerable for words that sample rows, which nobody may know."""
+        """Return fixed words instead of random ones. Raise NotEnumerable if the words are used to sample
+        rows, because the guarantee then relies on their secrecy.
+        """
         if names is not None:
             raise NotEnumerable("it relies on a random choice of users or records")
         self.public_calls += 1
@@ -132,16 +138,16 @@ class Enumeration(Source):
         return rng.integers(0, 2**64, count, dtype=np.uint64)
 
     def places(self, values: Any, names: Any, tau: float = 0.0, above: float = np.inf) -> Any:
-        """Return fixed words. In an enumerable release, all cells that pass are released, whatever their
-        priorities.
+        """Return fixed words instead of random priorities of cells. In the mechanisms that can be enumerated,
+        all cells that pass the filter are released, so their priorities make no difference.
         """
         return lambda n: np.full(n, 2**62, np.uint64)
 
     # verbs
 
     def add(self, law: Any, values: Any, *, moved: Any, names: Any = None) -> None:
-        """Choose an outcome of the noise for each value. The cuts divide the noise into parts, and an
-        outcome is one of these.
+        """Choose an outcome of the noise for each value. An outcome is one of the parts into which the cut
+        values divide the noise.
         """
         if getattr(law, "idealised", False):
             raise NotEnumerable("it draws in floating point, which is not enumerated")
@@ -166,8 +172,8 @@ class Enumeration(Source):
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Choose which empty cells survive. Only some are considered: those that are empty under just one
-        of the neighbours, and one other cell.
+        """Choose which empty cells pass the filter. To save time, only the cells that are empty for just one
+        of the two inputs are considered, and one other cell.
         """
         if isinstance(law, GaussianCell):
             if law.above is not None:
@@ -203,7 +209,9 @@ class Enumeration(Source):
 
     @property
     def _recorded(self) -> tuple[dict[int, list[int]], dict[int, int]]:
-        """Return the cuts of this call's values, and the constants that represent values without cuts."""
+        """Return the cut values for the values of this call, and the constants that represent values without
+        cuts.
+        """
         if self.call >= len(self.cuts.calls):
             return {}, {}
         return self.cuts.calls[self.call], self.cuts.constants[self.call].exact
@@ -225,7 +233,9 @@ class Enumeration(Source):
         return np.array([p >= 1 or (p > 0 and self.one_of([1 - p, p])) for p in odds], bool)
 
     def choose(self, draw: Any, *arguments: Any, reads: Any, idealised: bool = False) -> Any:
-        """Choose one of the outcomes, if their probabilities are known."""
+        """Choose one outcome of another draw. If the probabilities of its outcomes are not known here, raise
+        NotEnumerable.
+        """
         outcomes = getattr(self, f"_{draw.__name__}", None)
         if outcomes is None:
             raise NotEnumerable(f"it chooses by {draw.__name__}, which is not enumerated")
@@ -234,9 +244,7 @@ class Enumeration(Source):
     def _draw_blanket(
         self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
     ) -> Any:
-        """Choose the non-empty cells that are kept, and then the set of other cells that fills up the
-        release.
-        """
+        """Choose which non-empty cells are kept. Then choose the set of other cells that fill up the release."""
         odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
         kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
         others = [x for x in range(cells) if x not in kept]
@@ -271,8 +279,8 @@ class Enumeration(Source):
         return self._shown(keys, counts, np.rint(lowest).astype(np.int64), chances, parts)
 
     def _shown(self, keys: Any, exact: Any, lowest: Any, shared: Any, parts: Any) -> Any:
-        """Choose the values that reach their first cut, and the highest cut that each reaches, for
-        noise with a shared draw.
+        """Choose outcomes for values whose noise contains a shared draw. First choose the values that reach
+        their lowest cut value. Then choose the highest cut value that each of them reaches.
         """
         if (_FAR + 1) ** len(keys) > MOST_RUNS:
             raise NotEnumerable("it has more values than can be enumerated")

@@ -1,4 +1,6 @@
-"""Releases from tables larger than memory, on several cores or machines, with exactly the same distribution."""
+"""Releases from tables that are larger than memory, on several cores or machines. The noisy results have
+exactly the same distribution as those of a release in memory.
+"""
 
 from workbench.owner.scale.release import release
 from workbench.owner.scale.rows import Rows

@@ -1,7 +1,7 @@
-"""Dask cluster as an executor. It is checked before anything private is sent to it.
+"""Dask cluster as an executor of tasks. The workbench checks the cluster before it sends private data.
 
-Tasks contain private rows and secret keys, and anyone who can connect to a scheduler can run any code on
-its workers. Use only a cluster that you would trust with the data.
+Tasks contain private rows and secret keys. Anyone who can connect to the scheduler of a Dask cluster can run
+any code on its workers. So use only a cluster that you would trust with the data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ import workbench
 
 
 def scheduler_address(address: str | Path) -> str:
-    """Return the address of a scheduler. If the argument is a scheduler file, read the address from it."""
+    """Return the address of a Dask scheduler. The argument is the address, or the path of a file that
+    contains it.
+    """
     text = str(address)
     if not isinstance(address, Path) and not text.endswith(".json"):
         return text if "://" in text else f"tcp://{text}"
@@ -43,7 +45,9 @@ def scheduler_address(address: str | Path) -> str:
 
 
 def refuse_open(place: str, insecure: bool) -> None:
-    """Raise a ValueError for an address that is neither encrypted nor on this machine."""
+    """Raise a ValueError if the connection to this address is not encrypted and leads to another machine. If
+    `insecure` is set, accept it.
+    """
     kind, _, rest = place.partition("://")
     host = rest.rpartition(":")[0].strip("[]")
     try:
@@ -64,7 +68,9 @@ _LIBRARIES = "numpy scipy numba cryptography pyarrow polars dask distributed".sp
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return the versions of all packages that affect results, and a hash of each source file."""
+    """Return the versions of all packages that affect results, and a hash of each source file of the
+    workbench.
+    """
     home = Path(workbench.__file__).parent
     prints = {name: version(name) for name in _LIBRARIES}
     prints["python"] = ".".join(platform.python_version_tuple()[:2])
@@ -76,13 +82,13 @@ def fingerprint() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """Return one hash for a whole fingerprint."""
+    """Return one hash of the fingerprint of this process (its package versions and source files)."""
     return hashlib.sha256(json.dumps(fingerprint()).encode()).hexdigest()
 
 
 def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
-    """Raise a ValueError if versions or source files differ from those of this process. The message names
-    them.
+    """Raise a ValueError if another process has other package versions or source files than this process. The
+    message names the differences.
     """
     if isinstance(theirs, Exception):
         raise ValueError(f"{who} cannot run this package: {theirs}")
@@ -95,8 +101,8 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task if this worker has the same software as the caller, by their digests. Otherwise return an
-    error.
+    """Run a task on this worker if the hash of its software equals `expected`, the caller's hash. Otherwise
+    return an error.
     """
     if digest() != expected:
         raise RuntimeError("a worker that joined has other source files or packages")
@@ -109,7 +115,7 @@ _LOST = "the cluster was lost, or its workers died again and again: nothing was 
 
 
 class Cluster(ClientExecutor):
-    """Executor of tasks on a Dask cluster. The end of its `with` block closes the connection."""
+    """Executor that runs tasks on a Dask cluster. At the end of a `with` block, it closes the connection."""
 
     def __init__(self, client: Client):
         super().__init__(client, pure=False)
@@ -118,13 +124,17 @@ class Cluster(ClientExecutor):
         threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Submit a task to the cluster. If a worker joined later, its first task checks it."""
+        """Send a task to the cluster. Each task first checks that its worker has the same software as this
+        process, because workers may join later.
+        """
         future = super().submit(run_alike, digest(), fn, *args, **kwargs)
         self._submitted.add(future)
         return future
 
     def _watch(self) -> None:
-        """Make waiting tasks fail if the scheduler is lost. Dask itself would let them wait forever."""
+        """Watch the connection to the scheduler. If the connection is lost, raise an error in all waiting
+        tasks, which would otherwise wait forever.
+        """
         while not self._shutdown:
             lost = list(self._submitted) if self._client.status == "closed" else []
             for future in lost:
@@ -133,17 +143,21 @@ class Cluster(ClientExecutor):
             sleep(0.2)
 
     def share(self, data: Any) -> Any:
-        """Send data to the cluster once. Return a reference that tasks take as an argument."""
+        """Send data to the workers once. Return a reference, which you can pass to many tasks in place of the
+        data.
+        """
         return self._client.scatter(data, hash=False)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
-        """Shut the executor down."""
+        """Close the connection to the cluster. The arguments are those of any Python executor."""
         with suppress(Exception):  # a closed client cancels nothing
             super().shutdown(wait and not cancel_futures and self._client.status == "running")
         self._client.close()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Close the connection. If the cluster was lost, raise an error with a clear message."""
+        """Close the connection. If the connection was lost during the `with` block, raise an error that says
+        so.
+        """
         self.shutdown(wait=kind is None)
         if isinstance(error, KilledWorker | CancelledError | CommClosedError):
             raise ConnectionError(_LOST) from None
@@ -152,32 +166,33 @@ class Cluster(ClientExecutor):
 def connect(
     address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 5.0
 ) -> Cluster:
-    """Connect to a running cluster, and return its executor.
+    """Connect to a running Dask cluster, and return an executor that runs tasks on it.
 
     Parameters
     ----------
     address : str or path
-        Address of the scheduler, for example tls://host:8786, or the scheduler file (JSON) that it has
-        written.
+        Address of the cluster's scheduler, for example tls://host:8786, or the path of the JSON file in which
+        the scheduler wrote its address.
     insecure : bool
-        Whether to accept an unencrypted tcp:// connection to another machine.
+        Whether to accept an unencrypted connection (tcp://) to another machine. Default False.
     security : distributed.Security, optional
-        Security settings for tls://. Default: Dask's own configuration.
+        Certificates and other settings of an encrypted connection (tls://). Default: the settings in Dask's
+        configuration.
     timeout : float
         Seconds to wait for an answer from the scheduler.
 
     Returns
     -------
     Cluster
-        Executor for `scale.release` and `trials.run`.
+        Executor, which you can pass to `scale.release` and `trials.run`.
 
     Raises
     ------
     ValueError
-        If the address is invalid or not encrypted, there are no workers, or workers have other source code
-        or packages.
+        If the address is invalid, the connection is not encrypted, or there are no workers. Also if a worker
+        has other source code or package versions than this process.
     ConnectionError
-        If the scheduler does not answer.
+        If the scheduler does not answer within `timeout` seconds.
     """
     place = scheduler_address(address)
     refuse_open(place, insecure)

@@ -1,4 +1,6 @@
-"""Releases from rows that do not fit in memory, on one core, several cores, or a cluster."""
+"""Releases from rows that do not fit in memory. The work is done on one core, several cores or a cluster of
+machines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from workbench.value import Int
 
 
 class EdgeCounts(NamedTuple):
-    """Counts of the records that are kept after all users were truncated."""
+    """Counts of the records that are left after each user was truncated."""
 
     domain: Domain
     bound: Bound | Unbounded | Public
@@ -35,24 +37,25 @@ class EdgeCounts(NamedTuple):
     distinct: bool = False
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return the counts of edges, like `Interactions.edge_counts`."""
+        """Return how many of the records have each pair of item and context, like `Interactions.edge_counts`."""
         return self.edges
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """Return the counts of items, like `Interactions.item_counts`."""
+        """Return how many of the records have each item, like `Interactions.item_counts`."""
         return self.edges.sum(axis=1)
 
 
 class RecordsByUser:
-    """Records in scratch files, divided by user. Mechanisms count some records of each user.
+    """Records in scratch files, divided into ranges of users. Mechanisms that keep only some records of each
+    user can use this object in place of `Interactions`.
 
-    Which records of a user are kept depends only on a key and on that user's records. It does not depend on
-    other users. Sampling range by range therefore gives the same result as sampling all users together.
+    A secret key and the records of a user determine which records of this user are kept. Other users make no
+    difference. So the result is the same if the ranges of users are sampled one after another.
 
     Parameters
     ----------
     dealt : Dealt
-        The rows.
+        Rows, which are divided into scratch files when they are first needed.
     """
 
     stands_for = Interactions
@@ -63,7 +66,7 @@ class RecordsByUser:
         self._dealt = dealt
 
     def bounded(self, l: int, rng: np.random.Generator | None = None) -> EdgeCounts:  # noqa: E741
-        """Return a random sample of each user's records, like `Interactions.bounded`."""
+        """Count a random sample of at most l records of each user, like `Interactions.bounded`."""
         return self._counted("bounded", l, cut_key(rng))
 
     def top_scored(
@@ -74,11 +77,13 @@ class RecordsByUser:
         *,
         random: int = 0,
     ) -> EdgeCounts:
-        """Return each user's records with the highest scores, like `Interactions.top_scored`."""
+        """Count the records of each user that have the highest scores, like `Interactions.top_scored`."""
         return self._counted("top_scored", l, scores, cut_key(rng), random=random)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return how many users have more records than a bound allows, like `Interactions.users_beyond`."""
+        """Return the number of users who have more records than a bound allows, like
+        `Interactions.users_beyond`.
+        """
         return sum(self._dealt.of_users(of_records, "users_beyond", (bound,), {}))
 
     def _counted(self, method: str, *arguments: Any, **options: Any) -> EdgeCounts:
@@ -96,8 +101,8 @@ def of_records(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Apply a method of `Interactions` to the records of a range of users, and count the records that it
-    keeps.
+    """Call a method of `Interactions` on the records of a range of users, and count the records that the
+    method keeps.
     """
     users, keys, _ = read_users(rows, folder, segments)
     order = np.argsort(keys)  # in which a user's rows were read changes nothing
@@ -130,51 +135,58 @@ def release(
     progress: Progress | None = None,
     ready: Callable[[], Any] | None = None,
 ) -> Release:
-    """Make the same release as `mechanism(table)`, from rows that do not fit in memory.
+    """Run a mechanism on rows that do not fit in memory. The release has the same distribution and the same
+    privacy cost as `mechanism(table)`.
 
-    The function divides the rows into scratch files. If users are truncated to a bound, it divides them by
-    user first, and then by ranges of keys. It counts each range and draws its noise separately. The
-    distribution of the release, and its cost, are those of one measurement of the whole table. Each part
-    has a key from which its noise follows, so a task that is repeated draws the same noise.
+    The function first divides the rows into scratch files, each for a range of cells. If users are truncated
+    to a bound, it divides the rows by user before that. Then it counts the rows of each range and draws the
+    noise of its cells, as separate tasks. The noise of a range follows from a random key, which is drawn
+    once. So a task that is repeated after an error draws the same noise again.
 
     Parameters
     ----------
     mechanism : Mechanism
-        HighPassFilter, ThresholdSampling, PrioritySampling (on cells, `Dyadic()` or `Haar()`),
-        StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
+        Mechanism to run, one of HighPassFilter, ThresholdSampling, PrioritySampling (on cells, `Dyadic()` or
+        `Haar()`), StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
     rows : Rows
-        Rows to release.
+        Private rows, for example from `Rows.read`.
     executor : Executor, optional
-        Executor for tasks: threads, processes, or a cluster. It receives private rows and keys. All of its
-        workers must have access to the folder `scratch`.
+        Executor that runs the tasks, for example a pool of processes, or a cluster from `scale.dask.connect`.
+        Its workers see private rows and secret keys. All of them must have access to the folder `scratch`.
     workers : int
-        Number of threads, used only without an executor. Default 1.
+        Number of threads, if you pass no executor. Default 1.
     ranges : int, optional
-        Approximate number of ranges. Default: depends on the size of the files.
+        Approximate number of ranges into which the cells are divided. Default: a number that depends on the
+        size of the files.
     scratch : path, optional
-        Folder in which a private folder for scratch files is created. It is removed at the end, also after
-        errors. Default: the system's folder for temporary files. Scratch files take 4 to 32 bytes per row.
-    rng : Seeded generator for a release that can be replayed. None to publish.
+        Folder in which a private folder for scratch files is created. The private folder is removed at the
+        end, also after an error. Scratch files take 4 to 32 bytes per row. Default: the system's folder for
+        temporary files.
+    rng : numpy Generator, optional
+        Seeded generator, if you want a simulated release with the same noise each time. Leave it out for a
+        release that you publish.
     report_cut : float, optional
-        ε for the number of users truncated by the bound, which is then released as well.
+        If you pass an ε here, the release also contains a noisy number of the users whose rows were truncated
+        to the bound. It costs this ε in addition.
     progress : callable, optional
-        Function that is called with "reading", "users" or "cells" and the completed share.
+        Function that is called with the name of the current step ("reading", "users" or "cells") and the
+        completed share of this step, from 0 to 1.
     ready : callable, optional
-        Function that is called once before the first draw, after all rows were read without an error. Use
-        it to spend a budget.
+        Function that is called once, after all rows were read without an error and before any noise is drawn.
+        This is the moment to spend a budget.
 
     Returns
     -------
     Release
-        The same kind of release as `mechanism(table)`.
+        Release of the same form as that of `mechanism(table)`.
 
     Raises
     ------
     ValueError
-        If the mechanism needs all cells at once, a row is invalid (the message names file and line), or a
-        file changed while it was read.
+        If the mechanism needs all cells at once, or if a file changed while it was read. Also if a row is
+        invalid. The message then names the file and the line.
     OSError
-        If scratch files cannot be written.
+        If the scratch files cannot be written, for example because the disk is full.
     """
     transform = getattr(mechanism, "transform", None)
     _refuse_unfit(mechanism, rows, report_cut)
@@ -189,7 +201,9 @@ def release(
 
 
 def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
-    """Raise a ValueError for a release that cannot be made in parts, before any row is read."""
+    """Raise a ValueError if the release cannot be made range by range. This is checked before any row is
+    read.
+    """
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):
         raise ValueError(

@@ -1,5 +1,5 @@
-"""Rows in files that may be larger than memory, with a check that the files do not change while they are
-used.
+"""Private rows in files that may be larger than memory. Several checks make sure that the files do not change
+until the release is made.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BYTES_A_ROW = 8  # of a text file, at least: it only steers the work
 
 
 class Pin(NamedTuple):
-    """Size and modification time of a file when the rows were declared."""
+    """Size and modification time that a file had when `Rows.read` was called."""
 
     path: Path
     size: int
@@ -47,7 +47,7 @@ class Pin(NamedTuple):
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if the file has changed since then."""
+        """Raise a ValueError if the size or the modification time of the file has changed."""
         try:
             unchanged = Pin.of(self.path) == self
         except OSError:
@@ -57,7 +57,7 @@ class Pin(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Part of the files that one task reads. It is a whole file, or some row groups of a file."""
+    """Part of the files that one task reads, either a whole file or some row groups of a Parquet file."""
 
     pin: Pin
     table: str | None
@@ -66,7 +66,7 @@ class Span(NamedTuple):
     rows: int  # about
 
     def source(self) -> Source:
-        """Return a source of the rows of this part."""
+        """Return an object that reads the rows of this part."""
         self.pin.refuse_changed()
         (source,) = open_sources(self.pin.path, self.table)
         if self.row_groups is not None:
@@ -77,25 +77,26 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows in files, for `scale.release`. The files must not change until the release is made.
+    """Private rows in files, for `scale.release`. The files must not change until the release is made.
 
     Parameters
     ----------
     files : tuple of Pin
-        Files, with their sizes and modification times.
+        The files, each with its size and modification time.
     domain : Domain
         All possible cells. The domain is public.
     bound : Bound or UNBOUNDED
-        Largest change of the counts by one unit. With `user`, each user is truncated to it.
+        Largest change of the counts by one unit. If you name the column of users, each user's rows are
+        truncated to this bound.
     count, user : str, optional
         Names of the columns of counts and of users.
     table : str, optional
         Name of the table, if the file is a database.
     key : bytes, optional
-        Key that determines which records of each user are kept. Pass it to repeat a choice. Default: a new
-        key per release.
+        Key that determines which records of each user are kept. Pass the same key again to keep the same
+        records. Default: a new random key per release.
     user_type : "text", optional
-        Whether to read users as text.
+        If "text", the column of users is read as text, so that 07 and 7 are two users.
     """
 
     files: tuple[Pin, ...]
@@ -127,30 +128,33 @@ class Rows:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Rows:
-        """Declare the rows of CSV files, Parquet files, or a table of a database. No row is read yet.
+        """Describe the private rows in CSV files, in Parquet files, or in a table of a database. This method
+        checks the columns, and `scale.release` reads the rows later.
 
         Parameters
         ----------
         path : path, or several
-            Files, folders of files, or glob patterns. They must have the columns of the domain. Rows of the
-            same cell are added up.
+            Paths of files or folders, or patterns such as "trips-*.csv". The files must have the columns that
+            the domain names. Rows that belong to the same cell are added up.
         domain : Domain
-            All possible cells. The domain must be public and must not come from the data.
+            All possible cells. You must know them from public knowledge, and not from the data.
         bound : Bound or UNBOUNDED
-            Largest change of the counts by one unit. Use `UNBOUNDED` for mechanisms that sample the records
-            of each user themselves (SRA, HPA, LPA).
+            Largest change of the counts by one unit. The mechanisms SRA, HPA and LPA select records of each
+            user themselves. For these mechanisms, pass `UNBOUNDED`.
         count : str, optional
-            Name of the column of counts. Without it, each row counts as 1.
+            Name of the column that contains counts. If you leave it out, each row counts as 1.
         user : str, optional
-            Name of the column that identifies the user of each row. Each user is then truncated to the
-            bound at random, as in `SparseTable.read`. Without it, the bound is assumed and not enforced.
+            Name of the column that identifies the user of each row. If a user has more rows than the bound
+            allows, a random sample of them is kept, as in `SparseTable.read`. If you leave it out, the
+            workbench relies on your word that no unit exceeds the bound.
         user_type : "text", optional
             The same as for `SparseTable.from_frame`.
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         rng, key : numpy Generator or 32 bytes, optional
-            Generator or key for the choice of kept records. Pass it to repeat a choice. With the same key,
-            `SparseTable.read` keeps the same records.
+            Seeded generator or key that determines which records of each user are kept. Pass the same one
+            again to keep the same records. If you pass the same key to `SparseTable.read`, it also keeps
+            these records.
 
         Returns
         -------
@@ -159,8 +163,8 @@ class Rows:
         Raises
         ------
         ValueError
-            If there is no file, a file cannot be read, files have different columns, or a column is missing
-            or occurs twice.
+            If a pattern matches no file, or if a file cannot be read. Also if the files have different
+            columns, or a column is missing or occurs twice.
         FileNotFoundError
             If a file does not exist.
         """
@@ -179,24 +183,24 @@ class Rows:
         return f"<Rows of {names}: {self.domain.size:,} cells, {self.bound!r}>"
 
     def people(self) -> UserNumbers:
-        """Return a number for the user of each row."""
+        """Converter of user names to numbers, which is the same for all files."""
         return UserNumbers(str(self.user), self.user_type, self.domain.missing_user)
 
     @property
     def who(self) -> str:
-        """Name of the unit that the user column identifies, in words."""
+        """Name of the protected unit in words, which follows from the column of users."""
         return in_words("a user", str(self.user))
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound of the counted rows. It says whether it was enforced."""
+        """Bound of the counted rows, which also states whether each user was truncated to it."""
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """Return a table, or interactions, without rows. The domain and the bound are the same, so a
-        mechanism can be tried on it.
+        """Return a table (or interactions) with this domain and bound and without rows. Mechanisms are tried
+        on it before anything is spent.
         """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -204,12 +208,12 @@ class Rows:
         return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
-        """Return the parts of files that tasks read, in order."""
+        """Return the parts of the files that the tasks read, in the order of the rows."""
         return [span for pin, source in zip(self.files, self._sources(), strict=True)
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if a file has changed since the rows were declared."""
+        """Raise a ValueError if one of the files has changed since `Rows.read` was called."""
         for pin in self.files:
             pin.refuse_changed()
 
