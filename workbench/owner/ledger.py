@@ -163,7 +163,9 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter next to the data file. Raise a ValueError if this counter belongs to another budget."""
+    """Return the counter next to the data file. If this counter belongs to another budget, raise a
+    ValueError.
+    """
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data file")
     lock = data.with_name(f"{data.name}.session")
@@ -235,7 +237,7 @@ OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first qu
 
 
 class _About(msgspec.Struct, kw_only=True):
-    """Facts that are stored in the file of a budget: the limit, the people, and the description of the table."""
+    """Facts that are stored in the file of a budget: the limit, the people and a description of the table."""
 
     format: int = _FORMAT
     id: str

@@ -1,7 +1,9 @@
-"""Advice: simulated errors of each mechanism from public beliefs, before any budget is spent.
+"""Advice on which mechanism to use, before any budget is spent. It comes from simulations with data that you
+describe from public knowledge.
 
-`Beliefs` simulates data from public numbers, and `advise` runs the candidate mechanisms on it. Only
-`choose_bound` uses the private table, and it spends a stated ε.
+`Beliefs` contains your description, for example the number of records, and generates simulated data that
+agree with it. `advise` runs mechanisms on the simulated data and compares their errors. `choose_bound` is the
+only function here that uses the private table. It spends an ε that you choose.
 """
 
 from workbench.owner.advice.advice import Advice, advise

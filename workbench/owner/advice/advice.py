@@ -1,4 +1,6 @@
-"""Advice by simulation: candidate mechanisms run on data that is simulated from public beliefs."""
+"""Advice on which mechanism to use. The candidates run on simulated data, which agree with what you believe
+about the private data.
+"""
 
 from __future__ import annotations
 
@@ -40,30 +42,34 @@ _LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 t
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """Mechanisms that you may use, with their errors on simulated data, from best to worst.
+    """Result of `advise`: mechanisms that you may use, with their errors on simulated data, from best to
+    worst.
 
     Parameters
     ----------
     beliefs : Beliefs
-        Beliefs from which the data were simulated.
+        Description of the data, from which the simulated data were generated.
     task : str
-        One of `TASKS`.
+        Kind of numbers that you want to publish, one of the words in `TASKS`.
     epsilon : float
-        Privacy loss of each release. If you asked for an error, this is the smallest ε that reaches it.
+        Privacy loss of each simulated release. If you asked for an error, this is the smallest ε that reaches
+        the error.
     rows : sequence of Row
         One row per mechanism, from best to worst.
     truths : dict
-        Mean true answer for each kind of query.
+        Mean of the true answers in the simulated data, for each kind of query. You can compare the errors
+        with it.
     recommendation : str
-        Recommendation in one sentence.
+        Sentence that recommends a mechanism, and says which errors to expect.
     notes : sequence of str
-        Sentences on the simulated data, and on mechanisms that were left out.
+        Sentences about the simulated data, and about mechanisms that were left out.
     shows : bool
-        Whether some number has a relative error of at most 50 %.
+        Whether a release can show anything useful. This is so if, for at least one kind of query, the best
+        mechanism has an error of at most 50 % of the true answer.
     coarser : Domain, optional
-        Coarser domain that would work, if this domain has too many cells to show single ones.
+        Coarser domain for which single cells would be useful, if this domain has too many cells for this.
     size : int, optional
-        Approximate number of cells to release.
+        Approximate number of cells that the release should contain.
     """
 
     beliefs: Beliefs
@@ -79,12 +85,12 @@ class Advice:
 
     @property
     def mechanism(self) -> Any:
-        """Recommended mechanism."""
+        """The recommended mechanism, with its parameters. You can call it on the private table."""
         return self.rows[0].mechanism
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table of the mechanisms with their best parameters and rounded errors. Its first row is for
-        comparison and has the true answers.
+        """Return a table with one row per mechanism, which shows its best parameters and its rounded errors.
+        For comparison, the first row contains the true answers.
         """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
@@ -122,40 +128,46 @@ def advise(
     progress: Callable[[str, float], Any] | None = None,
     seconds: float | None = None,
 ) -> Advice:
-    """Compare mechanisms on data that are simulated from public beliefs.
+    """Recommend a mechanism for your data. The function compares mechanisms on simulated data, which agree
+    with what you believe about the private data.
 
-    The function reads no private data. The candidates are the mechanisms of the workbench and of plug-ins
-    that take this kind of data. Each runs on the simulated data, and its answers are compared with the
-    simulated truth. The questions are about cells, ranges and marginals that contain randomly drawn
-    records, and not about empty parts of the domain.
+    The function reads no private data, so it costs no budget. It tries all mechanisms of the workbench and of
+    plug-ins that accept this kind of data. Each mechanism runs on the simulated data, and its answers to
+    queries are compared with the true answers. The queries are cells, ranges and marginals that contain at
+    least one record, because a release of empty parts interests few readers.
 
     Parameters
     ----------
     beliefs : Beliefs
-        What you believe about the data from public knowledge.
+        Description of the data, from public knowledge.
     epsilon : float, optional
-        Privacy loss ε. Give either this or `error`.
+        Privacy loss ε of the planned release. Pass either `epsilon` or `error`.
     task : str
-        Kind of numbers that you want to publish, one of `TASKS`. It determines the queries. Default "all".
+        Kind of numbers that you want to publish, one of the words in `TASKS`. It determines the queries on
+        which mechanisms are compared. Default "all".
     error : float, optional
-        Mean absolute error, in counts, of the task's first kind of query. The advice then gives the
-        smallest ε that reaches this error.
+        Mean absolute error that you want to reach, in counts, for the most important kind of query of the
+        task. The result then contains the smallest ε that reaches this error.
     size : int, optional
-        Approximate number of cells to release. Default: the believed number of non-empty cells.
+        Approximate number of cells that the release should contain. Default: the number of non-empty cells in
+        `beliefs`.
     delta : float
-        With δ > 0, the comparison includes mechanisms with Gaussian noise and stability histograms.
+        Probability δ of the guarantee. If δ > 0, the comparison includes mechanisms with Gaussian noise, and
+        stability histograms. Default 0.
     queries : sequence of int, optional
-        Sizes of ranges, in cells. Default: ranges that contain about 100 and 10,000 non-empty cells.
+        Lengths of the range queries, in cells. Default: lengths for which a range contains about 100 and
+        10,000 non-empty cells.
     shape : sequence of int, optional
-        Number of labels of each attribute that a box covers. Default: a quarter of the labels.
+        Size of the box queries: for each attribute, the number of labels that a box covers. Default: a
+        quarter of the labels of each attribute.
     order : int
-        Number of attributes of a marginal. Default 2.
+        Number of attributes of each marginal. Default 2.
     rows : int, optional
-        Number of records of microdata, if it is public.
+        Number of records, if it is public. Mechanisms that release microdata (one row per person) need it.
     others : sequence of mechanisms
-        Further mechanisms to compare, with their own settings.
+        Further mechanisms to compare. Their parameters stay as they are.
     progress : callable, optional
-        Function that is called with a text and the completed share.
+        Function that is called with a description of the current step and the completed share, from 0 to 1.
     seconds : float, optional
         Approximate time limit for the simulation. Default 6.5.
 
@@ -166,7 +178,8 @@ def advise(
     Raises
     ------
     ValueError
-        If an argument is out of range, the beliefs do not fit the task, or no mechanism can be run.
+        If an argument is out of range, if the beliefs are about another kind of data than the task, or if no
+        mechanism can be run.
 
     Examples
     --------
@@ -286,7 +299,7 @@ def _refuse(
 
 
 def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
-    """Return the least ε at which some mechanism reaches the error, rounded up to two digits."""
+    """Return the smallest ε, rounded up to two digits, at which at least one mechanism reaches the error."""
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
@@ -357,8 +370,8 @@ def _recommendation(
 
 @dataclass(frozen=True)
 class _Merged:
-    """Believed data on a coarser domain, in which each run of neighbouring labels of an attribute is
-    one label.
+    """Simulated data on a coarser domain. To make it coarser, several neighbouring labels of an attribute are
+    merged into one label.
     """
 
     beliefs: Beliefs
@@ -388,7 +401,9 @@ def _merged_domain(domain: Domain, factors: Sequence[int]) -> Domain:
 
 
 def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str, Domain | None]:
-    """Return a description of a coarser table whose cells can be shown, and its domain."""
+    """Search for a coarser table whose single cells would have useful counts. Return its description in
+    words, and its domain.
+    """
     small = simulation.small
     if small.cells is None:
         return "Use a larger ε, or publish about more people.", None

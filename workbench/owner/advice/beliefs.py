@@ -35,12 +35,12 @@ def _is_bound(x: Any) -> str | None:
 
 @value
 class Beliefs:
-    """Public beliefs of the owner about the data, for example about the share of non-empty cells. `load`
-    simulates data that agree with them.
+    """Description of private data by what their owner believes from public knowledge, for example the number
+    of records. The method `load` generates simulated data that agree with the description.
 
-    Beliefs must come from public knowledge, and never from the private table. For a table, give `records`
-    and `cells`, or `records` and `users` if people have many records. For points and strings, give
-    `records`.
+    The numbers must not come from the private table, because the advice would then reveal something about it.
+    For a table in which each person has one record, give `records` and `cells`. If people have many records,
+    give `records` and `users`. For points and strings, give only `records`.
 
     Examples
     --------
@@ -67,7 +67,9 @@ class Beliefs:
     truth_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raise a ValueError for beliefs that contradict each other."""
+        """Raise a ValueError if fields contradict each other, for example if there are fewer records than
+        non-empty cells.
+        """
         if isinstance(self.domain, Domain):
             self.domain.refuse_wide()
         cells = self.cells
@@ -98,19 +100,19 @@ class Beliefs:
     def of_counts(
         cls, domain: Domain, density: float, mean: float, spread: float, **others: Any
     ) -> Beliefs:
-        """Make beliefs about a table of counts. They state the share of non-empty cells, and the mean and
-        spread of the counts of these cells.
+        """Describe a table of counts by the share of non-empty cells, and by the mean and standard deviation
+        of their counts.
 
         Parameters
         ----------
         domain : Domain
             All possible cells.
         density : float
-            Share of non-empty cells, between 0 and 1.
+            Number of non-empty cells divided by the number of all cells, between 0 and 1.
         mean, spread : float
             Mean and standard deviation of the counts of non-empty cells.
         **others
-            Further fields, for example `bound` and `popularity`.
+            Values of other fields of `Beliefs`, for example `bound` and `popularity`.
 
         Returns
         -------
@@ -127,7 +129,7 @@ class Beliefs:
 
     @property
     def mean(self) -> float:
-        """Mean count of a non-empty cell, or mean number of records of a person."""
+        """Mean count of the non-empty cells. If `users` is given, mean number of records per person."""
         return self.records / (self.cells or self.users or self.records)
 
     @property
@@ -135,20 +137,23 @@ class Beliefs:
         return self.mean if self.spread is None else self.spread
 
     def simulated(self, order: int = 0, records: float = inf) -> tuple[Beliefs, float]:
-        """Return beliefs about a smaller part of the data, which can be simulated quickly.
+        """Return a description of a smaller part of the data. The simulation is faster with this part than
+        with all data.
 
         Parameters
         ----------
         order : int
-            Number of attributes of marginals that must remain small enough. Default 0, for no marginals.
+            Number of attributes of the marginals that will be simulated. The part is so small that these
+            marginals do not have too many cells. Default 0, for no marginals.
         records : float
-            Largest number of records of a table. Default: no limit.
+            Largest number of records in the part. Default: no limit.
 
         Returns
         -------
         Beliefs
+            Description of the smaller part.
         float
-            Share of the data that the part represents.
+            Share of all data that is in this part, between 0 and 1.
         """
         if self.cells is None:
             part = max(1.0, self.records / _RECORDS)
@@ -173,7 +178,7 @@ class Beliefs:
         return replace(self, domain=domain, cells=cells, records=records), part
 
     def load(self) -> Any:
-        """Simulate data. Equal beliefs give equal data.
+        """Generate simulated data that agree with this description. Equal descriptions give equal data.
 
         Returns
         -------
@@ -198,8 +203,8 @@ class Beliefs:
         return Records.from_values(self.domain, values, self.bound, truth_public=True)
 
     def _counts(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """Return counts of at least 1 with the believed mean and standard deviation. If the latter is
-        large, a few counts are very large.
+        """Draw counts of at least 1 with the mean and standard deviation of the description. If the standard
+        deviation is large, a few counts are very large.
         """
         more = self.mean - 1
         spread = self._spread
@@ -211,7 +216,9 @@ class Beliefs:
         return 1 + rng.poisson(lognormal(more, sqrt(extra), n, rng))
 
     def _places(self, rng: np.random.Generator) -> Int[np.ndarray, " cells"]:
-        """Return different cells, the rarest first. Labels have frequencies from Zipf's distribution."""
+        """Draw distinct cells, and return them with the least probable cell first. The frequencies of labels
+        follow Zipf's distribution.
+        """
         n = self.cells or 1
         shape = self.domain.shape
         orders = [rng.permutation(size) if size <= _DENSE else None for size in shape]
@@ -232,7 +239,9 @@ class Beliefs:
         return found[kept[np.argsort(times[kept] + rng.random(n))]]
 
     def _interactions(self, rng: np.random.Generator) -> Interactions:
-        """Return people with records. Most records of a person are about the person's usual item."""
+        """Simulate people with several records each. Most records of a person are about the same item, the
+        usual item of this person.
+        """
         domain = self.domain
         if len(domain.shape) == 1:
             domain = Domain((*domain.attributes, "context"), (*domain.shape, 1))
@@ -257,7 +266,7 @@ def marginal_cells(shape: Sequence[int], order: int) -> int:
 
 @lru_cache(4)
 def _loaded(beliefs: Beliefs) -> Any:
-    """Return simulated data. They are stored, because every trial needs them."""
+    """Return the simulated data. They are kept in memory, because every trial uses them."""
     return beliefs._load()
 
 
@@ -270,8 +279,8 @@ def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> n
 def zipf_labels(
     size: int, n: int, popularity: float | np.ndarray, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Draw random codes. Their frequencies follow stated shares or, if there are none, Zipf's distribution,
-    in which code 0 is the most frequent.
+    """Draw random labels, as codes. If shares are given, they are the probabilities of the labels. Otherwise
+    the probabilities follow Zipf's distribution, in which code 0 is the most frequent.
     """
     if isinstance(popularity, np.ndarray):
         return rng.choice(size, n, p=popularity)
@@ -290,8 +299,8 @@ def labels_of_people(
     owner: Int[np.ndarray, " records"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " records"]:
-    """Draw the label of each record. Most records have the usual label of their person. The others have
-    labels from Zipf's distribution.
+    """Draw the label of each record. Each person has a usual label, which most of the person's records have.
+    The labels of the other records follow Zipf's distribution.
     """
     usual = zipf_labels(size, people, popularity, rng)
     other = zipf_labels(size, len(owner), popularity, rng)
@@ -311,7 +320,7 @@ def _others(
 
 
 def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Return points. Two thirds are around a few centres, and the others are anywhere."""
+    """Draw random points. Two thirds of them are near one of a few centres, and the others are uniform."""
     low, high = (np.array(corner, float) for corner in tree.box)
     centres = rng.random((_CENTRES, tree.dims))
     unit = centres[rng.integers(0, _CENTRES, n)]
@@ -322,14 +331,14 @@ def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
-    """Return strings. There are 2,000 different ones, with frequencies from Zipf's distribution."""
+    """Draw random strings from 2,000 different ones. Their frequencies follow Zipf's distribution."""
     words = strings_of(tree)
     return [words[i] for i in zipf_labels(_WORDS, n, 1.0, rng)]
 
 
 def strings_of(tree: Prefixes) -> list[str]:
-    """Return strings, from the most to the least frequent. They have at least three symbols, if the
-    alphabet allows it.
+    """Return the different strings that can be drawn, from the most to the least frequent. They have at least
+    three symbols, if the hierarchy is deep enough.
     """
     rng = np.random.default_rng(1)
     symbols = np.array(list(tree.alphabet))

@@ -1,4 +1,6 @@
-"""Advice on a bound: the number of records to count per person, from public beliefs alone."""
+"""Advice on the bound, which is the number of records that a release counts per person. It comes from
+simulations without private data.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """Effects of one bound. They are the share of records that it drops, and the two parts of the error."""
+    """Effects of one bound: the share of records that are dropped, and the two parts of the error (from noise
+    and from dropped records).
+    """
 
     bound: int
     lost: float
@@ -38,22 +42,22 @@ class BoundError(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Root mean squared error of a count, in records."""
+        """Root mean squared error of a count, in records. It contains both parts of the error."""
         return sqrt(self.truncation**2 + self.noise**2)
 
 
 @dataclass(frozen=True, repr=False)
 class BoundAdvice:
-    """Bounds that were compared, with their errors.
+    """Result of `advise_bounds`: the bounds that were compared, with their errors.
 
     Parameters
     ----------
     errors : sequence of BoundError
-        One entry per bound, in ascending order.
+        Effects of each bound, in ascending order of the bounds.
     mechanism : Mechanism
-        Example of a mechanism with the stated ε.
+        Example of a mechanism with the stated ε, for the recommended bound.
     notes : sequence of str
-        Recommendation, and its assumptions.
+        Sentences with the recommendation and its assumptions.
     """
 
     errors: tuple[BoundError, ...]
@@ -62,7 +66,9 @@ class BoundAdvice:
 
     @property
     def bound(self) -> int:
-        """Recommended bound: the largest whose error is at most 20 % above the smallest error."""
+        """Recommended number of records per person. It is the largest bound whose error is at most 20 % above
+        the smallest error of all bounds.
+        """
         return recommended(self.errors)
 
     def __repr__(self) -> str:
@@ -70,7 +76,9 @@ class BoundAdvice:
         return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table of the bounds with the share of records that they drop, and errors in records."""
+        """Return a table with one row per bound: the share of records that it drops, and the errors in
+        records.
+        """
         rows = [
             (
                 f"{each.bound}{' *' if each.bound == self.bound else ''}",
@@ -86,11 +94,11 @@ class BoundAdvice:
 
 
 def recommended(errors: Sequence[BoundError]) -> int:
-    """Return the largest bound whose error is at most 20 % above the smallest error.
+    """Return the largest bound whose error is at most 20 % above the smallest error of all bounds.
 
-    A release states the error from noise, but not the error from truncation. If two bounds have similar
-    errors in total, more of the error of the larger bound is noise, so the release states more of it. For
-    this reason the function prefers the larger one.
+    The function prefers a larger bound if two total errors are similar. With a larger bound, less of the
+    error comes from dropped records and more from noise. A release states only the error from noise, so it
+    then states a larger part of the total error.
     """
     least = min(each.error for each in errors)
     return max(each.bound for each in errors if each.error <= _NEAR * least)
@@ -109,37 +117,39 @@ def advise_bounds(
     popularity: float = 1.0,
     earlier: Release | None = None,
 ) -> BoundAdvice:
-    """Compare bounds on the number of records per person. The private table is not used.
+    """Recommend how many records a release should count per person. The function uses no private data.
 
-    The simulated people have lognormal numbers of records. Labels of an attribute follow Zipf's
-    distribution, and each person has a usual label. So some cells have many more records than others. For
-    each bound, the function truncates the people at random, as a release does, and adds the noise for this
-    bound.
+    The function simulates people whose numbers of records have a lognormal distribution. The labels of their
+    records follow Zipf's distribution, and each person has a usual label. So some cells have many more
+    records than others. For each bound, the function keeps at most this number of records per person, which
+    are chosen at random, and computes the error from the dropped records and from the noise.
 
     Parameters
     ----------
     domain : Domain
-        Which cells there can be.
+        All possible cells.
     epsilon : float
-        Privacy loss ε.
+        Privacy loss ε of the planned release.
     users : int
-        Believed number of people.
+        Approximate number of people, from public knowledge.
     per_user, per_user_spread : float
-        Believed mean and standard deviation of the number of records per person. The standard deviation is
-        equal to the mean by default.
+        Approximate mean and standard deviation of the number of records per person. By default, the standard
+        deviation equals the mean.
     per_user_most : int, optional
-        Largest possible number of records of a person, if it is known, for example 16 in a log of 16 steps.
+        Largest possible number of records of a person, if it is known. For example, it is 16 if each person
+        can have at most one record in each of 16 periods.
     bounds : sequence of int
-        Bounds to compare. Default: from 1 to the largest number of records of a simulated person, at most
-        1,000.
+        Bounds to compare. Default: bounds from 1 to the largest number of records of a simulated person, or
+        to 1,000 if this is smaller.
     order : int
-        Number of attributes of the marginals for which errors are computed. Default 2.
+        Number of attributes of the marginals whose error is computed. Default 2.
     popularity : float
-        Believed exponent of Zipf's distribution. Larger values make some labels more popular, and 0 makes
-        all equally popular. Default 1.
+        Exponent of Zipf's distribution. With a larger exponent, the frequencies of labels differ more. With
+        0, all labels are equally frequent. Default 1.
     earlier : Release, optional
-        Earlier release of a similar table. Attributes with the same labels get the shares of labels from
-        this release. If you do not give `per_user`, it is the total of the release divided by `users`.
+        Earlier release of a similar table. If an attribute has the same labels in this release, the
+        simulation uses the shares of the labels from there. If you do not give `per_user`, it is the total of
+        this release divided by `users`.
 
     Returns
     -------
@@ -148,8 +158,8 @@ def advise_bounds(
     Raises
     ------
     ValueError
-        If a belief is impossible or contradicts another one, a bound is not an integer >= 1, or marginals
-        are too large.
+        If an argument is impossible or contradicts another one, a bound is not an integer >= 1, or the
+        marginals have too many cells.
     """
     if not 0 < epsilon < inf:
         raise ValueError(f"epsilon = {epsilon} is not allowed: need a finite number > 0")
@@ -200,8 +210,8 @@ def advise_bounds(
 def _shares(
     earlier: Release | None, domain: Domain, name: str, popularity: float
 ) -> float | np.ndarray:
-    """Return the share of each label in an earlier release, which is public. Without such a release,
-    return Zipf's exponent.
+    """Return the share of each label of an attribute, from an earlier release. If there is no such release,
+    return the exponent of Zipf's distribution.
     """
     known = getattr(earlier and earlier.estimate, "domain", None)
     if earlier is None or not isinstance(known, Domain) or name not in known.attributes:
@@ -234,8 +244,8 @@ def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ..
 def _squared_errors(
     domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
 ) -> tuple[float, float]:
-    """Return the mean squared loss of the counts of marginals, and the mean number of cells that such a
-    count adds up.
+    """Return two means over the counts of marginals: the squared error from dropped records, and the number
+    of cells whose counts are added up.
     """
     squares, cells, added = 0.0, 0, 0.0
     for axes in combinations(range(len(domain.shape)), order):

@@ -1,4 +1,4 @@
-"""Private choice of a bound on the number of records per person, from the table itself, at a cost of ε."""
+"""Private choice of a bound on the number of records per person. It uses the private table and costs an ε."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workbench.value import Int
 def records_of_people(
     data: Any, domain: Domain, user: str, **how: Any
 ) -> Int[np.ndarray, " people"]:
-    """Return the number of records of each person in a table. The result is private.
+    """Count the records of each person in a table. The result is private, so do not publish it.
 
     Parameters
     ----------
     data : path, several, or a frame
-        Table in any form that `SparseTable.read` takes.
+        The private table, in any form that `SparseTable.read` accepts.
     domain : Domain
         All possible cells.
     user : str
@@ -52,32 +52,35 @@ def choose_bound(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[int, Receipt]:
-    """Let the table choose a bound on the number of records per person, privately. This costs `epsilon`.
+    """Choose a bound on the number of records per person, privately, from the data. The choice costs
+    `epsilon`.
 
-    A larger bound drops fewer records but adds noise to all cells. If the bound is raised by one record,
-    the total noise grows by `noise_per_record`. At the best bound, this equals the number of people who
-    have more records than the bound. The exponential mechanism chooses a bound near the best one, by
-    `rank_scores`.
+    A larger bound drops fewer records, but it needs more noise in every cell. If the bound grows by 1, the
+    total noise grows by `noise_per_record`. At the same time, the number of dropped records falls by the
+    number of people who have more records than the bound. At the best bound, these two numbers are equal. The
+    exponential mechanism draws a bound near the best one. Its scores come from `rank_scores`.
 
     Parameters
     ----------
     records : int[people]
-        Number of records of each person, from `records_of_people`.
+        Number of records of each person, as returned by `records_of_people`.
     bounds : sequence of int
-        Bounds to choose from, stated without looking at the table.
+        Bounds to choose from. You must fix them without looking at the table.
     noise_per_record : float
-        Number of cells divided by the ε of the release.
+        Growth of the total noise if the bound grows by 1: the number of cells divided by the ε of the planned
+        release.
     epsilon : float
-        Cost of the choice, in addition to the release.
+        Cost ε of the choice, in addition to the cost of the release.
     rng : numpy Generator, optional
-        Seeded generator for a choice that can be replayed.
+        Seeded generator, if you want a simulated choice that is the same each time. Leave it out for real
+        data.
 
     Returns
     -------
     int
         Chosen bound.
     Receipt
-        Cost of the choice.
+        Record of the cost, which you can book in a budget.
 
     Raises
     ------

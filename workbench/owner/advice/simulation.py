@@ -1,4 +1,4 @@
-"""Candidate mechanisms, and their errors on simulated data."""
+"""Simulation that runs candidate mechanisms on simulated data and computes their errors."""
 
 from __future__ import annotations
 
@@ -37,30 +37,31 @@ _SYMBOLS = {"theta": "θ", "tau": "τ"}
 
 @dataclass(frozen=True)
 class Row:
-    """Simulated errors of one mechanism.
+    """Errors of one mechanism on simulated data.
 
     Parameters
     ----------
     name : str
-        Name of the mechanism with its settings.
+        Name of the mechanism with its most important parameters.
     mechanism : Mechanism
-        Mechanism that you can call on the table.
+        Mechanism with these parameters, which you can call on the private table.
     errors : dict
-        Mean absolute error in counts for each kind of query, for queries that contain records. NaN if the
-        release cannot answer.
+        Mean absolute error for each kind of query, in counts. All queries contain records. NaN if a release
+        cannot answer this kind of query.
     cells : float
-        Number of released cells, nodes or answers.
+        Mean number of cells, nodes or answers in a release.
     noise_cells : float
-        Number of released cells that are empty in the table, so that their counts are pure noise. NaN if
-        the release has no cells.
+        Mean number of released cells that are empty in the table, so that their counts consist of noise only.
+        NaN if a release contains no cells.
     cost : str
-        Guarantee of the release.
+        Privacy guarantee of a release, in symbols.
     seconds : float
-        Seconds per release of the simulated data.
+        Time of one release of the simulated data, in seconds.
     score : float
-        Geometric mean of the errors divided by the true answers. An empty release has the score 1.
+        Relative error by which mechanisms are ordered. It is the geometric mean, over kinds of query, of the
+        error divided by the mean true answer. A release without any information has the score 1.
     key : tuple
-        Identifier of the candidate that does not depend on ε.
+        Identifier of the mechanism and its parameters, which is the same for every ε.
     """
 
     name: str
@@ -75,13 +76,13 @@ class Row:
 
     @property
     def unanswered(self) -> int:
-        """Kinds of query that the release cannot answer."""
+        """Number of kinds of query that a release cannot answer."""
         return sum(map(isnan, self.errors.values()))
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Time limit for a part of the simulation. It also has a function that shows progress."""
+    """Time limit for a part of the simulation, with a function that shows the progress."""
 
     end: float
     show: Callable[[str, float], Any]
@@ -98,8 +99,8 @@ class Clock:
 
 @dataclass(frozen=True)
 class Question:
-    """Metric for trials. It is the mean absolute error of one kind of query, for which the true answers are
-    computed in advance.
+    """Mean absolute error for one kind of query, as a metric for trials. The true answers are computed only
+    once.
     """
 
     kind: str
@@ -108,7 +109,7 @@ class Question:
 
     @property
     def exact(self) -> float:
-        """Mean true answer."""
+        """Mean of the true answers, in counts."""
         return float(self.answers.mean())
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
@@ -146,7 +147,9 @@ def questions(
     shape: Sequence[int] | None,
     order: int,
 ) -> list[Question]:
-    """Return queries of each kind that contain random records. The most important kind is first."""
+    """Return a metric for each kind of query of the task, with the most important kind first. The queries are
+    drawn so that they contain records.
+    """
     data = beliefs.load()
     rng = np.random.default_rng(1)
     if task == "users":
@@ -209,8 +212,8 @@ def questions(
 
 
 def _regions(tree: Quadtree | Prefixes) -> tuple[str, Any]:
-    """Return boxes with a quarter of the length of each side or, for strings, the first symbols of
-    frequent strings.
+    """Return queries for points or strings. For points, these are boxes whose sides are a quarter of the
+    whole. For strings, they are the first symbols of frequent strings.
     """
     if isinstance(tree, Quadtree):
         space: Any = tree  # its sides are asked for, as a domain's
@@ -235,8 +238,8 @@ _LEFT_OUT = {
 
 
 def other_mechanisms() -> list[Any]:
-    """Return the mechanisms that do not belong to the workbench. They come from modules that `--with`
-    names, and from installed packages.
+    """Return the mechanisms that do not belong to the workbench. They are defined in modules that the option
+    `--with` names, and in installed packages.
     """
     members = [x for module in stated_modules() for x in vars(module).values()]
     entries = [find("mechanisms", e.name) for e in entry_points(group="workbench.mechanisms")]
@@ -245,8 +248,8 @@ def other_mechanisms() -> list[Any]:
 
 
 def _classes() -> list[Any]:
-    """Return the mechanisms that may be recommended: first those of plug-ins, then those of the
-    workbench, beginning with the fast families.
+    """Return the classes of mechanisms that may be recommended. Those of plug-ins come first. Those of the
+    workbench follow, with fast ones first.
     """
     families = mechanisms.FAMILIES
     others = [f for f in families if f not in (*_QUICK_FIRST, "straw_men", "local", "chosen")]
@@ -257,7 +260,7 @@ def _classes() -> list[Any]:
 def _candidates(
     how: Simulation, beliefs: Beliefs, epsilon: float, size: int | None
 ) -> dict[Any, Any]:
-    """Return mechanisms by name, with settings that follow from public numbers."""
+    """Return the mechanisms to compare, by name. Their parameters follow from public numbers."""
     found: dict[Any, Any] = {("other", repr(each)): each for each in how.others}
     for cls in _classes():
         if not _fits(cls, how.task) or (how.classes and cls.__name__ not in how.classes):
@@ -273,7 +276,9 @@ def _candidates(
 
 
 def _fits(cls: Any, task: str) -> bool:
-    """Return whether a mechanism takes this kind of data, and may be published."""
+    """Return whether a class of mechanisms accepts this kind of data, and whether its releases may be
+    published.
+    """
     takes = {"users": Interactions, "records": Records}.get(task, SparseTable)
     if cls.takes is not takes or cls.relation == LOCAL or cls.idealised:
         return False
@@ -299,7 +304,7 @@ def _budgets(cls: Any, epsilon: float, delta: float) -> Iterator[DP | ZCDP]:
 def _settings(
     example: Any, beliefs: Beliefs, how: Simulation, size: int | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield settings to try. Each has a label that does not depend on numbers."""
+    """Yield combinations of parameters to try. Each has a name that does not depend on ε and other numbers."""
     names = {f.name for f in fields(example)}
     known = {
         "width": size,
@@ -358,7 +363,9 @@ def _too_wide(mechanism: Any, domain: Domain) -> bool:
 
 
 def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
-    """Return the θ that the noise of about `size` empty nodes reaches."""
+    """Return a threshold θ for noisy counts. It is chosen so that the noise of about `size` empty nodes
+    reaches it.
+    """
     filter_ = mechanisms.HighPassFilter(budget, size=size, transform=transform)
     return int(filter_.threshold(beliefs.domain, beliefs.bound))
 
@@ -368,20 +375,20 @@ def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated data, the questions about them, and all requirements on a release except its ε.
+    """Simulated data, the queries about them, and all requirements on a release except its ε.
 
     Parameters
     ----------
     beliefs : Beliefs
-        Beliefs about the whole data, for which mechanisms are recommended.
+        Description of all data, for which mechanisms are recommended.
     small : Beliefs
-        Beliefs about the simulated part of the data.
+        Description of the part of the data that is simulated.
     part : float
-        Share of the data that this part represents.
+        Share of all data that is in this part.
     data : dataset
         Dataset with the simulated part.
     asked : sequence of Question
-        Kinds of query.
+        Kinds of query, each as a metric.
     """
 
     beliefs: Beliefs
@@ -400,8 +407,9 @@ class Simulation:
 
     @property
     def scale(self) -> float:
-        """Share of the people that are simulated. The ε of the simulation is scaled in the same way. For
-        tables the share is 1, because the domain is made smaller instead.
+        """Number of simulated people divided by the number of all people. So that errors relative to counts
+        stay the same, the simulation uses ε divided by this number. For tables it is 1, because the
+        simulation then uses a smaller domain instead.
         """
         return 1.0 if self.beliefs.cells else self.part
 
@@ -417,8 +425,8 @@ class Simulation:
         repeats: tuple[int, ...],
         only: set[Any] | None = None,
     ) -> tuple[list[Row], list[str]]:
-        """Run the candidates. Return a row for each, from best to worst, and notes on those that were left
-        out.
+        """Run all candidates on the simulated data. Return a row for each, from best to worst, and sentences
+        about mechanisms that were left out.
         """
         size = self.size and max(1, round(self.size * self.part))
         made = _candidates(self, self.beliefs, epsilon, self.size)
@@ -488,7 +496,9 @@ def _left_out(refused: dict[str, str]) -> list[str]:
 
 
 def ratio(error: float, truth: float) -> float:
-    """Return a relative error. Without an answer it is 1, which is the error of an empty release."""
+    """Return the error divided by the true answer. If there is no answer, return 1, which is the relative
+    error of a release without any information.
+    """
     return 1.0 if isnan(error) else error / max(truth, 1e-9)
 
 

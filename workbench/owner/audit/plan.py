@@ -192,7 +192,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
 
 
 def end_with(parent: int) -> None:
-    """Make this worker process end when its parent process ends, even if the parent is killed with `kill -9`."""
+    """End this worker process when its parent process ends, even if the parent is killed with `kill -9`."""
 
     def look() -> None:
         while os.getppid() == parent:

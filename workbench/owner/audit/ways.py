@@ -244,7 +244,7 @@ class Enumeration(Source):
     def _draw_blanket(
         self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
     ) -> Any:
-        """Choose which non-empty cells are kept. Then choose the set of other cells that fill up the release."""
+        """Choose which non-empty cells are kept. Then choose the other cells that fill up the release."""
         odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
         kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
         others = [x for x in range(cells) if x not in kept]

@@ -1,4 +1,6 @@
-"""Publications: folders that present a release to the public, with a data sheet, a statement and metadata."""
+"""Publications: folders that present a release to the public. A publication contains the table, a data sheet
+that answers readers' questions, a short statement on privacy, and metadata for programs.
+"""
 
 from workbench.owner.publication.about import About as About
 from workbench.owner.publication.about import Earlier as Earlier

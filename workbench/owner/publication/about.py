@@ -1,4 +1,6 @@
-"""Information from the publisher of a table, stored in `publication.json`."""
+"""Information that only the publisher of a table can give, for example its title and licence. It is stored in
+the file `publication.json`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "doma
 
 
 class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Earlier publication about the same people.
+    """Earlier publication about the same people, whose privacy loss adds to that of the new one.
 
     Parameters
     ----------
@@ -31,23 +33,23 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Options of `workbench release` for every edition of a publication.
+    """Options of the command `workbench release`, with which every edition of a publication is made.
 
     Parameters
     ----------
     mechanism : str
         Name of the mechanism, for example "GeometricHistogram".
     domain : str
-        Path of the domain file, relative to the folder of publication.json.
+        Path of the domain file (a list of all possible cells), relative to the folder of publication.json.
     budget : str
-        Path of the budget file that pays for all editions, relative to the same folder. Empty if there is
-        none.
+        Path of the budget file that pays for all editions, relative to the folder of publication.json. Empty
+        if there is no budget file.
     options : mapping of str to str or number
-        Other options of the command without their dashes, for example {"user": "rider", "bound": "10,1",
-        "epsilon": 1}. Options for a single run, for example "seed", are not allowed here. Give them on the
-        command line.
+        Other options of the command, without their dashes, for example {"user": "rider", "bound": "10,1",
+        "epsilon": 1}. Options that make sense for a single run only, for example "seed", are not allowed.
     page : mapping of str to str or number
-        Other values of the page of `workbench publish`: the table's path, the folder, and beliefs.
+        Values of other fields on the page that `workbench publish` shows: the path of the table, the new
+        folder, and what you believe about the data.
     """
 
     mechanism: str
@@ -57,22 +59,22 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
-        """Return the command-line arguments of `workbench release` for this recipe.
+        """Return the arguments of the command `workbench release` that make a release by this recipe.
 
         Parameters
         ----------
         home : Path
-            Folder of publication.json.
+            Folder that contains publication.json.
 
         Returns
         -------
         list of str
-            Mechanism and options, without a table and an output.
+            The mechanism and the options. The path of the table and the output file are not included.
 
         Raises
         ------
         ValueError
-            If an option is for a single run.
+            If an option makes sense for a single run only.
         """
         for name in self.options:
             if name in _ABOUT_ONE_RUN or name.startswith("-"):
@@ -90,7 +92,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 class About(
     msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True
 ):
-    """Facts about a publication that only its publisher can state.
+    """Facts about a publication that only its publisher can give.
 
     Parameters
     ----------
@@ -99,29 +101,30 @@ class About(
     publisher, contact, licence : str
         Name of the publisher, an address for questions, and the terms of use, for example "CC BY 4.0".
     source, period : str
-        Source of the rows, and the time that they cover.
+        Origin of the rows, and the time that they cover.
     date : str
         Day of publication, for example 2026-11-24. Default: today.
     edition : int
         Number of the edition, starting at 1.
     person, people : str
-        Name of the protected unit, singular and plural, for example "patient" and "patients".
+        Name of whoever the guarantee protects, in singular and plural, for example "patient" and "patients".
     row, rows : str
-        Name of the counted things, singular and plural, for example "appointment" and "appointments".
+        Name of the things that are counted, in singular and plural, for example "appointment" and
+        "appointments".
     one_count : str
-        Sentence that explains what one count means.
+        Sentence that explains to readers what one count means.
     columns : mapping of str to str
-        Meaning of each column.
+        Explanation of each column of the table.
     beliefs : sequence of str
-        Beliefs of the publisher as sentences. They must not come from the private table. An example is the
-        share of rows that truncation left out.
+        Sentences with what the publisher believes about the data, for example the approximate share of rows
+        that were left out by truncation. They must not come from the private table.
     earlier : sequence of Earlier
         Earlier publications about the same people. Their privacy losses add up.
     rounded : bool
-        Whether to round published counts to integers >= 0. A separate column then contains the unbiased
-        count, which you must use for sums.
+        Whether to round the published counts to integers >= 0. The table then has a second column with the
+        unbiased counts, which readers should use for sums.
     release : Recipe, optional
-        Recipe by which `workbench publish` releases each edition.
+        Options with which `workbench publish` makes the release of each edition.
     """
 
     title: str
@@ -155,29 +158,29 @@ class About(
 
     @property
     def several(self) -> str:
-        """Name of the counted things in the plural."""
+        """Name of the things that are counted, in the plural."""
         return self.rows or f"{self.row}s"
 
 
 def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
-    """Read what a publisher states, from a file, a mapping or an `About`.
+    """Read the facts that the publisher gives, and check them.
 
     Parameters
     ----------
     about : About, mapping or path
-        Information, or the path of a JSON file, for example publication.json.
+        The facts, or the path of a JSON file that contains them, for example publication.json.
 
     Returns
     -------
     About
-        Information, with the day of publication.
+        The facts. If they contain no date, the day of publication is today.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If a field is missing, unknown or of another type, a required text is empty, or a date or a
+        If a field is missing, unknown or of the wrong type, if a required text is empty, or if a date or a
         number is impossible. The message names the file and the field.
     """
     name = str(about) if isinstance(about, str | Path) else "about"
@@ -201,15 +204,15 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
 
 
 def record_edition(path: Path, folder: Path) -> None:
-    """Record a published edition in publication.json, and prepare the file for the next edition.
+    """Record in publication.json that an edition was published, and prepare the file for the next edition.
 
     Parameters
     ----------
     path : Path
-        File publication.json. It is replaced completely or not at all.
+        Path of publication.json. If the process is killed, the file keeps its old content.
     folder : Path
-        Published folder. Title, edition, date and ε are read from its metadata.json. A simulated edition is
-        not recorded.
+        Published folder. The title, edition, date and ε are read from its file metadata.json. If the edition
+        is simulated, it is not recorded.
     """
     told = msgspec.json.decode(path.read_bytes(), type=About)
     made = json.loads((folder / "metadata.json").read_bytes())

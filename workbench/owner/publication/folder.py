@@ -1,4 +1,6 @@
-"""Folder of a publication, with table, data sheet, statement, metadata, notebook and commands."""
+"""Writer of the folder of a publication. The folder contains the table, a data sheet, a statement on privacy,
+metadata, a notebook, and the commands that made the release.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,8 @@ _MEANINGS = {
 
 
 def refuse_folder(folder: str | Path) -> Path:
-    """Raise a FileExistsError if a publication cannot be written to a folder. Call this before anything is
-    spent.
+    """Raise a FileExistsError if a publication cannot be written to this folder. Call this function before
+    any budget is spent.
     """
     target = Path(folder)
     for path in (target, target.with_name(f"{target.name}.zip")):
@@ -57,12 +59,12 @@ def refuse_folder(folder: str | Path) -> Path:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that only one publication at a time is made in it.
+    """Lock a folder for the `with` block, so that only one process at a time makes a publication in it.
 
     Raises
     ------
     BlockingIOError
-        If another process has locked it.
+        If another process has locked the folder.
     """
     if fcntl is None:
         yield
@@ -92,15 +94,16 @@ def publish(
     Parameters
     ----------
     release : Release
-        Release to publish. The files depend only on it and on `about`.
+        Release to publish. The content of the files depends only on the release and on `about`.
     folder : path
-        New folder.
+        Path of the folder, which must not exist.
     about : About, mapping or path
         Information from the publisher: title, publisher, contact, licence and more.
     command : str
-        Command that made the release, without paths of private files.
+        Command that made the release, which is shown to readers. It must not contain paths of private files.
     simulated : bool
-        Whether to publish a release from seeded noise. The data sheet then marks it as simulated.
+        Set this to True to publish a release whose noise came from a seed. The data sheet then warns that the
+        release is simulated.
 
     Returns
     -------
@@ -110,9 +113,9 @@ def publish(
     Raises
     ------
     FileExistsError
-        If the folder or the zip file exists.
+        If the folder or the zip file already exists.
     ValueError
-        If `about` lacks a field, or the release may not be published.
+        If a field in `about` is missing, or if the release may not be published.
     """
     target = refuse_folder(folder)
     told = read_about(about)
@@ -147,20 +150,21 @@ def publish(
 
 
 def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
-    """Return the tables of a publication by file name. There is one table, or one per marginal.
+    """Return the tables of a publication by file name. If the release consists of marginals, there is one
+    table per marginal. Otherwise there is one table.
 
     Parameters
     ----------
     release : Release
         Release whose rows are written.
     about : About
-        Information from the publisher, which determines whether counts are rounded.
+        Facts from the publisher. They say whether counts are rounded.
 
     Returns
     -------
     dict of str to DataFrame
-        One row per released cell: its labels, `count`, and its errors. If counts are rounded,
-        `count_for_sums` contains the unbiased count.
+        One row per released cell with its labels, its `count` and the errors of the count. If counts are
+        rounded, the column `count_for_sums` contains the unbiased counts.
     """
     frame = release.to_frame()
     if about.rounded and release.estimate.rows_are_counts:
@@ -187,8 +191,8 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with errors rounded to two digits after the first digit of the smallest standard
-    deviation.
+    """Return the table with its errors rounded. They keep two more digits than the first digit of the
+    smallest standard deviation.
     """
     columns = [_column(frame, name) for name in _ERRORS]
     if columns[0] not in frame:
@@ -202,14 +206,14 @@ def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(frame: pd.DataFrame, name: str) -> str:
-    """Return the name of a column of `Release.to_frame`. It is different if an attribute has the same
-    name.
+    """Return the name that a column of `Release.to_frame` has in this table. The name differs if an attribute
+    has the same name.
     """
     return f"{name}_" if f"{name}_" in frame else name
 
 
 def _picture(release: Release) -> str:
-    """Return a picture of the release as SVG, or None if there is no picture for this kind of release."""
+    """Return a picture of the release as SVG. Return None if the workbench cannot draw this kind of release."""
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -228,7 +232,8 @@ def _picture(release: Release) -> str:
 
 
 def metadata(sheet: Sheet) -> dict[str, Any]:
-    """Return a Frictionless data package, with the guarantee in the terms of differential privacy.
+    """Return the metadata of a publication in the format of Frictionless data packages. They include the
+    privacy guarantee.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Data sheet of a publication: questions of readers, with answers from the release and its publisher."""
+"""Data sheet of a publication. It contains the questions of readers, with answers that follow from the
+release and the facts from its publisher.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,19 @@ _NEVER = (
 
 @dataclass(frozen=True)
 class Answer:
-    """Question of a reader, with its answer. The answer has paragraphs, list items and a table.
+    """Question of a reader, with its answer. The answer consists of paragraphs, then a list, then a table.
+    The list and the table may be empty.
 
     Parameters
     ----------
     question : str
-        Question, used as the heading.
+        Question of the reader, which becomes the heading.
     texts : sequence of str
-        Paragraphs.
+        Paragraphs of the answer.
     points : sequence of str
-        Items of a list after the paragraphs.
+        Items of the list.
     head, rows : sequences of str
-        Column names and rows of a table after the list.
+        Column names and rows of the table.
     """
 
     question: str
@@ -59,12 +62,12 @@ class Answer:
 
 
 class Sheet:
-    """Content of a data sheet.
+    """Content of the data sheet of a publication.
 
     Parameters
     ----------
     release : Release
-        Published release.
+        Release that is published.
     about : About
         Information from the publisher.
     tables : mapping of str to DataFrame
@@ -98,14 +101,16 @@ class Sheet:
 
     @property
     def are_counts(self) -> bool:
-        """Whether the rows of the table are counts. Otherwise they are reports, a sketch or synthetic
-        records.
+        """Whether each row of the table is a noisy count. Other releases consist of people's reports, a
+        sketch or synthetic records.
         """
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
 
     @property
     def limit(self) -> str:
-        """The most that one person adds, in the publisher's words. It is empty if nobody was truncated."""
+        """Text that says how much one person adds at most to the table. It is empty if nobody's rows were
+        truncated.
+        """
         about, bound = self.about, self.bound
         if bound is None:
             return ""
@@ -119,12 +124,14 @@ class Sheet:
 
     @property
     def is_selection(self) -> bool:
-        """Whether the rows are values that were selected without a public list."""
+        """Whether the rows are values that were found in the data, and not values from a public list."""
         return bool(self.release.estimate.kind == "values")
 
     @property
     def is_filtered(self) -> bool:
-        """Whether rows are there because their noisy counts are large, so that their noise is larger too."""
+        """Whether the table contains only rows with large noisy counts. The noise of such rows is larger than
+        average, because it helped to select them.
+        """
         return bool(self.absent) and not self.is_selection and "Sampled" not in self.said
 
     @property
@@ -256,8 +263,8 @@ class Sheet:
 
     @property
     def _odds(self) -> list[tuple[str, float, float]]:
-        """Return beliefs about one person, each with its probability before the release and the loss
-        that limits the change.
+        """Return examples of what a reader may believe about one person. Each example has a probability
+        before the release, and the privacy loss that limits how much the probability changes.
         """
         fact = f"that one of two possible facts about {self.about.unit} in the data is true"
         if self.release.relation in (REPLACE, LOCAL):
@@ -352,8 +359,8 @@ class Sheet:
         return Answer("How large is the noise?", texts, (), head, rows)
 
     def _adds_up(self) -> bool:
-        """Return whether the noise of the sum of all rows, by the release, is that of rows with
-        independent noise.
+        """Return whether the noise of a sum of all rows is that of rows with independent noise. The release
+        knows both numbers.
         """
         try:
             total = self.release.answer({}, error=True)
@@ -412,7 +419,8 @@ class Sheet:
 
 
 def certainty(epsilon: float, before: float = 0.5) -> str:
-    """Return the largest probability that a reader may reach from a release, given the one before it.
+    """Return the largest probability that a reader can give to a fact after a release, from the probability
+    before the release.
 
     >>> certainty(1.0), certainty(2.0), certainty(1.0, before=0.1)
     ('73 %', '88 %', '23 %')

@@ -37,11 +37,11 @@ class EdgeCounts(NamedTuple):
     distinct: bool = False
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return how many of the records have each pair of item and context, like `Interactions.edge_counts`."""
+        """Return the number of records for each pair of item and context, like `Interactions.edge_counts`."""
         return self.edges
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """Return how many of the records have each item, like `Interactions.item_counts`."""
+        """Return the number of records for each item, like `Interactions.item_counts`."""
         return self.edges.sum(axis=1)
 
 
