@@ -1,11 +1,13 @@
-"""Trials: run the combinations of a sweep and collect rows of results. The package imports no mechanism and
-no dataset.
+"""Experiments with mechanisms. A trial is one run of a mechanism on a dataset, and a sweep is a plan of many
+trials. `run` runs a sweep and returns a table of results.
 
-The `repr` of a trial is its whole configuration: you can paste it into Python and run it. This text also
-seeds the random numbers of the trial, so you may add, remove or reorder trials without changing the results
-of others. The rows of a trial are stored under a hash of this text, the source code of all modules that
-affect them, the content of the data, and the versions of numpy, scipy and other packages that these modules
-import.
+The `repr` of a trial contains its whole configuration. You can paste this text into Python and run it. The
+random numbers of the trial also follow from this text, so the results of a trial do not change if you add,
+remove or reorder other trials. Results are stored, and a trial is not run again if nothing changed. They are
+stored under a hash of this text, of the data, of the source code that affects the results, and of the
+versions of the packages that this code imports, for example numpy.
+
+This package imports no mechanism and no dataset.
 """
 
 from workbench.trials.running import run as run

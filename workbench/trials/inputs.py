@@ -1,7 +1,9 @@
-"""Inputs on which rows depend: source files, versions of imported packages, and the content of data files.
+"""Inputs on which the results of a trial depend. These are source files, versions of imported packages, and
+the content of data files.
 
-An input has a name, for example the path of a file, and a state, which identifies its content. `seen`
-collects the inputs of this process outside the project, so that a later run can detect a change.
+Each input has a name, for example the path of a file, and a state, for example a hash of its content. If the
+state of an input changes, stored results are no longer valid. The list `seen` collects the inputs outside the
+project that this process has used, so that a later process can detect changes.
 """
 
 from __future__ import annotations
@@ -41,10 +43,10 @@ seen: dict[str, str] = {}
 
 
 def modules_of(values: Iterable[Any]) -> frozenset[str]:
-    """Return the modules on which the given values depend. They define the values, the values in their
-    fields, and their base classes.
+    """Return the modules that define the classes of the given values, of the values in their fields, and of
+    their base classes.
 
-    Modules of other installed packages are left out.
+    Modules of other installed packages, for example numpy, are left out.
     """
     modules: set[str] = set()
     remaining = [*values]
@@ -72,53 +74,57 @@ def modules_of(values: Iterable[Any]) -> frozenset[str]:
 
 
 def _class_of(x: Any) -> Any:
-    """Return a function or class itself, or the class of anything else."""
+    """Return x itself if it is a function or a class. Otherwise return its class."""
     return x if hasattr(x, "__qualname__") and x.__module__ else type(x)
 
 
 def _is_near(name: str, top: str) -> bool:
-    """Return whether a module belongs to the package `top`, to the workbench, or to the user."""
+    """Return whether a module belongs to the package `top`, to the workbench, or to code of the user that is
+    not installed.
+    """
     other = _top(name)
     return other not in sys.stdlib_module_names and (other == top or not _is_installed(other))
 
 
 @cache
 def sources(modules: frozenset[str]) -> tuple[Path, ...]:
-    """Return the source files of `modules` and of this package, and of everything that these import."""
+    """Return the source files of the given modules and of this package. Also return the source files of all
+    modules that they import, directly or indirectly.
+    """
     return tuple(path for _, path in sorted(_reached(modules)[0].items()))
 
 
 @cache
 def versions(modules: frozenset[str]) -> tuple[str, ...]:
-    """Return the packages that source files outside the workbench import, with their versions."""
+    """Return the names and versions of the packages that source files outside the workbench import."""
     names = _reached(modules)[1]
     return tuple(sorted({f"{name} {x}" for name in names for x in [_version(name)] if x}))
 
 
 @cache
 def source_hash(modules: frozenset[str]) -> str:
-    """Return a hash of the given source files."""
+    """Return a hash of the source files of the given modules and of all that they import."""
     text = "".join(_text(path) for path in sources(modules))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def edited(modules: frozenset[str]) -> str:
-    """Return the first source file that changed after this process started. For such a file, it is unknown
-    which code was loaded.
+    """Return the first source file that changed after this process started. For such a file, nobody knows
+    which version of its code is running. Return "" if there is none.
     """
     young = (path.name for path in sources(modules) if _is_young(path))
     return next(young, "")
 
 
 def has_source(name: str) -> bool:
-    """Return whether a module has a source file."""
+    """Return whether the module comes from a source file, and not, for example, from an interactive session."""
     return name != "__main__" and _source(name) is not None
 
 
 @cache
 def note_sources(modules: frozenset[str]) -> None:
-    """Add to `seen` the files that these modules import from outside the workbench and the project's
-    experiments.
+    """Add to the list `seen` all files that these modules import and that are outside the workbench and the
+    project's experiments.
     """
     for name, path in _reached(modules)[0].items():
         if _top(name) not in ("workbench", "experiments"):
@@ -129,10 +135,11 @@ def note_sources(modules: frozenset[str]) -> None:
 
 @cache
 def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
-    """Return source files by module, and the packages that modules outside the workbench import.
+    """Follow the imports of the given modules. Return the source files by module, and the packages that
+    modules outside the workbench import.
 
-    The function follows imports into the workbench, into the distributions of `modules`, and into all
-    modules that are not installed, because these belong to the user.
+    Imports are followed into the workbench, into the installed distributions that contain the given modules,
+    and into modules that are not installed. The latter belong to the user.
     """
     tops = {_top(name) for name in modules}
     own = tops | _same_distribution(tops)
@@ -163,7 +170,7 @@ def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
 
 
 def _same_distribution(tops: set[str]) -> set[str]:
-    """Return the packages that belong to the same installed distributions."""
+    """Return all packages that belong to the same installed distributions as the given ones."""
     installed = {top for top in tops - {"workbench"} if _is_installed(top)}
     if not installed:
         return set()
@@ -174,7 +181,7 @@ def _same_distribution(tops: set[str]) -> set[str]:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Return whether a package is in a folder of installed packages, or cannot be found."""
+    """Return whether a package is in a folder of installed packages. Also return True if it cannot be found."""
     spec = _spec(top)
     if top in ("workbench", "__main__"):
         return False
@@ -203,7 +210,9 @@ _distributions = cache(packages_distributions)  # it reads every package's files
 
 @cache
 def _imports(path: Path, name: str) -> list[str]:
-    """Return the names of modules, and of possible modules, that a source file imports."""
+    """Return the names of the modules that a source file imports. For `from a import b`, both a and a.b are
+    returned, because b may be a module.
+    """
     if path.suffix != ".py":
         return []
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
@@ -232,7 +241,7 @@ def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 @cache
 def _source(name: str) -> Path | None:
-    """Return the file of a module, or None if there is no such module or file."""
+    """Return the source file of a module. Return None if there is no such module or it has no file."""
     spec = _spec(name)
     if spec is None or not spec.has_location:
         return None
@@ -240,9 +249,7 @@ def _source(name: str) -> Path | None:
 
 
 def _home(name: str) -> list[str]:
-    """Return the module that a package of the workbench loads for a name, for example for the name of a
-    class.
-    """
+    """Return the module from which a package of the workbench loads a name, for example the name of a class."""
     package, _, member = name.rpartition(".")
     if package not in ("workbench", "workbench.mechanisms", "workbench.datasets"):
         return []
@@ -260,7 +267,7 @@ def _spec(name: str) -> Any:
 
 
 def _text(path: Path) -> str:
-    """Return a source as text, or the hash of a compiled module."""
+    """Return the text of a source file. For a compiled module, return the hash of its file."""
     if path.suffix == ".py":
         return path.read_text(encoding="utf-8", errors="replace")
     return file_sha256(path)
@@ -274,11 +281,12 @@ def _is_young(path: Path) -> bool:
 
 
 def data_states(dataset: Any, store: Path) -> list[str]:
-    """Return the state of each file of a dataset, by name. If the dataset names no files, return the state
-    of its loaded data.
+    """Return texts that identify the content of a dataset's files, one per file. If the dataset has no files,
+    return a text that identifies its loaded data.
 
-    A copy of a file with the same name has the same state. The function loads the data only if it must: the
-    class is from another package, has no `files`, and is not marked as a synthetic stand-in or a generator.
+    A copy of a file in another folder gives the same text. Loading may take long, so the function loads the
+    data only if nothing else identifies them. This is the case if the class is from another package, has no
+    method `files`, and is not marked as a stand-in or a generator.
     """
     files = dataset.files() if hasattr(dataset, "files") else ()
     states = [_file_state(file, store) for file in files]
@@ -295,9 +303,9 @@ def data_states(dataset: Any, store: Path) -> list[str]:
 
 
 def located(file: Any) -> Path:
-    """Return the path of a dataset's file, or of the archive that holds it.
+    """Return the path of a dataset's file. If the file is in an archive, return the path of the archive.
 
-    Raise FileNotFoundError if there is none.
+    Raise a FileNotFoundError if the file was not found.
     """
     path = Path(file.find() if hasattr(file, "find") else file)
     for place in (path, *path.parents):
@@ -307,7 +315,9 @@ def located(file: Any) -> Path:
 
 
 def _file_state(file: Any, store: Path) -> str:
-    """Return a file's name and the hash of its content, or of the archive that holds it."""
+    """Return the name of a file and a hash of its content. If the file is in an archive, the hash is that of
+    the archive.
+    """
     name = getattr(file, "name", file)
     try:
         path = str(located(file).resolve())
@@ -318,9 +328,11 @@ def _file_state(file: Any, store: Path) -> str:
 
 
 def state(name: str, store: Path | None = None) -> str:
-    """Return the current state of an input: the hash of a file, or the version of a package.
+    """Return the current state of an input. This is the hash of a file's content, or the version of a
+    package.
 
-    A large file is hashed again only if its size or modification time changes. `store` keeps the hashes.
+    A large file is hashed again only if its size or modification time has changed. The hashes are stored in
+    the folder `store`.
     """
     if name.startswith(_DISTRIBUTION):
         return _version(name.removeprefix(_DISTRIBUTION))

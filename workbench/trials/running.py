@@ -1,4 +1,6 @@
-"""Runner for the trials of a sweep, with a store that keeps the rows of each trial."""
+"""Runner of the trials of a sweep. The rows of each trial (its results) are stored in a folder, so that no
+trial runs twice.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,11 @@ _version = cache(version)  # it reads a file, and every trial asks
 def row_file(
     trial: Trial, sweep: Sweep, store: Path, data: Sequence[str] | None = None
 ) -> Path | None:
-    """Return the file for the rows of a trial. Return None if the rows depend on code that is not in a
-    file.
+    """Return the path of the file in which the results of a trial are stored. Return None if the results
+    depend on code that is not in a file, because changes of this code cannot be detected.
 
-    `data` is the result of `inputs.data_states` for the trial's dataset, if it is already known.
+    If the caller already knows the result of `inputs.data_states` for the trial's dataset, it can pass this
+    as `data`.
     """
     values = [trial.dataset, trial.mechanism, *sweep.metrics, *sweep.estimators]
     modules = inputs.modules_of(values)
@@ -67,7 +70,9 @@ def row_file(
 
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
-    """Return stored rows. Return an empty list if they cannot be read, or are older than ROWS_SINCE."""
+    """Read the stored results of a trial. Return an empty list if the file cannot be read, or if it is older
+    than ROWS_SINCE.
+    """
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
             return []
@@ -77,7 +82,9 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """Store rows. If the process is killed, all of the rows are stored or none."""
+    """Store the results of a trial in a file. If the process is killed meanwhile, either all rows are stored
+    or none.
+    """
     _clean(file.parent)
     try:
         with closing(Draft(file, clean=False)) as draft:
@@ -91,8 +98,8 @@ def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
 
 @cache
 def _clean(store: Path) -> None:
-    """Remove incomplete files of killed processes. This is done once per store, because a store has
-    many files.
+    """Remove the incomplete files that killed processes left in a store. A process does this once per store,
+    because it takes long if there are many files.
     """
     remove_drafts(store)
 
@@ -108,8 +115,8 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the progress of a run. Inside the `with` block, the function `tell(done, of)` is called after each
-    trial.
+    """Report the progress of runs. After each trial that ends inside the `with` block, the function
+    `tell(done, of)` is called with the number of completed trials and the number of all trials.
     """
     token = _tell.set(tell)
     try:
@@ -121,30 +128,32 @@ def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
 def run(
     sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
 ) -> pd.DataFrame:
-    """Run the trials of a sweep whose results are not in `store` yet. Return a data frame with the results of
-    all trials.
+    """Run all trials of a sweep, and return their results as a data frame. Trials whose results are already
+    in the folder `store` are not run again.
 
-    The rows of a trial are written when it ends, all of them or none. You can therefore stop a run and
-    continue it later. Two runs can share a store.
+    The results of a trial are stored when the trial ends. You can therefore stop a run at any time and
+    continue it later. Two runs can use the same folder at the same time.
 
     Parameters
     ----------
     sweep : Sweep
-        Trials to run.
+        Plan of the trials to run.
     store : path
-        Folder that keeps rows. It is created if it does not exist.
+        Folder in which the results are stored. It is created if it does not exist.
     workers : int
-        Number of worker processes.
+        Number of worker processes, if you pass no executor.
     executor : concurrent.futures.Executor, optional
-        Executor for trials, for example a pool of processes, or a cluster from `scale.dask.connect`. Rows
-        do not depend on it, except for `seconds`, which cannot be compared between machines. Default: the
-        cluster that WORKBENCH_SCHEDULER names, if any.
+        Executor that runs the trials, for example a pool of processes, or a cluster from
+        `scale.dask.connect`. The results do not depend on the executor, except for the column `seconds`.
+        Default: the Dask cluster whose address is in the environment variable WORKBENCH_SCHEDULER. If this
+        variable is not set, the trials run on this machine.
 
     Returns
     -------
     DataFrame
-        One tidy row per trial, estimator and metric: dataset, mechanism and its parameters, seed, seconds,
-        number of released cells, metric, workload and `value`.
+        Table with one row per trial, estimator (post-processing step) and metric. The columns are the
+        dataset, the mechanism and its parameters, the seed, the seconds that the release took, the number of
+        released cells, the metric, the workload, and the measured `value`.
     """
     import pandas as pd
 
@@ -172,9 +181,10 @@ def run(
 
 @cache
 def _cluster(address: str, insecure: bool) -> Executor:
-    """Return the cluster to which this process is connected. It is connected only once.
+    """Connect to a cluster, and return its executor. A process connects to each address only once.
 
-    The module is not imported by its name in the code, because its source does not affect any rows.
+    The module of clusters is imported by a text and not by an import statement. So its source does not count
+    as an input of the trials, because it does not affect results.
     """
     return import_module("workbench.owner.scale.dask").connect(address, insecure=insecure)
 
@@ -213,8 +223,8 @@ def _measure_all(
 def _measure_elsewhere(
     executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
 ) -> Iterator[list[dict[str, Any]]]:
-    """Run trials on an executor, and store their rows in this process, so that workers need no access
-    to the store.
+    """Run trials on an executor. This process stores the results, so the workers need no access to the
+    folder.
     """
     if hasattr(executor, "share"):
         data = executor.share(data)
@@ -232,7 +242,7 @@ def _measure_elsewhere(
 
 
 def _measure_alone(*arguments: Any) -> list[dict[str, Any]]:
-    """Call `_measure` in one of several processes, with one thread."""
+    """Call `_measure` in a worker process. It uses one thread, because there are several such processes."""
     with limited_threads(1):
         return _measure(*arguments)
 
@@ -244,7 +254,7 @@ def _measure(
     estimators: Sequence[Any],
     file: Path | None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of one trial, and store them in `file` if there is one."""
+    """Run one trial and return its results as rows. If a file is given, store the rows there."""
     start = perf_counter()
     release = trial.release(data)
     seconds = perf_counter() - start
@@ -271,7 +281,9 @@ def _measure(
 
 
 def _own_rows(measured: float | pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the columns that a metric adds to a trial: one row, or one per row of the metric's table."""
+    """Return the columns that a metric adds to the rows of a trial. If the metric returned a number, there is
+    one row. If it returned a table, there is one row per row of this table.
+    """
     if hasattr(measured, "to_dict"):
         return measured.to_dict("records")
     return [{"value": measured}]

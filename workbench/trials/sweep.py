@@ -1,4 +1,6 @@
-"""Trials, sweeps of trials, and the columns that describe mechanisms and metrics in their rows."""
+"""Trials (runs of a mechanism on a dataset) and sweeps (plans of many trials). This module also determines
+the columns that describe mechanisms and metrics in the results.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return the columns that describe a mechanism in a table of results. They are its class, its name in
-    figures, its budget, and its parameters.
+    """Return the columns that describe a mechanism in a table of results. They contain its class, its name in
+    figures, its budget and its parameters.
     """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
@@ -31,8 +33,8 @@ def mechanism_columns(mechanism: Any) -> dict[str, Any]:
 
 
 def _field_columns(x: Any) -> dict[str, Any]:
-    """Return the fields of a mechanism, and of the mechanism that it contains, as columns with plain
-    values or text.
+    """Return the parameters of a mechanism as columns with numbers or text. If the mechanism contains another
+    mechanism, also return the parameters of the inner one.
     """
     columns: dict[str, Any] = {}
     for f in fields(x):
@@ -47,7 +49,9 @@ def _field_columns(x: Any) -> dict[str, Any]:
 
 
 def _class_names(mechanism: Any) -> str:
-    """Return the name of the class, and of the class that it contains."""
+    """Return the name of a mechanism's class. If it contains another mechanism, the text also contains the
+    name of the inner class.
+    """
     name = type(mechanism).__name__
     inner = getattr(mechanism, "mechanism", None)
     return name if inner is None else f"{name}({_class_names(inner)})"
@@ -57,8 +61,8 @@ _METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a
 
 
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """Return the columns that describe a metric. They are its name, its weights, what it counts, and its
-    workload.
+    """Return the columns that describe a metric in a table of results. They contain its name, its weights,
+    what it counts (for example items), and its workload (the queries).
     """
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
     for name, column in _METRIC_FIELDS.items():
@@ -75,14 +79,14 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """Protocol of datasets. A dataset is an immutable object with a method that loads one private table and its
-    bound (the most that one unit changes it).
+    """Interface of a dataset. A dataset is an immutable object with a method `load`, which returns a table
+    with its bound (the largest change of the table by one unit).
     """
 
     truth_public: bool
 
     def load(self) -> Any:
-        """Load the private data, together with their bound."""
+        """Load the data. The returned object also states its bound."""
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -90,9 +94,9 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 
 
 def first_available(*datasets: Dataset | None) -> Dataset | None:
-    """Return the first dataset whose files are all available, or None.
+    """Return the first of several datasets whose files are all on this machine. Return None if there is none.
 
-    A dataset without a method `files` is always available.
+    A dataset without a method `files`, for example a synthetic one, is always available.
     """
     for dataset in datasets:
         try:
@@ -107,17 +111,18 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of one mechanism on one dataset with one seed. The text form (`repr`) of a trial contains its
-    whole configuration.
+    """Run of one mechanism on one dataset with one seed. The text of a trial (its `repr`) contains the whole
+    configuration.
 
     Parameters
     ----------
     dataset : Dataset
-        Dataset to load.
+        Dataset with a method `load`, which returns the private data.
     mechanism : Mechanism
-        Mechanism that releases an estimate.
+        Mechanism, which is called with these data.
     seed : int
-        Number of the repetition. The noise follows from the trial's whole text.
+        Number of the repetition. The noise is generated from the whole text of the trial, which contains this
+        number.
     """
 
     dataset: Dataset
@@ -125,8 +130,8 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on loaded data. Its noise comes from a seed, so the release is marked as
-        simulated.
+        """Run the mechanism on data that were loaded before. Because the noise comes from a seed, the release
+        is marked as simulated.
         """
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
@@ -134,21 +139,22 @@ class Trial:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Plan of an experiment. It runs every mechanism on every dataset, with `seeds` seeds each, and computes
-    every metric for every run.
+    """Plan of an experiment. Every mechanism is run on every dataset, several times with different noise, and
+    every metric is computed for every run.
 
     Parameters
     ----------
     datasets, mechanisms : sequences
-        Datasets and mechanisms to combine.
+        Datasets and mechanisms. Each dataset is combined with each mechanism.
     metrics : sequence of callables
-        Metrics. Each takes the truth and an estimate, and returns a number, or a table with a column
-        `value` (for example a curve or errors by level), whose rows become rows of the trial.
+        Metrics. A metric is called with the true data and the released estimate, and returns a number, for
+        example an error. It may also return a table with a column `value`, for example errors by level. Each
+        row of this table becomes a row of the results.
     seeds : int
-        Number of repetitions of each combination.
+        Number of repetitions of each combination, each with different noise.
     estimators : sequence of callables
-        Post-processing steps. Each takes the released estimate and returns an improved one. The metrics
-        score both.
+        Optional steps after the release. An estimator takes the released estimate and returns an improved
+        one. The metrics are computed for both.
 
     Raises
     ------
@@ -167,6 +173,8 @@ class Sweep:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 
     def trials(self) -> Iterator[Trial]:
-        """Yield all trials, ordered by dataset, so that each table is loaded only once."""
+        """Yield all trials. Those on the same dataset follow each other, so that each dataset is loaded only
+        once.
+        """
         for combination in product(self.datasets, self.mechanisms, range(self.seeds)):
             yield Trial(*combination)

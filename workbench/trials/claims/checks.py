@@ -1,15 +1,17 @@
-"""Checks of numbers at the points of a figure, at a level of confidence, with thresholds for the words of a
-paper.
+"""Checks of numbers at the points of a figure. Each check decides at a level of confidence, and uses fixed
+thresholds for the words of a paper.
 
-*Can* means at one point or more, *often, generally, usually, mostly* at three quarters of the points,
-and *in all cases* at all points. *Comparable, almost, close to* mean within a factor of 1.25, and
-*orders of magnitude* a factor of at least 10.
+**Can* means at one point or more. *Often*, *generally*, *usually* and *mostly* mean at three quarters of the
+points or more, and *in all cases* means at all points. *Comparable*, *almost* and *close to* mean that two
+values differ by at most the factor 1.25. *Orders of magnitude* means a factor of at least 10.
 
-Suppose that a statement claims a property at `need` of n points. It holds if the confidence intervals of
-`need` points show the property. Each interval has a level that is corrected for n − need + 1 comparisons.
-The correction suffices, because a wrong result needs a wrong interval at one of the n − need + 1 points
-without the property. It differs if the intervals of n − need + 1 points show the opposite, each at the
-level for `need` points. Both conclusions keep the error rate of the level.
+Suppose that a statement claims a property at `need` of n points or more. The check concludes that the
+statement holds if the confidence intervals of `need` points show the property. If the statement is in fact
+false, at least n − need + 1 points lack the property, and the conclusion is wrong only if the interval of one
+of them is wrong. So each interval has a level that is corrected for n − need + 1 comparisons. The check
+concludes that the statement differs from our results if the intervals of n − need + 1 points show the
+opposite. For this conclusion, each interval has a level that is corrected for `need` comparisons. So both
+conclusions are wrong with at most the probability 1 − level.
 """
 
 from __future__ import annotations
@@ -43,20 +45,22 @@ def check_between(
     words: str = "there",
     unit: str = "",
 ) -> Finding:
-    """Check whether numbers lie between `low` and `high`. A stated share of the points must do so.
+    """Check whether the numbers at enough points are between `low` and `high`. The argument `share` says at
+    how many points they must be.
 
     Parameters
     ----------
     numbers : Intervals
-        Numbers to check, with their intervals.
+        Numbers to check, one per point, with their confidence intervals.
     level : float
-        Level of confidence at which the check decides.
+        Level of confidence, for example 0.95. The check is wrong with at most the probability 1 − level.
     low, high : float
-        Ends of the range, both included.
+        Smallest and largest number in the range.
     share : float
-        EVERYWHERE, OFTEN, or SOMEWHERE.
+        Share of the points at which the number must be in the range: EVERYWHERE (all), OFTEN (three quarters)
+        or SOMEWHERE (one point).
     words : str
-        Word for numbers in this range, for example "lower".
+        Word for a number in this range, which the result uses, for example "lower".
     unit : str
         Unit that is written after the numbers, for example "×" for ratios.
     """
@@ -85,7 +89,9 @@ def check_between(
 def check_lower(
     ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
 ) -> Finding:
-    """Check whether the first series of ratios is lower than the second by a factor of at least `times`."""
+    """Check whether one series is lower than another by a factor of at least `times`. The numbers are ratios
+    of the first series to the second.
+    """
     words = "lower" if times == 1 else f"{times:g}× lower"
     below = float(np.nextafter(1 / times, 0)) if times == 1 else 1 / times
     return check_between(ratios, level, high=below, share=share, words=words)
@@ -94,7 +100,7 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Check whether two series differ by at most the factor 1.25."""
+    """Check whether two series differ by at most the factor 1.25. The numbers are ratios of the two series."""
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
 
@@ -102,7 +108,9 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Check whether numbers agree with those of the paper, within the error of reading its figure."""
+    """Check whether numbers agree with those that the paper prints. The paper's numbers have a tolerance,
+    because some are read off a figure.
+    """
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
 
@@ -111,16 +119,19 @@ Part = Callable[[float], Finding]
 
 
 def all_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine several parts to one statement. It holds if all parts hold, and differs if one part differs.
+    """Combine the checks of several parts of a statement. The statement holds if all parts hold, and differs
+    if one part differs.
 
-    Each part is checked at a stricter level, so that the error rate of all parts together is that of
-    `level`.
+    Each part is checked at a stricter level of confidence. So the combined result is wrong with at most the
+    probability 1 − level.
     """
     return _joined(parts, level, decide_all, max)
 
 
 def any_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine several parts to one statement. It holds if one part holds, and differs if all parts differ."""
+    """Combine the checks of several parts of a statement. The statement holds if one part holds, and differs
+    if all parts differ.
+    """
 
     def decide_any(holds: Sequence[bool | None]) -> bool | None:
         return decide(True in holds, all(x is False for x in holds))
@@ -148,20 +159,24 @@ def _joined(
 def over(
     name: str, values: Sequence[Any], check_at: Callable[[Any, float], Finding], level: float
 ) -> Finding:
-    """Check a statement at every plausible value of a parameter that the paper does not print.
+    """Check a statement that depends on a parameter whose value the paper does not print. The statement is
+    checked at every plausible value of the parameter.
 
-    The statement holds if it holds at all values, and differs if it differs at all values. If it holds at
-    some and differs at others, it depends on the unprinted value. Where neighbouring values have the same
-    outcome, the result has the measurement at the first of them.
+    The outcome is "holds" if the statement holds at all values, and "differs" if it differs at all values. If
+    it holds at some values and differs at others, the outcome is that it depends on the unprinted value. If
+    neighbouring values have the same outcome, the result shows only the measurement at the first of these
+    values.
 
     Parameters
     ----------
     name : str
-        Name of the parameter, for example "θ". Several names are separated by commas, for example "θ, R".
+        Name of the parameter, for example "θ". If several parameters are unprinted, separate their names by
+        commas, for example "θ, R".
     values : sequence
-        Values in order. For several names, the values are tuples.
+        Plausible values, in order. If there are several parameters, each value is a tuple.
     check_at : callable
-        Function of a value and of the level of the check at this value. It returns a `Finding`.
+        Function that checks the statement at one value. Its arguments are the value and a level of
+        confidence, and it returns a `Finding`.
     level : float
         Level of confidence for all values together.
 
@@ -189,7 +204,7 @@ def over(
 
 
 def _all_printed(findings: Iterable[Finding]) -> str:
-    """Return the printed numbers of all findings, without repetition."""
+    """Return the numbers that the paper prints, from all findings, without repetition."""
     return "; ".join(dict.fromkeys(f.printed for f in findings if f.printed))
 
 
@@ -203,13 +218,15 @@ def _text(value: Any) -> str:
 
 
 def _divided(level: float, by: int) -> float:
-    """Return the level that each of `by` intervals needs so that all of them together keep `level`."""
+    """Return the level of confidence that each of `by` intervals needs, so that all of them are right
+    together with at least the probability `level`.
+    """
     return 1 - (1 - level) / by
 
 
 def _span(points: pd.DataFrame, unit: str) -> str:
-    """Return the smallest and the largest value, in words. For a single point, the text includes its
-    interval.
+    """Return the smallest and the largest estimate as text. If there is only one point, the text also
+    contains its interval.
     """
     least = format_number(points.estimate.min())
     largest = format_number(points.estimate.max())
@@ -224,7 +241,9 @@ def _span(points: pd.DataFrame, unit: str) -> str:
 def _runs_to_decide(
     points: pd.DataFrame, low: float, high: float, level: float, ratios: bool
 ) -> np.ndarray:
-    """Return the number of runs that each point needs if its interval shrinks with their square root."""
+    """Return the number of runs after which the check can decide. It assumes that the lengths of intervals
+    fall with the square root of the number of runs.
+    """
     columns = points[["estimate", "low", "high"]].to_numpy(float).T
     ends = np.array([low, high])
     with np.errstate(all="ignore"):

@@ -1,4 +1,6 @@
-"""Claims of a paper, the statements that they consist of, results of checks, and verdicts."""
+"""Claims (sentences of a paper), the statements into which a claim is divided, the results of their checks,
+and verdicts.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
-    """Return True if a statement certainly holds, and False if it certainly fails. Return None if more
-    seeds are needed.
+    """Combine two tests of a statement. Return True if the first shows that it holds, and False if the second
+    shows that it fails. Return None if more runs are needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -28,8 +30,8 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine the outcomes of parts. The whole fails if one part fails. Otherwise, it is undecided if one
-    part is undecided.
+    """Combine the outcomes of the parts of a statement. If one part fails (False), the statement fails.
+    Otherwise, if one part is undecided (None), the statement is undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -56,20 +58,21 @@ _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
-    """Error of a check whose rows lack the points that it needs."""
+    """Error that is raised if a check needs points that are not in the rows."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of a statement that depends on a parameter which the paper does not print. There is one
-    outcome for each plausible value.
+    """Outcomes of a statement at every plausible value of a parameter. It is used for parameters whose value
+    the paper does not print.
 
     Parameters
     ----------
     name : str
         Name of the parameter, for example "θ".
     holds : tuple of (str, bool or None)
-        Values in order, as text, with the outcome at each.
+        Each value of the parameter as text, with the outcome of the statement at this value. None means
+        undecided.
     """
 
     name: str
@@ -77,11 +80,11 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the outcomes that occur, over all values of the parameter."""
+        """Return the set of the outcomes that occur for some value of the parameter."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
-        """Return every value with a mark for its outcome.
+        """Return all values of the parameter as text, each with a mark for its outcome.
 
         >>> print(Strip("θ", (("20", False), ("40", None), ("65", True))))
         θ: 20 ✗, 40 ?, 65 ✓
@@ -113,22 +116,26 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a check. It says whether the statement holds, and which values were measured.
+    """Result of checking a statement on the rows of a figure. It contains the outcome and the measured
+    values.
 
     Parameters
     ----------
     holds : bool or None
-        Outcome. None if these runs do not decide it at the given level.
+        Whether the statement holds. None if the runs so far do not decide this at the given level of
+        confidence.
     measured, why : str
-        Measured values and explanation. Both are computed from the judged rows only.
+        Measured values in words, and an explanation. Both are computed from the checked rows only.
     testable : bool
-        False if the rows lack the data that the statement is about. `why` then explains this.
+        Whether the rows contain the data that the statement is about. If not, `why` says what is missing.
     runs : float
-        Estimated number of repetitions that would decide the statement. Infinite or NaN if it is unknown.
+        Estimated number of repetitions after which the statement can be decided. Infinite or NaN if this is
+        unknown.
     strip : Strip, optional
-        Outcome for each value of a parameter that the paper does not print.
+        Outcomes by the value of a parameter, if the statement depends on a parameter that the paper does not
+        print.
     printed : str
-        Number from the paper, if it prints one.
+        Number with which the measured value is compared, if the paper prints one.
     """
 
     holds: bool | None
@@ -141,7 +148,7 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome of one check of the rows."""
+        """Outcome as a word, one of `claims.OUTCOMES`."""
         if not self.testable:
             return UNTESTABLE
         if self.strip is not None and self.strip.outcomes >= {True, False}:
@@ -157,31 +164,31 @@ Check = Callable[["pd.DataFrame", float], Finding]
 
 @dataclass(frozen=True)
 class Statement:
-    """One part of a claim, in the words of the paper, with a check. The check looks at the rows of a
-    figure.
+    """One assertion of a paper about a figure, with a function that checks it on the rows of the figure.
 
     Parameters
     ----------
     id : str
-        Unique id of the statement.
+        Id of the statement, for example "c-3a-2.1".
     says : str
-        Words of the statement.
+        The assertion, in the words of the paper.
     check : callable or None
-        Function of the figure's rows and a level of confidence that returns a `Finding`. It may be None
-        only if `untestable` gives a reason.
+        Function that checks the assertion. Its arguments are the figure's rows and a level of confidence, and
+        it returns a `Finding`. If it is None, `untestable` must give a reason.
     page : str
         Page of the paper.
     reading : str
-        Interpretation of the sentence: the compared numbers, the points, and the criterion.
+        Our interpretation of the sentence: which numbers are compared, at which points, and by which
+        criterion.
     by_definition : bool
-        Whether the result follows from definitions alone.
+        Whether the assertion follows from definitions alone, so that results cannot contradict it.
     untestable : str
-        Reason why the statement cannot be judged here.
+        Reason, if the assertion cannot be checked here.
     needs : tuple of str
-        Classes of `datasets` whose real files are needed. With a synthetic stand-in, the statement is not
-        testable.
+        Names of datasets (classes in `datasets`) whose real files are needed. If a synthetic stand-in
+        replaces such a file, the assertion cannot be tested.
     table : mapping
-        Declaration of the check: the series and rows that it compares.
+        The check as it is written in `statements.toml`, with the series and rows that it compares.
     """
 
     id: str
@@ -205,15 +212,16 @@ class Statement:
             )
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """Check the rows several times, with more and more seeds. Return the finding of the first check
-        that decides the statement, or of the last check.
+        """Check the statement several times, on rows from more and more repetitions. Return the result of the
+        first check that decides the statement. If none does, return the result of the last check.
 
         Parameters
         ----------
         looks : sequence of DataFrame
-            Rows for increasing numbers of repetitions. Each look includes the rows of the looks before.
+            Rows of the figure, for increasing numbers of repetitions. Each data frame contains the rows of
+            the one before.
         level : float
-            Level of confidence of each look.
+            Level of confidence of each check.
         """
         finding = Finding(None, "", "fewer repetitions than the first look takes")
         check: Any = self.check  # where it has one: others are not testable
@@ -231,19 +239,19 @@ class Statement:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a paper about one of its figures. It is divided into statements, which can be checked on
-    results.
+    """Sentence of a paper about one of its figures. It is divided into statements, which can be checked one
+    by one.
 
     Parameters
     ----------
     id : str
-        Id of the claim.
+        Id of the claim, for example "c-3a-2".
     page : str
         Page of the paper.
     sentence : str
-        Sentence, quoted from the paper.
+        The sentence, quoted from the paper.
     statements : tuple of Statement
-        Parts of the sentence. Each is judged by itself.
+        Assertions that the sentence makes. Each gets its own verdict.
     """
 
     id: str
@@ -253,7 +261,7 @@ class Claim:
 
     @classmethod
     def of_one(cls, id: str, says: str, check: Check) -> Claim:
-        """Make a claim that consists of one statement. This is for a figure that is not from a paper."""
+        """Make a claim with a single statement. Use this for figures that are not from a paper."""
         return cls(id, "", says, (Statement(id, says, check),))
 
     def judge(
@@ -262,15 +270,15 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """Return a verdict (whether it holds) on each statement of the claim.
+        """Check all statements of the claim. Return a verdict for each, which says whether it holds.
 
         Parameters
         ----------
         looks, level
             The same as for `Statement.find`.
         has_file : callable
-            Function that returns whether the rows come from the real file of the named dataset, and not
-            from a synthetic stand-in.
+            Function that takes the name of a dataset. It returns True if the rows come from the real file of
+            this dataset, and False if they come from a synthetic stand-in.
         """
         verdicts = []
         for each in self.statements:
@@ -291,7 +299,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return whether one statement of the claim holds, as a `Verdict`."""
+        """Return the verdict on one statement of the claim, from the result of its check."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -309,14 +317,14 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return a verdict of "not judged" for each statement. This is for a run whose parameters differ from
+        """Return the verdict "not judged" for each statement. Use this if the parameters of a run differ from
         those of the paper.
         """
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
 
 def _round(runs: float) -> int:
-    """Round up to two digits."""
+    """Round a number of runs up to two significant digits."""
     from math import ceil, floor, log10
 
     step = 10 ** max(0, floor(log10(max(runs, 1))) - 1)
@@ -325,26 +333,28 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of checking one statement of a paper.
+    """Verdict on one statement of a paper: does it hold for our results?
 
     Parameters
     ----------
     id, says : str
-        Id and words of the statement.
+        Id of the statement, and its text in the words of the paper.
     outcome : str
         One of `claims.OUTCOMES`.
     measured : str
         Sentence with the measured values.
     why : str
-        Explanation, if the outcome is not obvious.
+        Explanation of the outcome, if the measured values do not explain it.
     claim, page : str
         Id of the claim, and page of the paper.
     mark : str
-        `claims.BY_DEFINITION` if the result follows from definitions alone.
+        Mark next to the outcome. It is `claims.BY_DEFINITION` if the statement follows from definitions
+        alone.
     strip : Strip, optional
-        Outcome for each value of a parameter that the paper does not print.
+        Outcomes by the value of a parameter, if the statement depends on a parameter that the paper does not
+        print.
     printed : str
-        Number from the paper, if it prints one.
+        Number with which the measured value is compared, if the paper prints one.
     """
 
     id: str
@@ -361,12 +371,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """Number, or range of numbers, that a paper prints. It goes from `low` to `high`, which includes the
-    error of reading it off a figure.
+    """Number that a paper prints, with a tolerance. A measured number agrees with it if it is between `low`
+    and `high`. The tolerance includes the error of reading a number off a figure.
 
-    `axis` is the axis to which the number belongs. `at` is a position on the other axis, a number or a
-    name. `over` is a range of that axis instead. Without both, the number is about the whole axis. `value`
-    is the number itself, if it is a single one.
+    The other fields say where a figure shows the number. `axis` is the axis on which you read it. `at` is its
+    position on the other axis, which is a number or a name. If the paper's number is about a range of
+    positions, `over` is this range. If both are missing, it is about the whole axis. `value` is the printed
+    number, if it is a single number and not a range.
     """
 
     says: str
@@ -395,8 +406,8 @@ class Printed:
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
-        """Make a range for "about `value`". It extends by the factor 1.25 in both directions, and at least
-        by `error`, the rounding error of the printed number.
+        """Make a printed number for the words "about `value`". The tolerance is the factor 1.25 in both
+        directions, and at least `error`, the rounding error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -406,12 +417,12 @@ class Printed:
         return cls(says, low, high, value=value, **place)
 
     def covers(self, measured: float) -> bool:
-        """Return whether a measured number agrees with the printed one."""
+        """Return whether a measured number is within the tolerance."""
         return bool(self.low <= measured <= self.high)
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """Return the verdict for a run that does not decide the statement, but shows a tendency."""
+    """Return the verdict "undecided" for a run that shows only a tendency, with this explanation."""
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
     whys = "; ".join(filter(None, (why, verdict.why)))
@@ -419,7 +430,7 @@ def left_open(verdict: Verdict, why: str) -> Verdict:
 
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return verdicts as a table with one row per statement."""
+    """Return verdicts as a data frame with one row per statement and one column per field."""
     import pandas as pd
 
     columns = "id claim says page outcome mark measured why by_value printed".split()
@@ -432,17 +443,17 @@ def verdict_table(
     caption: str = "What the paper says, judged",
     beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
-    """Return a table of verdicts for a notebook. It has one row per statement with the paper's words, the
-    page, a mark, and the measured number.
+    """Return verdicts as a formatted table for a notebook. Each row shows the words of a statement, the page
+    of the paper, a mark for the outcome, and the measured number.
 
     Parameters
     ----------
     verdicts : sequence of Verdict, or DataFrame
-        Verdicts, or a table from `to_frame`.
+        Verdicts, or a data frame of verdicts from `to_frame`.
     caption : str
         Caption of the table.
     beside : mapping, optional
-        Additional columns, with one text per statement.
+        Additional columns by name, each with one text per statement.
     """
     import pandas as pd
 

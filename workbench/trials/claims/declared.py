@@ -1,4 +1,5 @@
-"""Reader for `statements.toml`, which declares the statements of a paper and the check of each.
+"""Reader of the files `statements.toml`. Such a file contains the sentences of a paper, the statements that
+they make, and the check of each statement, for example:
 
     [fig3.c-3a-2]
     sentence = "For small and medium range queries, filtering performs best."
@@ -7,11 +8,12 @@
     says = "Filtering performs best."
     check = {kind = "lower", ours = "filter", other = "priority", by = "query_size", rows = {panel = "a"}}
 
-A check compares series of the rows. Alternatively it names a function of the rows and the level of
-confidence, for example `check = "fig3_checks.large_enough"` or `check = {function = "fig5_checks.cut",
-series = "filter"}`. If you give a list of series, the check applies to all of them. `over` gives values for
-a parameter that the paper does not print. Each value replaces the parameter's name in braces, for example
-with `over = {"θ" = [20, 40]}` and `ours = "filter, θ = {θ}"`.
+This check compares two series of the figure's rows. If you give a list of series, each of them is compared.
+Instead, a check can name a Python function, which gets the rows and a level of confidence. Examples are
+`check = "fig3_checks.large_enough"` and, with a further argument, `check = {function = "fig5_checks.cut",
+series = "filter"}`. If the paper does not print the value of a parameter, the key `over` lists plausible
+values. Each value is put in place of the parameter's name in braces. For example, `over = {"θ" = [20, 40]}`
+and `ours = "filter, θ = {θ}"` check the series "filter, θ = 20" and "filter, θ = 40".
 """
 
 from __future__ import annotations
@@ -107,23 +109,23 @@ _ROWS = {"rows", "prepare", "over"}  # of every check: which rows, and what is s
 
 
 def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
-    """Return the check that a statement declares in its file.
+    """Make the function that checks a statement, from the key `check` in its file.
 
     Parameters
     ----------
     id : str
         Id of the statement.
     check : str or mapping
-        Name of a function, `module.name`, or a table with `function` and its arguments, or a table with a
-        `kind` and the series to compare.
+        Either the name of a function, as `module.name`, or a table with this name as `function` and further
+        arguments, or a table with a `kind` of comparison and the series to compare.
     package : str
-        Package that contains the modules of the functions.
+        Name of the package that contains the modules of such functions.
 
     Raises
     ------
     ValueError
-        If the kind is unknown, a key is unknown or missing, a share has an invalid word, or `over` and the
-        names in braces do not match.
+        If the kind is unknown, a key is unknown or missing, or a share has an invalid word. Also if the
+        parameters in `over` differ from the names in braces.
     """
     table = {"function": check} if isinstance(check, str) else dict(check)
     if "function" not in table:
@@ -152,7 +154,7 @@ def _refuse_kind(id: str, table: Mapping[str, Any]) -> None:
 
 
 def _texts(x: Any) -> Iterator[str]:
-    """Yield every text in a check, at any depth."""
+    """Yield every text in a check, also those in nested tables and lists."""
     if isinstance(x, str):
         yield x
     elif isinstance(x, Mapping | list):
@@ -164,8 +166,8 @@ def _texts(x: Any) -> Iterator[str]:
 
 
 def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
-    """Return the check at each value of a parameter that the paper does not print. Values that were not
-    run are undecided.
+    """Check a statement at each plausible value of a parameter that the paper does not print. If the rows
+    lack a value, the outcome at this value is undecided.
     """
     check = {key: x for key, x in table.items() if key != "over"}
     swept = table.get("over")
@@ -189,7 +191,7 @@ def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: flo
 
 
 def _filled(x: Any, values: Mapping[str, Any]) -> Any:
-    """Return x with each name in braces replaced by its value."""
+    """Return a copy of x in which each name in braces is replaced by its value."""
     if isinstance(x, Mapping):
         return {key: _filled(each, values) for key, each in x.items()}
     if isinstance(x, list):
@@ -214,7 +216,9 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
 
 
 def _function(table: Mapping[str, Any], package: str) -> Any:
-    """Return a function with its arguments. Its argument `check` may itself be a function."""
+    """Return the function that a check names, with its arguments. An argument `check` may name another
+    function.
+    """
     arguments = {key: x for key, x in table.items() if key != "function"}
     if inner := arguments.get("check"):
         inner = {"function": inner} if isinstance(inner, str) else inner
@@ -233,7 +237,9 @@ def _named(function: str, package: str) -> Any:
 def _compared(
     rows: pd.DataFrame, *, kind: str, by: _BY, ours: Any, other: Any = None, **limits: Any
 ) -> Iterator[tuple[str, checks.Part]]:
-    """Yield a check of each series, or of each pair of series. If there are several, each has a name."""
+    """Yield one part of the check for each series, or for each pair of series. If there are several parts,
+    each has a name.
+    """
     mine, theirs = (x if isinstance(x, list) else [x] for x in (ours, other))
     for one, two in product(mine, theirs):
         named = [(one, mine), (two, theirs)]
@@ -261,8 +267,8 @@ _STATEMENT = {"says", "page", "reading", "by_definition", "untestable", "needs",
 
 
 class Declared(NamedTuple):
-    """Content of a `statements.toml`. It has claims by figure and id, the statements of each claim by id,
-    and findings.
+    """Content of a file `statements.toml`: the claims by figure and id, the statements of each claim by id,
+    and the findings.
     """
 
     claims: dict[str, dict[str, Any]]
@@ -270,24 +276,26 @@ class Declared(NamedTuple):
 
 
 def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
-    """Return the claims of one figure, from the paper's `statements.toml`.
+    """Read the claims (sentences of the paper) about one figure, from the paper's `statements.toml`.
 
     Parameters
     ----------
     file : path
-        File with one table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`,
-        and one table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and the other fields
-        of `Statement`. The keys of a table `[fig1.check]` are defaults for every check with a `kind`. The
-        `needs` of a claim apply to all of its statements.
+        Path of the file. For each claim, for example the claim x-1 about the figure fig1, it has a table
+        `[fig1.x-1]` with `page` and `sentence`. For each statement of this claim, it has a table, for example
+        `[fig1.x-1.1]`, with `says`, `check` and the other fields of `Statement`. A table `[fig1.check]`
+        contains default values for all checks of this figure that have a `kind`. If a claim has the key
+        `needs`, it applies to all of its statements.
     figure : str
-        Id of the figure. The part after the first underscore is the name of its tables.
+        Id of the figure, for example "cormode2012_fig3". The part after the first underscore is the name of
+        its tables.
     package : str
-        Package that contains the modules which checks name.
+        Name of the package that contains the functions that checks name.
 
     Returns
     -------
     tuple of Claim
-        Claims in the order of the file.
+        Claims about the figure, in the order of the file.
 
     Raises
     ------
@@ -304,7 +312,9 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
 
 @cache
 def read_declared(file: Path) -> Declared:
-    """Read all claims and findings that a file declares. A ValueError names the file and the place."""
+    """Read all claims and findings in a file. If something is wrong, raise a ValueError that names the file
+    and the place.
+    """
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as e:
@@ -331,7 +341,7 @@ def read_declared(file: Path) -> Declared:
 
 
 def _refuse(id: str, table: dict[str, Any], known: set[str], needed: str, file: Path) -> None:
-    """Raise a ValueError for an unknown or missing key."""
+    """Raise a ValueError if a table has an unknown key, or lacks a key that is needed."""
     for key in table.keys() - known:
         raise ValueError(
             f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"

@@ -1,4 +1,4 @@
-"""Findings of a paper: its main results, each with the statements on which it rests."""
+"""Findings: the main results of a paper. Each finding rests on several statements, which are checked."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _KEYS = {"says", "statements", "data", "needs"}
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """Result of a paper in one sentence, with the statements on which it rests.
+    """One of the main results of a paper, in one sentence. It lists the statements on which it rests.
 
     Parameters
     ----------
     says : str
-        Sentence of at most 25 words.
+        The result in one sentence of at most 25 words.
     statements : tuple of str
-        Ids of the statements on which it rests.
+        Ids of the statements on which the result rests.
     data : str
-        Data on which the statements were judged, one of `DATA`.
+        Kind of data on which the statements were checked, one of `DATA`.
     needs : str, optional
-        Missing data, and whether they are public.
+        Data that are missing here, and whether anyone can get them.
     """
 
     says: str
@@ -63,7 +63,7 @@ class PaperFinding:
     needs: str = ""
 
     def outcome(self, verdicts: pd.DataFrame) -> str:
-        """Return the outcome of the finding, from the verdicts on its statements."""
+        """Return the outcome of this finding as text. It follows from the verdicts on its statements."""
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
         judged = set(own.id[own.outcome.isin(_WORST_FIRST)])
@@ -77,7 +77,8 @@ class PaperFinding:
 
 
 def _where_all_hold(by_values: Iterable[str]) -> str:
-    """Return the values at which all statements hold, among those that their verdicts list.
+    """Return the values of unprinted parameters at which all statements hold, as text. Each text in
+    `by_values` lists the outcomes of one statement by value.
 
     >>> _where_all_hold(["θ: 20 ✗, 60 ✓, 70 ✓", "θ: 20 ✓, 60 ?, 70 ✓", "s: 5 ✓, 9 ✗"])
     'θ = 70 and s = 5'
@@ -95,24 +96,24 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
 
 
 def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
-    """Return the findings of a paper, from its `statements.toml`.
+    """Read the findings of a paper from its `statements.toml`.
 
     Parameters
     ----------
     file : path
-        File with tables `[[finding]]`, each with `says`, `statements`, `data`, and `needs` if data are
-        missing.
+        Path of the file. It has a table `[[finding]]` for each finding, with the keys `says`, `statements` and
+        `data`. If data are missing, the table also has the key `needs`.
 
     Returns
     -------
     tuple of PaperFinding
-        Findings in the order of the file.
+        Findings of the paper, in the order of the file.
 
     Raises
     ------
     ValueError
         If a key is unknown or missing, a sentence has more than 25 words, `data` has an invalid value, or a
-        statement is not in the file.
+        statement is not declared in the file.
     """
     declared = read_declared(Path(file))
     claims = (claim for own in declared.claims.values() for claim in own.values())
@@ -139,8 +140,8 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Return a sentence that compares a small run with the outcome that is committed. A small run alone
-    cannot judge a statement.
+    """Return a sentence that compares the outcome of a small run with the outcome of the full run in the
+    repository. A small run alone does not suffice for a verdict.
     """
     if ours == committed:
         return "this run agrees"
@@ -150,14 +151,16 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count the statements with each outcome. `COLUMNS` lists the outcomes."""
+    """Count how many statements have each outcome. The result has an entry for every outcome in `COLUMNS`."""
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
     )
 
 
 def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Add up counts of outcomes. Statements that are not judged are left out."""
+    """Count how many statements have each outcome, over several figures. Leave out statements that were not
+    judged.
+    """
     counts = dict.fromkeys(COLUMNS.values(), 0)
     for outcome in (end for each in outcomes for end in each):
         if outcome in COLUMNS:
@@ -166,7 +169,7 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
-    """Return a sentence with the number of decided statements that hold.
+    """Return a sentence that says how many of the decided statements hold.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

@@ -1,12 +1,14 @@
-"""Confidence intervals for paired runs, curves of means, and crossings of curves.
+"""Confidence intervals for paired runs of two series, curves of means, and the points where two curves cross.
 
-Runs of two series with the same seed share data and queries, so we compute ratios seed by seed. If both
-values are zero, or both are infinite, the ratio is 1. If only one of them is zero, it is 0 or infinite. A
-pair with a missing value (NaN) is left out. If all ratios at a point are finite, the estimate is their
-geometric mean, with a Student t interval for the logarithms. If some ratio is not finite, or if all ratios
-are equal and give no estimate of their spread, the estimate is the median, with the interval between order
-statistics from the sign test. This interval is valid for every distribution. It is infinite if there are
-too few runs for the level.
+Runs of two series with the same seed use the same data and queries. So we divide their values seed by seed.
+If both values are zero, or both are infinite, the ratio is 1. If only one value is zero, the ratio is 0 or
+infinite. A pair with a missing value (NaN) is left out.
+
+If the logarithms of all ratios at a point are finite, the estimate is the geometric mean of the ratios, and
+the interval is a Student t interval of the logarithms. Otherwise the estimate is the median, and the interval
+is between two order statistics, as in the sign test. The median is also used if all ratios are equal, because
+their spread cannot be estimated. The interval of the sign test is valid for every distribution. If there are
+too few runs for the level of confidence, it is infinite.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Return, for each point, the mean of `value` over seeds and its t interval. The columns are mean, low,
-    high and seeds.
+    """Compute the mean of the column `value` over seeds, and its t interval, for each point of a curve. The
+    result has the columns mean, low, high and seeds.
 
     Parameters
     ----------
     rows : DataFrame
-        Table with one row per point and seed. Without a column `seed`, there must be one row per point, or
-        repetitions of it.
+        Table with one row per point and seed. If it has no column `seed`, several rows of the same point
+        count as repetitions.
     by : str or list of str
         Columns that identify a point.
     level : float
@@ -50,7 +52,8 @@ def confidence_intervals(
     Raises
     ------
     ValueError
-        If rows with one point and one seed differ in a column that does not depend on the seed.
+        If the rows of a point differ in a column that does not depend on the seed, because they then belong
+        to different curves.
     """
     import pandas as pd
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
@@ -64,8 +67,8 @@ def confidence_intervals(
 
 
 def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
-    """Raise a ValueError if rows at one point differ in other columns than the seed. The message names the
-    columns.
+    """Raise a ValueError if rows of the same point differ in a column that does not depend on the seed. The
+    message names such columns.
     """
     run = [*by, "seed"] if "seed" in rows else by
     again = rows.duplicated(run, keep=False)
@@ -88,8 +91,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Return the `confidence_intervals` at the points `by`. Only rows whose columns have the values in
-    `where` are used.
+    """Compute a curve of means with confidence intervals, over the values of the column `by`. Only the rows
+    that satisfy the conditions in `where` are used.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -99,10 +102,10 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Return the point from which on the curve `one` is below `other`. Return NaN if there is no such
-    point.
+    """Find the point from which on the first curve is below the second. Return NaN if there is no such point.
 
-    Both curves come from `mean_curve`. Between points they are straight lines on logarithmic axes.
+    Both curves are results of `mean_curve`. Between two points, a curve is a straight line on logarithmic
+    axes.
     """
     one, other = _paired(one, other)
     gap = (one["mean"] / other["mean"]).map(lambda ratio: log(ratio) if ratio > 0 else -inf)
@@ -121,11 +124,11 @@ def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
 def interpolate_log_log(
     x: Sequence[float], y: Sequence[float]
 ) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
-    """Return a function through the points (x, y). It consists of straight lines on logarithmic axes, and
-    is NaN beyond the ends.
+    """Return a function that interpolates between the points (x, y) by straight lines on logarithmic axes.
+    Outside the range of x, it is NaN.
 
-    `x` must be increasing. If a `y` is 0, the function is 0 between its neighbouring points. The function
-    can be pickled.
+    The values in `x` must be increasing. If a value in `y` is 0, the function is 0 between the two
+    neighbouring points. The function can be pickled.
 
     >>> interpolate_log_log([1, 100], [1, 10_000])(np.array([10, 1000])).round(6).tolist()
     [100.0, nan]
@@ -162,10 +165,10 @@ class Intervals:
     Parameters
     ----------
     at : callable
-        Function of a level of confidence that returns a table with `estimate`, `low`, `high` and `runs` per
-        point.
+        Function that takes a level of confidence. It returns a table with one row per point and the columns
+        `estimate`, `low` and `high` (the ends of the interval) and `runs`.
     ratios : bool
-        Whether the numbers are ratios of two series.
+        Whether the estimates are ratios of two series.
     """
 
     at: Callable[[float], pd.DataFrame]
@@ -179,7 +182,7 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """Divide the numbers by those that an exact formula, `law`, gives."""
+        """Divide the estimates and the ends of their intervals by the values of an exact formula, `law`."""
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -195,41 +198,41 @@ class Intervals:
 def paired_ratios(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> Intervals:
-    """Divide one series by another at each point, seed by seed, and return the ratios.
+    """Divide one series by another at each point, seed by seed. Return the ratios with confidence intervals.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows of one metric, with the columns `series`, `seed` and `value`.
+        Rows of a single metric, with the columns `series`, `seed` and `value`.
     ours, other : str
-        Names of series. The ratio is the first divided by the second.
+        Names of the two series. Values of `ours` are divided by values of `other`.
     by : str or list of str
         Columns that identify a point.
 
     Raises
     ------
     MissingPoints
-        If the two series have no point and seed in common.
+        If there is no point and seed at which both series have a value.
     """
     a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner")
     return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
 
 
 def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
-    """Return the rows whose columns equal the values in `where`.
+    """Return the rows that satisfy all conditions in `where`.
 
     Parameters
     ----------
     rows : DataFrame
         Rows of a figure.
     **where
-        Condition for a column: a value, several values (a tuple or list), or a range, `{"from": …, "to":
-        …}`.
+        Condition for each named column. It is a value, a tuple or list of allowed values, or a range, for
+        example `{"from": 1, "to": 10}`.
 
     Raises
     ------
     MissingPoints
-        If no row satisfies the conditions.
+        If no row satisfies all conditions.
     """
     for column, x in where.items():
         own = rows[column]
@@ -244,7 +247,9 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
-    """Divide the rows `ours` by the rows `other` at common points, seed by seed, and return the ratios."""
+    """Divide the rows `ours` by the rows `other` at the points that both have, seed by seed. Return the
+    ratios with confidence intervals.
+    """
     import pandas as pd
 
     both = [ours.assign(series="ours"), other.assign(series="other")]
@@ -252,8 +257,8 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return the means of one series over seeds, with t intervals. At points where all values are equal,
-    return medians.
+    """Return the mean of one series over seeds at each point, with t intervals. If all values at a point are
+    equal, return the median and its interval instead.
     """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
@@ -261,7 +266,9 @@ def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Return numbers that are known exactly, for example from a formula. Their intervals have length 0."""
+    """Return numbers without error, for example from a formula, as `Intervals`. Their intervals have length
+    0.
+    """
     if numbers.empty:
         raise MissingPoints("there are no points")
     values = numbers.to_numpy()
@@ -270,8 +277,8 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Divide the value of a series at each point of an axis by its value at the point before, seed by seed.
-    Return the ratios.
+    """Divide the value of a series at each point of an axis by its value at the previous point, seed by seed.
+    Return the ratios with confidence intervals.
     """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
@@ -282,7 +289,7 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
     """Divide the value of a series at the last point of an axis by its value at the first point, seed by
-    seed. Return the ratios.
+    seed. Return the ratio with its confidence interval.
     """
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()
@@ -290,7 +297,9 @@ def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
-    """Return the values of a series: one row per point, one column per seed, NaN if a seed was not run."""
+    """Return the values of a series as a table with one row per point and one column per seed. A value is NaN
+    if the seed was not run.
+    """
     import pandas as pd
 
     by = [by] if isinstance(by, str) else [*by]
@@ -334,7 +343,9 @@ def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points
 
 
 def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
-    """Return the intervals of ratios from their logarithms by point and seed."""
+    """Return confidence intervals of ratios. The argument `logs` contains their logarithms, with one row per
+    point and one column per seed.
+    """
     if np.isnan(logs).all():
         raise MissingPoints("the two series have no point and seed in common")
     return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
@@ -353,7 +364,9 @@ def _table(
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
-    """Return the mean of each row with its interval and the number of runs, or the same for the median."""
+    """Return the mean of each row, the ends of its interval and the number of runs. Rows without a usable
+    spread get the median and its interval.
+    """
     from scipy.special import stdtrit  # scipy.stats takes a third of a second
 
     centre, error, runs = _moments(samples)
@@ -367,7 +380,9 @@ def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray,
 
 
 def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean of each row, its standard error (or NaN) and the number of runs."""
+    """Return the mean of each row, its standard error and the number of runs. The standard error is NaN if it
+    cannot be estimated.
+    """
     runs = (~np.isnan(samples)).sum(axis=1)
     with np.errstate(all="ignore"):
         centre = np.nansum(samples, axis=1) / runs
@@ -377,7 +392,7 @@ def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _median(ordered: np.ndarray, level: float) -> tuple[float, float, float]:
-    """Return the median of ordered samples, and its interval from the sign test."""
+    """Return the median of sorted samples, and its confidence interval from the sign test."""
     from scipy.special import bdtr
 
     runs = len(ordered)

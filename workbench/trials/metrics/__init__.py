@@ -1,7 +1,8 @@
-"""Metrics: objects that take (truth, estimate) and return a number that measures the error of the estimate.
+"""Metrics. A metric is called with the true data and a released estimate, and returns a number, for example
+the error of the estimate.
 
-The table (the truth) and the estimate answer the same workload. The error depends on private data and has
-no noise, so metrics raise an error unless the table is public or is marked as `truth_public`.
+Most metrics compare the answers of both to the same queries. The exact error of an estimate reveals private
+data. So a metric raises an exception if the true data are neither public nor marked as `truth_public`.
 """
 
 from workbench.trials.metrics.answers import (

@@ -1,4 +1,4 @@
-"""Errors of answers to queries, and metrics for recovered strings."""
+"""Metrics for answers to queries, and for strings that synthetic data recover."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """Raise a ValueError unless the true data are public or marked as `truth_public`."""
+    """Raise a ValueError if the true data are neither public nor marked as `truth_public`. The error of an
+    estimate would reveal them.
+    """
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
             "this table is not marked as truth_public. An error against it is an exact function "
@@ -56,12 +58,12 @@ def _answers(
 
 
 def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
-    """Return the root mean squared error over queries.
+    """Return the root mean squared error of answers to queries.
 
     Parameters
     ----------
     answers, exact : float[queries]
-        Estimated and true answers, in counts.
+        Estimated answers and true answers, in counts.
 
     Returns
     -------
@@ -73,30 +75,30 @@ def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " quer
 
 @value
 class _WorkloadMetric:
-    """Base of metrics that compare the answers to one workload."""
+    """Base class of metrics that compare estimated and true answers to the queries of a workload."""
 
     workload: Recipe
     weights: str = parameter("unbiased", choices=("unbiased", "raw"))
 
     def __call__(self, truth: SparseTable | Records, estimate: Any) -> float:
-        """Compare the answers to the workload.
+        """Compute the error of an estimate's answers to the workload.
 
         Parameters
         ----------
         truth : SparseTable or Records
-            Data with a public truth.
+            True data, which are public or marked as `truth_public`.
         estimate : Summary or any other estimate
-            Estimate over the same domain.
+            Released estimate, over the same domain as the true data.
 
         Returns
         -------
         float
-            Error in counts, in counts² for squared errors, or as a fraction for relative errors.
+            Error. The unit is counts, or counts² for squared errors. Relative errors have no unit.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate cannot answer the queries.
+            If the true data are private, or if the estimate cannot answer the queries.
         """
         return float(self._mean(_answers(truth, estimate, self.workload, weights=self.weights)))
 
@@ -106,7 +108,7 @@ class _WorkloadMetric:
 
 @value
 class MeanAbsoluteError(_WorkloadMetric):
-    """Mean absolute error: the mean over queries of |estimate − truth|, in counts."""
+    """Mean absolute error: the mean of |estimate − truth| over the queries of a workload, in counts."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return np.abs(pair.deviations).mean()
@@ -114,10 +116,10 @@ class MeanAbsoluteError(_WorkloadMetric):
 
 @value
 class MedianRelativeError(_WorkloadMetric):
-    """Median relative error: the median over queries of |estimate − truth| / truth. Queries with a truth of
-    0 are left out.
+    """Median relative error: the median of |estimate − truth| / truth over the queries of a workload. Queries
+    whose true answer is 0 are left out.
 
-    The result is NaN if the truth of every query is 0.
+    The result is NaN if the true answers of all queries are 0.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -128,7 +130,9 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean signed error: the mean over queries of estimate − truth, in counts. It measures bias."""
+    """Mean signed error: the mean of estimate − truth over the queries of a workload, in counts. It estimates
+    the bias.
+    """
 
     def _mean(self, pair: _AnswerPair) -> float:
         return pair.deviations.mean()
@@ -136,7 +140,7 @@ class MeanSignedError(_WorkloadMetric):
 
 @value
 class MeanSquaredError(_WorkloadMetric):
-    """Mean squared error: the mean over queries of (estimate − truth)², in counts²."""
+    """Mean squared error: the mean of (estimate − truth)² over the queries of a workload, in counts²."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return (pair.deviations**2).mean()
@@ -144,27 +148,27 @@ class MeanSquaredError(_WorkloadMetric):
 
 @value
 class SquaredError:
-    """Squared error of a whole histogram: the sum over all cells of (estimate − truth)², in counts²."""
+    """Squared error of a whole histogram: the sum of (estimate − truth)² over all cells, in counts²."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare all cells of the domain.
+        """Compute the squared error over all cells of the domain.
 
         Parameters
         ----------
         truth : SparseTable
-            Data with a public truth.
+            True data, which are public or marked as `truth_public`.
         estimate : Histogram or any other estimate
-            Estimate over the same domain.
+            Released estimate, over the same domain as the true data.
 
         Returns
         -------
         float
-            Error in counts².
+            Sum of the squared errors, in counts².
 
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate cannot answer the queries.
+            If the true data are private, or if the estimate cannot answer the queries.
         """
         cells = np.arange(truth.domain.size)
         pair = _answers(truth, estimate, Ranges(cells, cells + 1))
@@ -173,27 +177,27 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """Fraction of the truth's non-empty cells that were released."""
+    """Share of the table's non-empty cells that a release contains."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the non-empty cells with the released cells.
+        """Compute the share of the non-empty cells that were released.
 
         Parameters
         ----------
         truth : SparseTable
-            Data with a public truth.
+            True data, which are public or marked as `truth_public`.
         estimate : Summary
-            Released cells.
+            Released summary, which lists some of the cells.
 
         Returns
         -------
         float
-            Fraction in [0, 1], or NaN for an empty table.
+            Share between 0 and 1, or NaN if the table is empty.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate has another class.
+            If the true data are private, or if the estimate is not a summary.
         """
         refuse_private(truth)
         if type(estimate) is not Summary:
@@ -206,8 +210,8 @@ class HeldCells:
 
 
 class MatchedStrings(NamedTuple):
-    """Distinct synthetic strings. For each, the object has its number of copies among the synthetic strings
-    and in the corpus.
+    """Distinct synthetic strings, each with two numbers: its copies among the synthetic strings, and its
+    copies in the corpus (the true strings).
     """
 
     keys: Keys
@@ -216,8 +220,8 @@ class MatchedStrings(NamedTuple):
 
     @property
     def recovered(self) -> Int[np.ndarray, " strings"]:
-        """Return how many copies in the corpus the synthetic strings match. A synthetic string matches at
-        most one copy.
+        """Number of strings in the corpus that are matched by a synthetic string, for each distinct string. A
+        synthetic string matches at most one string in the corpus.
         """
         return np.minimum(self.counts, self.corpus_counts)
 
@@ -225,28 +229,30 @@ class MatchedStrings(NamedTuple):
 def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
 ) -> MatchedStrings:
-    """Match the distinct synthetic strings with those of a corpus.
+    """Count, for each distinct synthetic string, how often it occurs among the synthetic strings and in the
+    corpus (the true strings).
 
-    A leaf may be only the beginning of a string (a prefix).
+    A release of strings may contain prefixes, which are only the first symbols of strings.
 
     Parameters
     ----------
     truth : Records
-        Corpus over `Prefixes`, with a public truth.
+        True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
     estimate : Leaves or Records
-        Synthetic strings over the same hierarchy.
+        Synthetic strings, over the same hierarchy.
     prefixes : bool
-        Whether to treat a prefix as a complete string. Otherwise prefixes match nothing.
+        Whether to treat a prefix as if it were a complete string. By default, prefixes match nothing.
 
     Returns
     -------
     MatchedStrings
-        `keys` (uint64[words, strings]), `counts` and `corpus_counts` (int64[strings]).
+        Arrays with one entry per distinct string: the strings as `keys` (uint64[words, strings]), and the two
+        numbers as `counts` and `corpus_counts` (int64[strings]).
 
     Raises
     ------
     ValueError
-        If the truth is private, or the two sides are not strings over the same hierarchy.
+        If the true strings are private, or if the two arguments are not strings over the same hierarchy.
     """
     refuse_private(truth)
     hierarchy = truth.hierarchy
@@ -268,7 +274,9 @@ def match_strings(
 
 
 def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
-    """Return a mask of the leaves that are complete strings, because they cannot be split."""
+    """Return which leaves (released nodes) are complete strings, as a boolean array. These leaves cannot be
+    split further.
+    """
     ended = np.zeros(len(leaves), bool)
     for level in np.unique(leaves.levels):
         at_level = leaves.levels == level
@@ -278,11 +286,11 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """Fraction of a corpus of strings that is also among the synthetic strings. A synthetic string matches
-    at most one copy.
+    """Share of a corpus of strings that synthetic strings recover. Each synthetic string matches at most one
+    string in the corpus.
 
-    Only strings with `low` to `high` copies in the corpus are considered. `match_strings` explains
-    `prefixes`.
+    Only strings that occur `low` to `high` times in the corpus are considered. If `prefixes` is True, a
+    synthetic prefix is treated as if it were a complete string.
     """
 
     low: int = parameter(1, 1, integer=True, unit="times")
@@ -294,24 +302,24 @@ class RecoveredFraction:
             raise ValueError(f"{self!r} is not allowed: need high >= low")
 
     def __call__(self, truth: Records, estimate: Leaves | Records) -> float:
-        """Compare the strings of both sides.
+        """Compute the share of the corpus that the synthetic strings recover.
 
         Parameters
         ----------
         truth : Records
-            Corpus over `Prefixes`, with a public truth.
+            True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
         estimate : Leaves or Records
-            Synthetic strings over the same hierarchy.
+            Synthetic strings, over the same hierarchy.
 
         Returns
         -------
         float
-            Fraction in [0, 1], or NaN if the corpus has no such string.
+            Share between 0 and 1, or NaN if no string of the corpus occurs `low` to `high` times.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the two sides are not strings over the same hierarchy.
+            If the true strings are private, or if the two arguments are not strings over the same hierarchy.
         """
         matches = match_strings(truth, estimate, self.prefixes)
         _, exact = truth.level(truth.hierarchy.depth)
@@ -329,29 +337,30 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Return the share of a corpus of strings that synthetic strings recover, cumulated by the frequency of
-    strings.
+    """Return which share of a corpus of strings is recovered by synthetic strings. The shares are cumulated
+    over the frequency of strings.
 
     Parameters
     ----------
     truth : Records
-        Corpus over `Prefixes`, with a public truth.
+        True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
     estimate : Leaves or Records
-        Synthetic strings over the same hierarchy.
+        Synthetic strings, over the same hierarchy.
     descending : bool
-        Whether to cumulate from the most frequent strings instead of the rarest.
+        Whether to begin with the most frequent strings. By default, the shares are cumulated from the rarest
+        strings on.
 
     Returns
     -------
     pandas.DataFrame
-        One row per `frequency` f, for the strings with at most f copies in the corpus (with `descending`,
-        at least f copies). `data` is their share of the corpus. `recovered` is the share of the corpus that
-        consists of recovered copies of these strings.
+        One row per `frequency` f. The row is about the strings that occur at most f times in the corpus (at
+        least f times if `descending` is True). `data` is the share of the corpus that consists of such
+        strings. `recovered` is the share of the corpus that consists of such strings and is recovered.
 
     Raises
     ------
     ValueError
-        If the truth is private, or the two sides are not strings over the same hierarchy.
+        If the true strings are private, or if the two arguments are not strings over the same hierarchy.
     """
     matches = match_strings(truth, estimate)
     _, exact = truth.level(truth.hierarchy.depth)

@@ -1,4 +1,6 @@
-"""Errors of released counts of items and edges, and their decomposition by source."""
+"""Metrics for released counts of items and of edges (pairs of an item and a context), and the parts of their
+error.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 
 class CountPair(NamedTuple):
-    """Exact and estimated counts, as arrays of shape (items,) or (items, contexts)."""
+    """Exact counts and estimated counts. Both are arrays of shape (items,) or (items, contexts)."""
 
     exact: Float[np.ndarray, "..."]
     estimated: Float[np.ndarray, "..."]
 
 
 def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
-    """Return the exact and the estimated counts. The estimate may consist of released counts, or of
-    records.
+    """Return the exact counts and the estimated counts. The estimate may consist of released counts, or of
+    records that are counted here.
     """
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
@@ -41,34 +43,34 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 
 def _of() -> Any:
-    """Return the field `of`, which selects the table that a metric compares."""
+    """Return the field `of` of metrics. It says whether counts of items or counts of edges are compared."""
     return parameter("items", choices=("items", "edges"), doc="counts to compare")
 
 
 class _CountMetric:
-    """Base of metrics that compare counts of items or edges."""
+    """Base class of metrics that compare counts of items, or of edges (pairs of an item and a context)."""
 
     of: str
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Compare the counts of all items or edges.
+        """Compare the estimated and the true counts of all items or edges.
 
         Parameters
         ----------
         truth : Interactions
-            Whose truth is public.
+            True records, which are public or marked as `truth_public`.
         estimate : ItemEdgeCounts or Interactions
-            Estimate over the same domain.
+            Released counts over the same domain, or records to count.
 
         Returns
         -------
         float
-            In the metric's unit.
+            Value of the metric, in its unit.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate is over another domain.
+            If the true records are private, or if the estimate is over another domain.
         """
         return float(self._compare(*count_pair(truth, estimate, self.of)))
 
@@ -80,12 +82,12 @@ class _CountMetric:
 
 @value
 class MeanSquaredCountError(_CountMetric):
-    """Mean squared error of counts: the mean over items, or over edges, of (estimate − truth)², in
-    records².
+    """Mean squared error of counts: the mean of (estimate − truth)² over all items, or over all edges (pairs
+    of an item and a context), in records².
 
-    The estimate may be `ItemEdgeCounts` from a release. It may also be `Interactions`, the records that a
-    mechanism kept. Then the error is that of sampling alone. The same holds for every metric of
-    interactions.
+    The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). It may also be the
+    records that a mechanism kept of each user (`Interactions`). The result is then the error from sampling,
+    without noise. All metrics in this module accept both.
     """
 
     of: str = _of()
@@ -98,11 +100,13 @@ class MeanSquaredCountError(_CountMetric):
 
 @value
 class KLDivergence(_CountMetric):
-    """KL divergence Σ p·ln(p/q) between the released and the original distribution of records, in nats.
+    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions of records over items or edges,
+    in nats.
 
-    p is the released distribution and q the original one, or the other way round. On both sides, counts <=
-    0 are set to `floor` before the counts are divided by their sum. Counts between 0 and `floor` do not
-    change.
+    By its fields, you choose whether p is the distribution of the released counts and q that of the true
+    counts, or the other way round. Counts that are 0 or negative are set to `floor`, because the divergence
+    would otherwise be infinite. Then the counts are divided by their sum. Counts between 0 and `floor` stay
+    as they are.
     """
 
     of: str = _of()
@@ -135,11 +139,12 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 
 @value
 class TopPrecision(_CountMetric):
-    """Fraction of the k highest released counts that are also among the k highest true counts.
+    """Share of the k items with the highest released counts that are also among the k items with the highest
+    true counts.
 
-    For edges, the metric is computed for the items in each context and averaged over contexts. If several
-    counts are equal at place k, on either side, the metric is the expected value over random orders of
-    equal counts.
+    For edges (pairs of an item and a context), the share is computed for the items in each context, and then
+    averaged over contexts. If several counts are equal at place k, the metric is the expected share if items
+    with equal counts are ordered at random.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of top items")
@@ -158,7 +163,9 @@ class TopPrecision(_CountMetric):
 def _chance_in_top(
     counts: Float[np.ndarray, "items lists"], k: int
 ) -> Float[np.ndarray, "items lists"]:
-    """Return the probability that an item is among the k highest of its list, with ties in random order."""
+    """Return, for each item of a list, the probability that it is among the k items with the highest counts.
+    Items with equal counts are in random order.
+    """
     last = np.partition(counts, -k, axis=0)[-k]
     above = counts > last
     tied = counts == last
@@ -167,32 +174,35 @@ def _chance_in_top(
 
 @value
 class ContextShare:
-    """Fraction of the estimated records that are in one context. Edges below 0 count as 0.
+    """Share of the estimated records that are in one context, for example on one day of the week. Negative
+    counts are treated as 0.
 
-    If you pass the truth itself as the estimate, the result is the true fraction.
+    To get the true share, pass the true records as the estimate.
     """
 
     context: int = parameter(low=0, integer=True, doc="code of the context")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Return the share of one context. The truth is used only to check that the result may be shown.
+        """Compute the share of one context. The true records are used only to check that the result may be
+        shown.
 
         Parameters
         ----------
         truth : Interactions
-            Whose truth is public.
+            True records, which are public or marked as `truth_public`.
         estimate : ItemEdgeCounts or Interactions
-            Estimate over the same domain.
+            Released counts over the same domain, or records to count.
 
         Returns
         -------
         float
-            Fraction in [0, 1], or NaN if no count is above 0.
+            Share between 0 and 1, or NaN if no count is positive.
 
         Raises
         ------
         ValueError
-            If the truth is private, the estimate is over another domain, or there is no such context.
+            If the true records are private, if the estimate is over another domain, or if there is no such
+            context.
         """
         contexts = truth.domain.shape[1]
         if self.context >= contexts:
@@ -210,26 +220,26 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Return weighted counts of items or edges. Each record counts with the weight of its user.
+    """Count the records of each item or edge, where each record has the weight of its user.
 
     Parameters
     ----------
     truth : Interactions
-        Whose truth is public.
+        True records, which are public or marked as `truth_public`.
     weights : float[users]
-        Weight of each user, in the order of `truth.records_per_user()`.
+        Weight of each user. The order is that of `truth.records_per_user()`.
     of : "items" or "edges"
-        Kind of counts.
+        Whether to count by item, or by edge (a pair of an item and a context).
 
     Returns
     -------
     float64[items] or float64[edges]
-        Weighted counts, in records.
+        Sum of the weights of the records of each item or edge.
 
     Raises
     ------
     ValueError
-        If the truth is private.
+        If the true records are neither public nor marked as `truth_public`.
     """
     refuse_private(truth)
     items, contexts = truth.domain.shape
@@ -250,32 +260,34 @@ def weighted_counts(
 def sampling_error(
     truth: Interactions, ls: Iterable[float], of: str = "items"
 ) -> Float[np.ndarray, " ls"]:
-    """Return the expected squared error of sampling l random records per user, averaged over items or edges.
+    """Compute the error that comes from keeping only l random records of each user. The result is the
+    expected squared error, averaged over items or edges.
 
-    The result is exact for these data. It does not include the variance of noise. Suppose that a user has
-    t > l records, and that a share p of these is for one item. On average, sampling drops (t − l)·p of the
-    item's records, with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. Users are
-    sampled independently. So the squared error of an item is the square of the sum of these biases, plus
-    the sum of these variances, over all users.
+    The result is exact for these data, and does not include noise. Suppose that a user has t records, that t
+    is larger than l, and that a share p of the records is about one item. On average, sampling drops (t −
+    l)·p of these records, which is a bias. The number of dropped records has the variance l·p·(1 − p)·(t −
+    l)/(t − 1), as in any draw without replacement. Users are sampled independently. So the expected squared
+    error of an item's count is the square of the sum of all users' biases, plus the sum of all users'
+    variances.
 
     Parameters
     ----------
     truth : Interactions
-        Whose truth is public.
+        True records, which are public or marked as `truth_public`.
     ls : iterable of float
-        Numbers of records per user that are counted.
+        Numbers of records that are kept per user. The error is computed for each.
     of : "items" or "edges"
-        Kind of counts.
+        Whether to count by item, or by edge (a pair of an item and a context).
 
     Returns
     -------
     float64[ls]
-        Error for each l, in records².
+        Error for each number in `ls`, in records².
 
     Raises
     ------
     ValueError
-        If the truth is private.
+        If the true records are neither public nor marked as `truth_public`.
     """
     t = truth.records_per_user().astype(float)
     concentration = _concentration(truth, of)
@@ -289,7 +301,9 @@ def sampling_error(
 
 
 def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
-    """Return, for each user, Σ over items (edges) of the squared share of the user's records."""
+    """Return, for each user, the sum of squared shares: the share of the user's records that is about an item
+    (or edge), squared and summed over items.
+    """
     sizes = truth.records_per_user()
     if getattr(truth.bound, "linf", None) == 1:
         return 1 / sizes
@@ -309,37 +323,39 @@ def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
 def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
-    """Split the squared error of one release by its sources, for each tenth of the items.
+    """Split the squared error of a release into parts: from dropped records, from noise, and from setting
+    negative counts to 0. This is done for each tenth of the items, ordered by popularity.
 
-    A release does not contain the dropped records. With the same seed, `mechanism.bounded_data(data, rng)`
-    returns the records that `mechanism(data, rng)` counts.
+    You need to know which records the mechanism kept, and the release does not contain this. If you use the
+    same seed, `mechanism.bounded_data(data, rng)` returns the records that `mechanism(data, rng)` counts.
 
     Parameters
     ----------
     data : Interactions
-        Whose truth is public.
+        True records, which are public or marked as `truth_public`.
     kept_data : Interactions
-        Records that were counted.
+        Records that the mechanism kept and counted.
     released_data : ItemEdgeCounts
-        Counts that were released.
+        Released counts.
 
     Returns
     -------
     pandas.DataFrame
-        One row per table and tenth of the items, with the columns
+        One row for each tenth of the items, first for counts of items and then for counts of edges. The
+        columns are:
 
-        `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
-        `cells`          how many counts that is
+        `of`, `decile`   "items" or "edges", and the tenth of the items by true count (10: most popular)
+        `cells`          number of counts in this row
         `dropped`        Σ (kept − truth)²
-        `noise`          Σ (released − kept)², with what smoothing does where there is any
-        `interaction`    2·Σ (released − kept)·(kept − truth), 0 on average where noise is unbiased
-        `clipping`       what putting counts below 0 to 0 changes: never above 0
-        `total`          their sum: Σ (max(released, 0) − truth)², in records²
+        `noise`          Σ (released − kept)², including the effect of smoothing, if the mechanism smooths
+        `interaction`    2·Σ (released − kept)·(kept − truth), which is 0 on average if the noise is unbiased
+        `clipping`       change of the error if negative counts are set to 0, which is never positive
+        `total`          sum of the four parts: Σ (max(released, 0) − truth)², in records²
 
     Raises
     ------
     ValueError
-        If the truth is private.
+        If the true records are neither public nor marked as `truth_public`.
     """
     refuse_private(data)
     decile = _deciles(data)
@@ -361,7 +377,9 @@ def error_parts(
 
 
 def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
-    """Return the decile of each item by true count. The most popular items have 9."""
+    """Return the tenth to which each item belongs by its true count, from 0 to 9. The most popular items have
+    9.
+    """
     items = data.domain.shape[0]
     rank = np.empty(items, np.int64)
     rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(items)
@@ -371,7 +389,7 @@ def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
 def _squared_errors(
     exact: np.ndarray, kept: np.ndarray, released: np.ndarray
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """Return the parts of each count's squared error, and their sum."""
+    """Return the parts of the squared error of each count, and the sum of the parts."""
     clipped = np.maximum(released, 0)
     return {
         "dropped": (kept - exact) ** 2,

@@ -1,4 +1,4 @@
-"""Distances between synthetic and true points, and between synthetic and true commutes."""
+"""Metrics for synthetic points and commutes. They are distances between the synthetic and the true data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance, after Indyk. It is computed from the counts of cells on
-    all levels.
+    """Upper bound on the earth mover's distance between synthetic and true points, after Indyk. It is
+    computed from a hierarchy of cells: each level divides the cells of the level above.
 
-    For each cell, take the absolute difference between the numbers of records on the two sides, times the
-    diameter of the cell. The bound is the sum of these products over all cells of the levels 0 to `depth`.
-    The box of the hierarchy is treated as a unit cube, so the unit of the result is records × side of the
-    box. Suppose that both sides have n records, and add n × the diameter of a cell on the last level to the
-    bound. The sum of the distances by which records must be moved is at most this. `seed` determines the
-    positions of synthetic points within leaves.
+    For each cell, the metric takes the absolute difference between the numbers of synthetic and of true
+    records in the cell, times the diameter of the cell. The result is the sum over all cells of the levels 0
+    to `depth`. The box of the hierarchy is treated as a unit cube, so the unit is records × side of the box.
+
+    The earth mover's distance is the sum of the distances by which records must be moved to turn one set of
+    points into the other. If both sets have n records, it is at most the result plus n times the diameter of
+    a cell on the last level.
+
+    Synthetic points are placed at random within the released cells. `seed` determines their positions.
     """
 
     depth: int = parameter(
@@ -34,14 +37,15 @@ class EarthMover:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
-        """Return the sum over all levels.
+        """Compute the sum over all levels.
 
         Parameters
         ----------
         truth : Records
-            Records over a `Quadtree`, with a public truth.
+            True points, over a `Quadtree` (a hierarchy of boxes). They are public or marked as
+            `truth_public`.
         estimate : Leaves or Records
-            Public records, or an estimate with a method `synthetic`.
+            Released estimate that can generate synthetic points, or public points.
 
         Returns
         -------
@@ -51,31 +55,32 @@ class EarthMover:
         Raises
         ------
         ValueError
-            If the truth is private, or the two sides are not points in the same Quadtree, or it has fewer
-            levels than `depth`.
+            If the true points are private, if the two arguments are not points over the same `Quadtree`, or
+            if this has fewer levels than `depth`.
         """
         return float(self.levels(truth, estimate).sum())
 
     def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
-        """Return the contribution of each level, from the root down.
+        """Compute the part of the sum that comes from each level, beginning with the whole box.
 
         Parameters
         ----------
         truth : Records
-            Records over a `Quadtree`, with a public truth.
+            True points, over a `Quadtree` (a hierarchy of boxes). They are public or marked as
+            `truth_public`.
         estimate : Leaves or Records
-            Public records, or an estimate with a method `synthetic`.
+            Released estimate that can generate synthetic points, or public points.
 
         Returns
         -------
         float64[levels]
-            Contributions in records × side of the box.
+            Sum over the cells of each level, in records × side of the box.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the two sides are not points in the same Quadtree, or it has fewer
-            levels than `depth`.
+            If the true points are private, if the two arguments are not points over the same `Quadtree`, or
+            if this has fewer levels than `depth`.
         """
         tree = truth.hierarchy
         ours = _public_records(truth)
@@ -91,14 +96,16 @@ class EarthMover:
 
 
 def _unmatched(ours: Records, theirs: Records, level: int) -> int:
-    """Return the sum over nodes of a level of the absolute differences between the counts of both sides."""
+    """Return the sum of the absolute differences between the counts of both sets of points, over the cells of
+    one level.
+    """
     nodes, counts = ours.level(level)
     other_counts = theirs.node_counts(np.full(len(counts), level), nodes)
     return int(ours.total + theirs.total - 2 * np.minimum(counts, other_counts).sum())
 
 
 def _public_records(data: Any, seed: int = 0) -> Records:
-    """Return records that may be compared: the synthetic ones of an estimate, or public ones."""
+    """Return the synthetic records of an estimate. If the argument is public records, return these."""
     records = data if isinstance(data, Records) else data.synthetic(seed)
     refuse_private(records)
     return records
@@ -112,8 +119,8 @@ _SLACK = 1.001
 
 
 class Commutes(NamedTuple):
-    """Homes and workplaces in degrees (home latitude, home longitude, work latitude, work longitude), and
-    how many commutes each pair has.
+    """Pairs of a home and a workplace, in degrees (home latitude, home longitude, work latitude, work
+    longitude), with the number of commutes of each pair.
     """
 
     points: Float[np.ndarray, "n 4"]
@@ -121,15 +128,13 @@ class Commutes(NamedTuple):
 
 
 class _Distances(NamedTuple):
-    """Distances in km in ascending order, and the number of commutes with each distance."""
+    """Lengths of commutes in km, in ascending order, with the number of commutes of each length."""
 
     kilometres: Float[np.ndarray, " n"]
     counts: Int[np.ndarray, " n"]
 
     def fraction_within(self, at: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        """Return the fraction of commutes that are at most `at` km long, or NaN if there are no
-        commutes.
-        """
+        """Return the share of commutes that are at most `at` km long. Return NaN if there are no commutes."""
         if not len(self.counts):
             return np.full(at.shape, np.nan)
         ends = np.append(0, np.cumsum(self.counts))
@@ -142,12 +147,12 @@ def great_circle(
     lat2: Float[np.ndarray, " n"] | float,
     lon2: Float[np.ndarray, " n"] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return great-circle distances on the globe, by the haversine formula.
+    """Compute the distance between two places on the globe (great-circle distance), by the haversine formula.
 
     Parameters
     ----------
     lat1, lon1, lat2, lon2 : float or float[n]
-        Latitudes and longitudes of both ends, in degrees.
+        Latitudes and longitudes of both places, in degrees.
 
     Returns
     -------
@@ -162,14 +167,14 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov distance between the lengths of synthetic and of true commutes. Only people who live near
-    a place count.
+    """Kolmogorov distance between the lengths of synthetic and of true commutes: the largest difference of
+    their distribution functions. Only people who live near a given place are considered.
 
-    Records are (home latitude, home longitude, work latitude, work longitude) in degrees. The metric uses
-    records with a home within `radius` of the place, and computes their great-circle distances to work. It
-    is the largest gap between the distribution functions of the two sides. `seed` determines the positions
-    of synthetic points within leaves. True records are treated as points in the middle of their finest
-    cells.
+    A record is a commute: home latitude, home longitude, work latitude and work longitude, in degrees. The
+    metric uses the records whose home is within `radius` of the place. The length of a commute is the
+    great-circle distance from home to work. Synthetic points are placed at random within the released cells,
+    and `seed` determines their positions. True points are placed in the middle of the smallest cells of the
+    hierarchy.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
@@ -178,24 +183,25 @@ class CommuteDistances:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
-        """Compare the distribution functions of both sides.
+        """Compute the largest difference of the two distribution functions.
 
         Parameters
         ----------
         truth : Records
-            Records over a `Quadtree` with four dimensions, with a public truth.
+            True commutes, over a `Quadtree` with four dimensions. They are public or marked as
+            `truth_public`.
         estimate : Leaves or Records
-            Records or estimate over such a Quadtree.
+            Released estimate that can generate synthetic commutes, or public commutes.
 
         Returns
         -------
         float
-            Distance in [0, 1], or NaN if nobody lives near the place.
+            Distance between 0 and 1, or NaN if nobody lives near the place.
 
         Raises
         ------
         ValueError
-            If records are private, or points do not have four dimensions.
+            If records are private, or if their points do not have four dimensions.
         """
         true = self._distances(truth)
         estimated = self._distances(estimate)
@@ -206,34 +212,35 @@ class CommuteDistances:
         return float(gaps.max())
 
     def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return the distribution function of commute lengths for people who live near the place.
+        """Compute the distribution function of the lengths of commutes, for people who live near the place.
 
         Parameters
         ----------
         data : Leaves or Records
-            The same as for a call of the metric.
+            Commutes, as a released estimate or as public records.
         at : float[n]
-            Commute lengths in km.
+            Lengths in km at which the distribution function is computed.
 
         Returns
         -------
         float64[n]
-            Fraction of people with a commute of at most this length, or NaN if nobody lives near the place.
+            Share of people whose commute is at most as long, or NaN if nobody lives near the place.
         """
         return self._distances(data).fraction_within(np.asarray(at, float))
 
     def commutes(self, data: Any) -> Commutes:
-        """Return the commutes of people who live near the place.
+        """Return the homes and workplaces of the people who live near the place.
 
         Parameters
         ----------
         data : Leaves or Records
-            The same as for a call of the metric.
+            Commutes, as a released estimate or as public records.
 
         Returns
         -------
         Commutes
-            `points` (float64[n, 4], degrees) and `counts` (int64[n], how many of each).
+            Distinct pairs of a home and a workplace as `points` (float64[n, 4], in degrees), and the number
+            of people with each pair as `counts` (int64[n]).
         """
         points, counts = _all_commutes(data, self.seed)
         degrees = _SLACK * self.radius / _KM_PER_DEGREE
