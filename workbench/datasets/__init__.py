@@ -1,9 +1,9 @@
-"""Datasets, in one file per kind. A dataset is a frozen value with a public `domain`, and `load()` returns
-its data.
+"""Published and synthetic datasets for experiments. A dataset is an immutable object, for example `Adult()`.
+Its property `domain` lists all possible cells, and its method `load()` returns the data.
 
-A module is imported when one of its datasets is first used. `ALL` lists the datasets that need no
-argument. The module `published` finds, downloads and verifies published files. To read a table of your
-own, use `SparseTable.read`, `Records.read` for records, or `Interactions.read` for records of users.
+`ALL` lists the classes of datasets that you can call without an argument. The module `published` finds,
+downloads and verifies the files of published datasets. To read a table of your own, use `SparseTable.read`
+for counts, `Records.read` for points and strings, or `Interactions.read` for records of users and items.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Adult and Census Income: extracts of US census surveys."""
+"""Tables of people from US census surveys: `Adult` and `CensusIncome`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
 
 class _Survey(RealFile):
-    """People of a survey, with one row per person, by some of the survey's attributes."""
+    """Table that counts the people of a survey by some of its attributes. The file has one row per person."""
 
     attributes: tuple[str, ...]
 
@@ -28,12 +28,16 @@ class _Survey(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the chosen attributes, with the publisher's lists of values."""
+        """All combinations of values of the chosen attributes. The values are those that the publisher
+        lists.
+        """
         labels: Any = tuple(self._rule(a).labels for a in self.attributes)
         return Domain(self.attributes, tuple(map(len, labels)), labels)
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for a value that is not in the lists."""
+        """Load the table of counts. Raise a ValueError if the file contains a value that the publisher does
+        not list.
+        """
         rules = replace(self.domain, preparation=tuple(map(self._rule, self.attributes)))
         parts = []
         people = 0
@@ -75,14 +79,15 @@ FILES = tuple(
 
 @value
 class Adult(_Survey):
-    """Table of 48,842 adults in the US census survey of 1994. The files are `adult.data` (32,561 adults)
-    and `adult.test`.
+    """Table that counts 48,842 adults of the US census survey of 1994 by some of their attributes. The files
+    are `adult.data` (32,561 adults) and `adult.test`.
 
-    One unit is one person, who is in one cell. By default, the table has the seven attributes of the paper
-    on sparse data, with 907,200 cells. Of these, 8,619 are not empty (0.95 %), and their mean count is 5.7.
-    With `missing="drop"`, people with an unknown value ("?") in a chosen attribute are left out, and a
-    warning gives their number. Then 1.08 % of 752,640 cells are not empty. The paper prints 0.14 % and a
-    mean of 9, which does not fit the number of people.
+    The protected unit is one person, who is in one cell. By default, the table has the seven attributes that
+    Cormode et al. use in their paper on sparse data. These give 907,200 cells, of which 8,619 are not empty
+    (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people with an
+    unknown value ("?") in a chosen attribute are left out, and a warning states their number. The table then
+    has 752,640 cells, of which 1.08 % are not empty. The paper prints 0.14 % and a mean of 9. These two
+    numbers do not fit the number of people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -99,7 +104,9 @@ class Adult(_Survey):
     )
 
     def files(self) -> tuple[File, ...]:
-        """Return the two files that UCI publishes, or only the first."""
+        """Return the two files that the UCI repository publishes, or only the first if the dataset uses only
+        this part.
+        """
         return FILES if self.part == "both" else FILES[:1]
 
     def _rule(self, attribute: str) -> Labels:
@@ -138,17 +145,18 @@ FILE = File(
 
 @value
 class CensusIncome(_Survey):
-    """Table of 199,523 people in the US Current Population Survey of 1994 and 1995. They are the part of the
-    published data that is meant for training classifiers.
+    """Table that counts 199,523 people of the US Current Population Survey of 1994 and 1995 by some of their
+    attributes. The publisher divides the data into two parts, and this is the part for training classifiers.
 
-    One unit is one sampled person, who is in one cell. Survey weights are not used. By default, the table
-    has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used another extract. With
-    `age_band=5`, ages are in bands of five years. The last band is 90 and above.
+    The protected unit is one person of the sample, who is in one cell. Survey weights are not used. By
+    default, the table has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used
+    another extract of the survey. If you pass `age_band=5`, ages are grouped in bands of five years. The last
+    band is 90 and above.
 
-    The file says only whether an income is below or above 50,000 dollars. The paper on sparse data (Cormode
-    et al., ICDT 2012, Appendix A) has classes of 10,000 dollars. The nearest dataset is
-    `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`: it has 76,798 cells, of which
-    7,098 are not empty (9.2 %, where the paper has 3 to 5 %).
+    Cormode et al. (ICDT 2012, Appendix A) use a table in which incomes are in classes of 10,000 dollars. The
+    published file says only whether an income is below or above 50,000 dollars, so we cannot make the same
+    table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`.
+    It has 76,798 cells, of which 7,098 are not empty. This is 9.2 %, and the paper prints 3 to 5 %.
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

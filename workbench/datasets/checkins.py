@@ -1,4 +1,4 @@
-"""Check-ins of Foursquare and Gowalla by place, region or weekday."""
+"""Check-ins of users at places, from the services Foursquare and Gowalla."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 @value
 class Foursquare(RecordsFile):
-    """Check-ins of users at venues. A record has a user, a venue (the item) and the day of the week (the
-    context).
+    """Check-ins of users of the service Foursquare at venues, for example cafés. Each record consists of a
+    user, a venue (the item) and the day of the week (the context).
 
-    The check-ins are from 12 April 2012 to 16 February 2013. In New York ("nyc") there are 227,428 by 1,083
-    users, and in Tokyo ("tky") 573,703 by 2,293 users. The class reads the published archive without
-    unpacking it. The day is the local day. It follows from the published time in UTC and the published
-    offset in minutes. Fan & Jin used another Foursquare collection (45,289 users, February to July 2012),
-    which is not published.
+    The check-ins are from 12 April 2012 to 16 February 2013. There are two cities: New York ("nyc") with
+    227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The day of the
+    week is in local time, which is computed from the published time in UTC and the published offset. The
+    class reads the published archive, so you need not unpack it. The paper of Fan & Jin uses another
+    collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
 
-    We treat the list of venues as public, because it is published with the check-ins. It consists of the
-    identifiers that occur in the file, in ascending order. Strictly, a venue is in the list only because
-    someone was there.
+    We treat the list of venues as public, because it is published with the check-ins. It consists of all
+    identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
+    something, because a venue is in the file only if someone was there.
 
-    One unit is one user with all their check-ins. A user may have any number of check-ins, also several at
-    one venue.
+    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
+    several at the same venue.
 
     Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
     and Cybernetics: Systems 45(1), 2015.
@@ -58,7 +58,7 @@ class Foursquare(RecordsFile):
     city: str = parameter("nyc", choices=tuple(FORMS), doc="city")
 
     def files(self) -> tuple[File, ...]:
-        """File with the check-ins."""
+        """File with the check-ins of the chosen city."""
         name = f"dataset_TSMC2014_{self.city.upper()}.txt"
         how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
         also = (f"{_ARCHIVE}/{name}", _ARCHIVE)
@@ -127,26 +127,29 @@ def _file(part: str) -> File:
 
 @value
 class Gowalla(RecordsFile):
-    """Check-ins of users of the social network Gowalla. A record has a user, a place (the item), and the region
-    or the day of the week (the context).
+    """Check-ins of users of the social network Gowalla at places. Each record consists of a user, a place
+    (the item), and a region or a day of the week (the context).
 
-    There are three versions. "lglmf" is the copy that is published with LGLMF, in three parts (train, tune,
-    test). It has 620,683 check-ins of 5,628 users at 31,803 places. Only users with at least 15 places are
-    in it, and they have 15 to 1,624 check-ins each. There are no times, so the context is the region of the
-    place. We chose seven regions. Each item therefore has one context only.
+    There are three versions of the data. The version "lglmf" is the copy that is published with the program
+    LGLMF, in three parts (train, tune, test). It contains 620,683 check-ins of 5,628 users at 31,803 places.
+    It includes only users with at least 15 places, who have 15 to 1,624 check-ins each. It contains no times,
+    so we use the region of the place as the context. We chose seven regions. So in this version each place
+    has only one context.
 
-    "snap" contains all check-ins from February 2009 to October 2010 that SNAP publishes. "austin" contains
-    those in and around Austin from June to October 2010. Fan & Jin used 739,600 check-ins from the same
-    place and time, which Berjani & Strufe collected and did not publish. For both versions, the context is
-    the day of the week in UTC, the time zone of the published times. The class does not check the number of
-    rows, so it does not notice if lines are missing at the end of the file.
+    The version "snap" contains all check-ins that SNAP publishes, from February 2009 to October 2010. The
+    version "austin" contains the part of them that is in and around Austin, from June to October 2010. Fan &
+    Jin used 739,600 check-ins from the same area and months, which Berjani & Strufe collected and did not
+    publish. In both versions, the context is the day of the week in UTC, the time zone of the published
+    times. The class does not check the number of rows. So it does not notice if lines are missing at the end
+    of the file.
 
-    We treat the list of places as public, because it is published with the check-ins. Strictly, a place is
-    in the list only because someone was there. The places of "lglmf" are the numbers 0 to 31802. Those of
-    "snap" and "austin" are the numbers that occur in the file. Friendships are not read.
+    We treat the list of places as public, because it is published with the check-ins. Strictly speaking, the
+    list reveals something, because a place is in the file only if someone was there. In "lglmf", the places
+    have the numbers 0 to 31802. In the other two versions, the places are the numbers that occur in the file.
+    The published friendships between users are not read.
 
-    One unit is one user with all their check-ins. A user may have any number of check-ins, also several at
-    one place.
+    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
+    several at the same place.
 
     Terms: research use; cite. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi, Afsharchi,
     Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
@@ -158,7 +161,9 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Places by number. For the version of the data from SNAP, the property reads the file to find them."""
+        """Numbers of the places. For the versions "snap" and "austin", the property reads the file to find
+        them.
+        """
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
@@ -167,11 +172,15 @@ class Gowalla(RecordsFile):
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:
-        """Return the files: three parts and the list of places for "lglmf", or the single file of SNAP."""
+        """Return the published files. For "lglmf", these are three parts and the list of places. For the
+        other versions, it is the single file of SNAP.
+        """
         return tuple(map(_file, _SHA256)) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def remarks(self) -> tuple[str, ...]:
-        """Differences between "austin" and the data of Fan & Jin, as their Table 4 describes them."""
+        """Sentences on differences between the version "austin" and the data of Fan & Jin, which their Table
+        4 describes.
+        """
         if self.version != "austin":
             return ()
         data = self.load()
@@ -197,13 +206,13 @@ class Gowalla(RecordsFile):
 
 
 def _inside(south: float, north: float, west: float, east: float) -> pl.Expr:
-    """Return an expression that selects the rows in a region."""
+    """Return an expression that selects the rows inside a rectangle of latitudes and longitudes."""
     is_between = pl.col("latitude").is_between(south, north)
     return is_between & pl.col("longitude").is_between(west, east)
 
 
 def _lglmf() -> pl.DataFrame:
-    """Return the check-ins of the three parts, each in the region of its place."""
+    """Return the check-ins of all three parts, with the region of the place as the context."""
     regions = _regions()
     parts = []
     for part, check_ins in CHECKINS.items():
@@ -222,7 +231,7 @@ def _lglmf() -> pl.DataFrame:
 
 
 def _regions() -> pl.Series:
-    """Return the region of each place."""
+    """Return the region of each place, in the order of the places' numbers."""
     file = _file("poi_coos")
     columns = {
         "place": integers(0, PLACES - 1),

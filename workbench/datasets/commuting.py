@@ -1,4 +1,6 @@
-"""OnTheMap, commutes as points, and flows between US counties."""
+"""Commutes from homes to workplaces in the US: jobs by census block (`OnTheMap`), the same jobs as points,
+and flows between counties.
+"""
 
 from __future__ import annotations
 
@@ -53,22 +55,25 @@ _SHA256 = {  # of version 7
 
 @value
 class OnTheMap(RealFile):
-    """Table that counts all jobs (file type JT00) of one year, by the locations of work and of home.
+    """Table that counts jobs in US states in one year by two locations: that of the workplace, and that of
+    the worker's home. It includes all jobs (file type JT00).
 
-    `part="main"` contains the jobs of people who live in the state in which they work. `part="aux"`
-    contains the jobs of people who live in another state. Locations are census blocks, or larger areas:
-    tracts, counties, or "tract2". A "tract2" is a county with the first two digits of a tract, as in the
-    paper on sparse data. Labels are the codes of locations as text. The domain has every location in the
-    public crosswalks of the states. Work comes first, so keys are ordered by work location. Version 7 of
-    LODES (years to 2019) has the blocks of the 2010 census, and version 8 (all years) those of the 2020
-    census. The header of a crosswalk shows its version, `tabblk2010` or `tabblk2020`. The class raises an
-    error for a job outside the blocks, and for crosswalks of different versions. Homes of `part="aux"` are
-    always states (FIPS codes of the 50 states, DC and Puerto Rico). For homes by block, the crosswalks of
-    the whole country would be needed.
+    With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
+    `part="aux"`, it contains the jobs of people who live in another state, and the home is only the state
+    (FIPS codes of the 50 states, DC and Puerto Rico). Other locations are census blocks, or larger areas:
+    tracts, counties, or "tract2". A "tract2" consists of a county and the first two digits of a tract, as in
+    the paper of Cormode et al. Labels are the codes of locations as text.
 
-    The default is Rhode Island in 2019. It has 406,052 jobs in 372,191 of 25,181² pairs of blocks. The aux
-    file has 70,737 jobs in 69,355 pairs of blocks. One unit is one job, which is in one cell. A person with
-    two jobs is two units. The published counts are already synthetic, and they are public.
+    The domain contains every location in the public crosswalks of the chosen states. A crosswalk is a list of
+    all census blocks of a state. Work is the first attribute, so cells are ordered by the location of work.
+    The publisher's files are called LODES. Version 7 (years to 2019) has the blocks of the 2010 census, and
+    version 8 (all years) has those of the 2020 census. The header of a crosswalk shows which: `tabblk2010` or
+    `tabblk2020`. The class raises an error if a job is outside these blocks, or if the crosswalks of several
+    states have different versions.
+
+    The default is Rhode Island in 2019. It has 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
+    aux file has 70,737 jobs in 69,355 pairs of blocks. The protected unit is one job, which is in one cell. A
+    person with two jobs is two units. The published counts are already synthetic, and they are public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
     Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
@@ -88,7 +93,9 @@ class OnTheMap(RealFile):
 
     @cached_property
     def domain(self) -> Domain:
-        """Domain of work × home. The property reads only the crosswalks."""
+        """All pairs of a work location and a home location. To find them, the property reads only the public
+        crosswalks (lists of census blocks).
+        """
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
         blocks = (block for crosswalk in self.crosswalks.values() for block in crosswalk.blocks)
         works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
@@ -105,13 +112,13 @@ class OnTheMap(RealFile):
         return tuple(_file(state, x, n) for state, n in versions.items() for x in names)
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for a file of another state, part or year, and for an invalid
-        row.
+        """Load the table of jobs. Raise a ValueError if a file is about another state, part or year, or if a
+        row is invalid.
         """
         return table(self.domain, self._jobs(), Bound(1))
 
     def _jobs(self) -> Iterator[tuple[Any, Any]]:
-        """Return the keys of pairs of locations, and the number of jobs of each pair."""
+        """Yield the jobs in batches, as keys of pairs of locations and the number of jobs of each pair."""
         domain = self.domain
         index = {work: code for code, work in enumerate((domain.labels or [])[0] or ())}
         for state, crosswalk in self.crosswalks.items():
@@ -127,12 +134,14 @@ class OnTheMap(RealFile):
                 yield domain.keys(np.stack([place[works], homes], axis=1)), jobs
 
     def points(self, depth: int = 16) -> CommutePoints:
-        """Return the same jobs as points, with the latitude and longitude of home and of work in degrees."""
+        """Return a dataset with the same jobs as points. A point consists of the latitude and longitude of
+        home and of work, in degrees.
+        """
         return CommutePoints(self, depth)
 
     @cached_property
     def crosswalks(self) -> dict[str, Crosswalk]:
-        """Lists of blocks by the publisher, by state."""
+        """The publisher's list of all census blocks, for each chosen state."""
         crosswalks = {state: Crosswalk(state) for state in self.states}
         if len({crosswalk.field for crosswalk in crosswalks.values()}) > 1:
             found = ", ".join(map(str, crosswalks.values()))
@@ -141,8 +150,8 @@ class OnTheMap(RealFile):
 
 
 class Crosswalk:
-    """Public list of the blocks of a state. `field` is the name of the column with blocks, which shows the
-    version.
+    """Public list of all census blocks of a state. `field` is the name of the column with the blocks, which
+    shows the version of the list.
     """
 
     def __init__(self, state: str):
@@ -167,7 +176,9 @@ class Crosswalk:
 
 
 def _file(state: str, what: str, version: int = 7) -> File:
-    """Return a file of a state, for example "xwalk" or "od_main_JT00_2019"."""
+    """Return one of the publisher's files about a state. `what` says which, for example "xwalk" or
+    "od_main_JT00_2019".
+    """
     name = f"{state}_{what}.csv"
     folder = state if what == "xwalk" else f"{state}/od"
     sha256 = (_SHA256[name],) if version == 7 and name in _SHA256 else ()
@@ -176,8 +187,8 @@ def _file(state: str, what: str, version: int = 7) -> File:
 
 
 def _version_to_fetch(state: str, year: int) -> int:
-    """Return the version of the crosswalk that was found. If none was found, return the first version
-    that has the year.
+    """Return the version of the crosswalk (list of blocks) that is on this machine. If there is none, return
+    the first version that contains the year.
     """
     with suppress(FileNotFoundError, ValueError):
         return BLOCKS[Crosswalk(state).field]
@@ -185,7 +196,7 @@ def _version_to_fetch(state: str, year: int) -> int:
 
 
 def _home_state(own: str) -> Column:
-    """Return the codes of all states except this one, which are the homes in an aux file."""
+    """Return the codes of all states except this one. These are the possible homes in an aux file."""
     codes = {state: code for code, state in enumerate(STATES) if state != own}
     return Column(
         f"a 15-digit block outside state {own}",
@@ -205,15 +216,17 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 @value
 class CommutePoints(OverHierarchy, RealFile):
-    """Homes and workplaces of the jobs in `OnTheMap`, as points in four dimensions. These are latitude and
-    longitude of both places, in degrees.
+    """Homes and workplaces of the jobs in `OnTheMap`, as points. The four dimensions of a point are the
+    latitude and longitude of home and of work, in degrees.
 
-    A point consists of the centres of two census blocks, home first. The crosswalk has the latitude and
-    longitude of each. Home and work have the same box, which is the smallest that contains all blocks in
-    the crosswalks of the states. The box is public, because it does not depend on who lives or works there.
-    At the default depth of 16, the cells of Rhode Island are about 1.5 by 1 m.
+    A point contains the centres of two census blocks, first that of home. The publisher's lists of blocks
+    (crosswalks) contain these centres. All homes and workplaces are in the same box, which is the smallest
+    box that contains all blocks of the chosen states. The box is public, because it does not depend on who
+    lives or works there. Mechanisms divide the box into smaller and smaller cells. At the default depth of 16
+    levels, the smallest cells of Rhode Island are about 1.5 by 1 m.
 
-    One unit is one job, which is one record. The published jobs are already synthetic, and they are public.
+    The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
+    public.
 
     Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
     """
@@ -225,7 +238,9 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """Box around all blocks, home × work, in degrees. The property reads only the crosswalks."""
+        """Hierarchy of boxes that divides the box around all blocks, for home and for work, in degrees. The
+        property reads only the publisher's lists of blocks.
+        """
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
         high = centroids.max().row(0)
@@ -233,21 +248,22 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All census blocks in the published crosswalk files. The columns are `block`, `place`, and `latitude`
-        and `longitude` in degrees.
+        """All census blocks of the chosen states, as a data frame. The columns are `block`, `place`, and
+        `latitude` and `longitude` in degrees.
 
-        `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
+        `place` is the county subdivision that contains the block, for example "Newport city (Newport, RI)".
+        It is None if the publisher's list names none.
         """
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Public list of places to query. It has all county subdivisions of the states, from the most populous
-        to the least.
+        """Public list of places that you can ask about. It contains all county subdivisions of the chosen
+        states, from the most populous to the least populous.
 
-        The column `place` is as in `blocks`. `population` is the number of people in the 2010 census, which
-        is known here for Rhode Island only. `blocks` is the number of blocks, and `latitude` and
-        `longitude` are the mean of their centres. Places without a known population are ordered by their
-        number of blocks.
+        The column `place` contains the same names as in `blocks`. `population` is the number of people in the
+        2010 census, which this package contains only for Rhode Island. `blocks` is the number of census
+        blocks in the place. `latitude` and `longitude` are the means over the centres of these blocks. Places
+        without a known population are ordered by their number of blocks.
         """
         blocks = self._geography.drop_nulls("place")
         by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
@@ -262,12 +278,12 @@ class CommutePoints(OverHierarchy, RealFile):
         )
 
     def files(self) -> tuple[File, ...]:
-        """Files of `dataset`."""
+        """Return the published files of `dataset`."""
         return self.dataset.files()
 
     def load(self) -> Records:
-        """Load the points. Points that occur several times are stored once, with a count. Raise a ValueError
-        for an invalid row.
+        """Load the points. A point that occurs several times is stored once, with a count. Raise a ValueError
+        if a row is invalid.
         """
         return self._records
 
@@ -282,7 +298,9 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def _geography(self) -> pl.DataFrame:
-        """Blocks in the order of `dataset.domain`: block, code, place, latitude, longitude."""
+        """Return the census blocks in the order of `dataset.domain`. The columns are block, code, place,
+        latitude and longitude.
+        """
         columns = {
             "ctycsub": TEXT,
             "ctycsubname": TEXT,
@@ -300,7 +318,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
 
 def populations() -> pl.DataFrame:
-    """People in each city and town of Rhode Island by the 2010 census."""
+    """Return the number of people in each city and town of Rhode Island, from the 2010 census."""
     return pl.read_csv(Path(__file__).with_name("rhode_island.csv"), comment_prefix="#")
 
 
@@ -331,17 +349,18 @@ FILE = File(
 
 @value
 class CommutingFlows(RealFile):
-    """Table of 140,843,659 workers by county of work and county of home, in the US and Puerto Rico, 2009 to
-    2013.
+    """Table that counts 140,843,659 workers in the US and Puerto Rico (2009 to 2013) by two counties: that of
+    work and that of home.
 
-    Home is one of 3,221 counties and municipios. Work is one of these, Canada, Mexico, or elsewhere
-    abroad. Labels are five-digit FIPS codes. Of 10,384,504 cells, 137,492 are not empty (1.3 %), and their
-    mean count is 1024. The list of counties is in the file `counties.txt` of this package, and is not taken
-    from the data. One unit is one estimated worker, who is in one cell. The survey asks a sample of people
-    and weights them. The guarantee for these counts does not take this into account.
+    The home is one of 3,221 counties and municipios. The workplace is one of these, or Canada, Mexico or
+    elsewhere abroad. Labels are five-digit FIPS codes. There are 10,384,504 cells, of which 137,492 are not
+    empty (1.3 %), with a mean count of 1024. The list of counties comes from the file `counties.txt` of this
+    package, and not from the data. The protected unit is one estimated worker, who is in one cell. The survey
+    asks only a sample of people, and each of them counts with a weight. The guarantee for these counts does
+    not take the weights into account.
 
-    The class reads both forms of the file that are in circulation. Codes may have leading zeros or not,
-    numbers may have separators of thousands or not, and a missing code may be "NA" or empty.
+    Two forms of the file are in circulation, and the class reads both. They differ in the leading zeros of
+    codes, in separators of thousands, and in missing codes ("NA" or empty).
 
     Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
     residence county to workplace county commuting flows, Table 1.
@@ -352,19 +371,20 @@ class CommutingFlows(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of all pairs of a county of work and a county of home. The county of work is the first
-        attribute.
+        """All pairs of a county of work and a county of home. The county of work is the first attribute.
         """
         homes = counties()
         works = (*homes, *ABROAD.values())
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for a county that is not in the list."""
+        """Load the table of workers. Raise a ValueError if the file contains a county that is not in the
+        list.
+        """
         return table(self.domain, self._flows(), Bound(1))
 
     def _flows(self) -> Iterator[tuple[Any, Any]]:
-        """Return the keys of pairs of counties, and the number of workers of each pair."""
+        """Yield the workers in batches, as keys of pairs of counties and the number of workers of each pair."""
 
         def county(side: str) -> pl.Expr:
             state = pl.col(f"{side} state").str.strip_chars_start("0").str.zfill(2)
@@ -388,5 +408,5 @@ class CommutingFlows(RealFile):
 
 
 def counties() -> tuple[str, ...]:
-    """Return the five-digit FIPS codes of all counties, ascending."""
+    """Return the five-digit FIPS codes of all counties, in ascending order."""
     return tuple(state + county for _, state, *codes in _STATES for county in codes)

@@ -1,4 +1,6 @@
-"""Synthetic commuting: stand-ins of OnTheMap, commutes as points, and towns on a map."""
+"""Synthetic data on commuting: stand-ins for the table `OnTheMap` and for commutes as points, and towns on a
+map.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +34,27 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 
 @value
 class OnTheMapTwin(Twin):
-    """Synthetic table of jobs by work and home location. Of 4001 × 4001 cells, 820,000 are not empty, and
-    their mean count is 150.
+    """Synthetic table of jobs by work location and home location, which replaces the paper's OnTheMap data.
+    It has 4001 × 4001 cells. Of these, 820,000 are not empty, with a mean count of 150.
 
-    Four numbers match the paper: the locations, the non-empty cells (density 0.051), their mean count, and
-    that "many cells have frequency 1 or 2" (nearly half). The rest is our invention. There are 47 states of
-    lognormal size on a map of 4000 × 2200 km. Locations scatter around the centre of their state, and are
-    numbered state by state. Each cell gets a score. It grows with the jobs at the workplace and the people
-    at home, falls with the cube of the distance, and is higher within a state. Noise is added to it. In the
-    order of their scores, cells get the quantiles of a lognormal distribution. So the seed changes the
-    places of flows but not their sizes. The largest flow is within one metropolis (2.9 million). For more
-    than half of all jobs, home and work are the same location, and for nine of ten they are in the same
-    state.
+    Four facts agree with the paper: the number of locations, the number of non-empty cells (a share of
+    0.051), their mean count, and that "many cells have frequency 1 or 2" (here nearly half of them).
+    Everything else is our invention. There are 47 states, whose sizes have a lognormal distribution, on a map
+    of 4000 × 2200 km. The locations of a state scatter around its centre, and are numbered state by state.
+    Each cell gets a score, which is large if there are many jobs at the workplace and many people at home.
+    The score falls with the cube of the distance, is higher within a state, and contains random noise. The
+    cells with the highest scores get the highest counts. The counts are quantiles of a lognormal
+    distribution. So another seed changes which cells are large, but not the counts that occur. The largest
+    count is within one metropolis (2.9 million jobs). For more than half of all jobs, home and work are the
+    same location. For nine of ten jobs, they are in the same state.
 
-    `attributes=True` splits every cell at random by age, salary and industry, which have three classes
-    each. The proportions differ by workplace. There are then 27 times as many cells, and their density is
-    below 0.01.
+    If you pass `attributes=True`, the jobs of every cell are divided at random by age, salary and industry,
+    which have three classes each. The proportions of the classes differ by workplace. There are then 27 times
+    as many cells, and less than 1 % of them are not empty.
 
-    The data are generated, so they are public. One unit is one job, which is in one cell. This takes about
-    a second. Source of the statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and
-    section 4.5.
+    The data are generated, so they are public. The protected unit is one job, which is in one cell.
+    Generating the table takes about a second. Source of the statistics: Cormode, Procopiuc, Srivastava, Tran,
+    ICDT 2012, Appendix A and section 4.5.
     """
 
     original = (
@@ -73,7 +76,9 @@ class OnTheMapTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Domain of work locations, home locations and, if there are any, attributes."""
+        """All combinations of a work location and a home location. With `attributes=True`, also of the three
+        attributes.
+        """
         if not self.attributes:
             return Domain(("work", "home"), (LOCATIONS, LOCATIONS))
         labels = (None, None, *map(tuple, ATTRIBUTES.values()))
@@ -81,7 +86,7 @@ class OnTheMapTwin(Twin):
         return Domain(("work", "home", *ATTRIBUTES), shape, labels)
 
     def load(self) -> SparseTable:
-        """Return the table. Equal parameters give equal tables."""
+        """Generate the table of jobs. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         score = _gravity(rng).ravel()
         keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
@@ -95,7 +100,7 @@ class OnTheMapTwin(Twin):
 
 
 def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
-    """Return the logarithm of the attraction between each pair of locations."""
+    """Return the logarithm of the score of each pair of a work location and a home location."""
     size = rng.lognormal(0, 0.8, STATES)
     state = np.sort(rng.choice(STATES, LOCATIONS, p=size / size.sum()))
     centre = rng.uniform((0, 0), (4000, 2200), (STATES, 2))
@@ -112,8 +117,8 @@ def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
 
 
 def _sizes() -> Int[np.ndarray, " cells"]:
-    """Return ascending quantiles of a lognormal distribution, rounded up. Their mean is 150, and half
-    of them are 1 or 2.
+    """Return the counts of the non-empty cells in ascending order. They are quantiles of a lognormal
+    distribution, rounded up. Their mean is 150, and half of them are 1 or 2.
     """
     from scipy.special import ndtri
 
@@ -124,7 +129,9 @@ def _sizes() -> Int[np.ndarray, " cells"]:
 def _split(
     keys: np.ndarray, counts: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split the jobs of every cell over the 27 classes, attribute by attribute. Keys stay sorted."""
+    """Divide the jobs of every cell among the 27 combinations of classes, one attribute after the other. The
+    cells stay in ascending order.
+    """
     work = keys // LOCATIONS
     for name, shares in ATTRIBUTES.items():
         a, b, c = np.array(list(shares.values())) * ALIKE[name]
@@ -155,20 +162,21 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 @value
 class CommuteTwin(OverHierarchy, Twin):
-    """Synthetic homes and workplaces of people in and between 3,000 cities. The points have four dimensions,
-    the coordinates of both places in degrees.
+    """Synthetic homes and workplaces of people in 3,000 cities and between them. A point has four dimensions,
+    the latitude and longitude of home and of work, in degrees.
 
-    Two facts match the paper: home and work are given as latitude and longitude, and there can be as many
-    people as its 100 million respondents. The rest is our invention. Cities are anywhere in the box of the
-    contiguous US, and the r-th city has homes in proportion to 1/r (Zipf). Homes have a normal distribution
-    around the centre of their city. Its standard deviation is 2 to 27 km, and grows with the root of the
-    city's size. 15 % of homes are anywhere. Distances to work are lognormal. Half of them are below 10 km,
-    the mean is 16.5 km, and the largest is 300 km. Most people work in the direction of the centre. One
-    place in a thousand is outside the box, and is mirrored into it.
+    Two facts agree with the paper: home and work are given by latitude and longitude, and there can be as
+    many people as in the paper (100 million respondents). Everything else is our invention. Cities are at
+    random places in the box of the contiguous US, and the number of homes in the r-th city is proportional to
+    1/r (Zipf's law). Homes have a normal distribution around the centre of their city. Its standard deviation
+    is 2 to 27 km, and grows with the square root of the city's size. 15 % of homes are uniform in the box.
+    Distances to work have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest
+    value of 300 km. Most people work in the direction of the city's centre. About one place in a thousand
+    would be outside the box, and is mirrored into it.
 
-    One unit is one person, which is one record. The data are generated, so they are public. Ten million
-    people take a few seconds. Source of the scale: Synthetic Data via Differential Privacy, 2009, section
-    5.1.
+    The protected unit is one person, which is one record. The data are generated, so they are public.
+    Generating ten million people takes a few seconds. Source of the number of people: Synthetic Data via
+    Differential Privacy, 2009, section 5.1.
     """
 
     original = (
@@ -191,14 +199,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Tree of boxes over the contiguous US. A box restricts home and work, in degrees."""
+        """Hierarchy of boxes that divides the contiguous US, in degrees. A box restricts both home and work."""
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, from the most populous to the least. The columns are those of
-        `CommutePoints.places`.
+        """Return the public list of cities, from the most populous to the least populous. It has the same
+        columns as `CommutePoints.places`.
 
-        `population` is the number of people that are expected to live in the city.
+        `population` is the expected number of people in the city.
         """
         latitude, longitude = _cities(np.random.default_rng(self.seed))
         people = np.rint(self.records * _shares(CITIES)[:-1]).astype(np.int64)
@@ -208,7 +216,9 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """Generate the points. Equal parameters give the same points, also if `depth` differs."""
+        """Generate the points. The points depend on all parameters except `depth`, and are the same each
+        time.
+        """
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)
@@ -223,14 +233,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
 
 def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
-    """Return latitudes and longitudes of the centres, at least one degree inside the box."""
+    """Draw the latitudes and longitudes of the cities' centres, at least one degree inside the box."""
     low = np.array(LOW) + 1
     high = np.array(HIGH) - 1
     return rng.uniform(low, high, (CITIES, 2)).T
 
 
 def _shares(cities: int) -> Float[np.ndarray, " places"]:
-    """Return the share of homes of each city. The last share is that of the country between them."""
+    """Return the share of homes in each city. The last number is the share of homes that are not in a city."""
     shares = 1 / np.arange(1, cities + 1)
     return np.append((1 - RURAL) * shares / shares.sum(), RURAL)
 
@@ -240,7 +250,7 @@ def _commutes(
     centres: Float[np.ndarray, "2 cities"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "n 4"]:
-    """Return home and work of people in these cities."""
+    """Draw the homes and workplaces of people, in degrees."""
     n = len(cities)
     between = cities == CITIES
     city = np.where(between, 0, cities)
@@ -259,7 +269,7 @@ def _commutes(
 
 
 def _fold(points: Float[np.ndarray, "2 n"]) -> None:
-    """Mirror points outside the box at its sides."""
+    """Mirror points that are outside the box at its nearest side, in place."""
     for x, low, high in zip(points, LOW, HIGH, strict=True):
         np.abs(x - low, out=x)
         x += low
@@ -274,16 +284,16 @@ SIDE = 64.0  # km
 
 @value
 class Towns(OverHierarchy, Dataset):
-    """Synthetic homes in towns and between them. The points have two dimensions, in a square of 64 by 64
-    km.
+    """Synthetic homes of people in towns and between them. A point has two dimensions, in a square of 64 by
+    64 km.
 
-    Towns are anywhere in the square, and the r-th town has homes in proportion to 1/r (Zipf). Homes have a
-    normal distribution around the centre of their town, with the standard deviation `spread` in both
-    directions. 15 % of homes are anywhere. A point that would leave the square enters it again from the
-    opposite side.
+    Towns are at random places in the square, and the number of homes in the r-th town is proportional to 1/r
+    (Zipf's law). Homes have a normal distribution around the centre of their town, with the standard
+    deviation `spread` in both directions. 15 % of homes are uniform in the square. If a home would be outside
+    the square, it is moved to the other side, as if opposite sides of the square were joined.
 
-    One unit is one person, which is one record. The data are generated, so they are public. Source of this
-    kind of data: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    The protected unit is one person, which is one record. The data are generated, so they are public. Source
+    of this kind of data: Synthetic Data via Differential Privacy, 2009, section 5.1.
 
     >>> Towns(1000).load().total
     1000
@@ -301,11 +311,15 @@ class Towns(OverHierarchy, Dataset):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Tree of squares that divides the region. At level 6 a square measures 1 km²."""
+        """Hierarchy of squares, each of which is divided into four smaller ones. At level 6, a square has an
+        area of 1 km².
+        """
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """Generate the points. Equal parameters give the same points, also if `depth` differs."""
+        """Generate the points. The points depend on all parameters except `depth`, and are the same each
+        time.
+        """
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         homes = rng.multinomial(self.records, _shares(self.towns))
