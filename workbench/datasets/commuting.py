@@ -371,8 +371,7 @@ class CommutingFlows(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All pairs of a county of work and a county of home. The county of work is the first attribute.
-        """
+        """All pairs of a county of work and a county of home. The county of work is the first attribute."""
         homes = counties()
         works = (*homes, *ABROAD.values())
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))

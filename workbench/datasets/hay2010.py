@@ -1,4 +1,6 @@
-"""The data of Hay et al. (2010), degrees in SNAP graphs, and synthetic stand-ins."""
+"""Data of Hay et al. (2010), synthetic stand-ins for them, and the numbers of neighbours in published
+graphs.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +42,17 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 
 @value
 class SnapDegrees(RealFile):
-    """Degrees of the nodes of a graph in the Stanford collection. The nodes are authors of papers, or
-    computers that share files.
+    """Degree (number of neighbours) of each node of a graph from the Stanford collection SNAP. The nodes are
+    authors of papers, or computers that share files.
 
-    There are three graphs. ca-GrQc (general relativity) has 5,242 nodes, 14,484 edges and a largest degree
-    of 81. For ca-HepTh (theory of high energy physics) the numbers are 9,877, 25,973 and 65. For
-    p2p-Gnutella08 (computers on 8 August 2002) they are 6,301, 20,777 and 97. An edge that is listed in
-    both directions counts once. Edges from an author to themselves do not count. There are 12 and 25 of
-    these, so 1 node of ca-GrQc and 2 nodes of ca-HepTh have no neighbour. We treat the list of nodes as
-    public, because it is published with the graph. One unit is one edge, which changes two degrees by one
-    each.
+    You can choose one of three graphs. In ca-GrQc, authors of papers on general relativity are joined if they
+    wrote a paper together. It has 5,242 nodes and 14,484 edges, and the largest degree is 81. In ca-HepTh
+    (theory of high energy physics), there are 9,877 nodes and 25,973 edges, and the largest degree is 65. In
+    p2p-Gnutella08 (computers on 8 August 2002), there are 6,301 nodes and 20,777 edges, and the largest
+    degree is 97. If an edge is listed in both directions, it counts once. Edges from an author to themselves
+    do not count. There are 12 of these in ca-GrQc and 25 in ca-HepTh. Without them, 1 node of ca-GrQc and 2
+    nodes of ca-HepTh have no neighbour. We treat the list of nodes as public, because it is published with
+    the graph. The protected unit is one edge, which changes two degrees by one each.
 
     Terms: none stated; cite the collection. Source: Leskovec and Krevl, SNAP Datasets, 2014;
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
@@ -62,11 +65,13 @@ class SnapDegrees(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the nodes, in the order of their ids."""
+        """All nodes of the graph, in the order of their ids."""
         return Domain(("node",), (SNAP[self.graph][0],))
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError if the number of nodes is wrong, or if a line is invalid."""
+        """Load the degrees as a table. Raise a ValueError if the number of nodes is wrong, or if a line of
+        the file is invalid.
+        """
         domain = self.domain
         file = FILES[self.graph]
         ids = pl.col(LINE).str.extract_all(r"\d+").list.to_array(2).cast(pl.Array(pl.Int64, 2))
@@ -83,7 +88,9 @@ class SnapDegrees(RealFile):
 
 
 class Counts(RealFile):
-    """Base of datasets with counts of one attribute, in a file with one count per line."""
+    """Base class of datasets whose file has one count per line. The lines are the values of a single
+    attribute.
+    """
 
     cite: ClassVar[str] = "hay2010"
     papers: ClassVar[tuple[str, ...]] = ("hay2010",)  # that use it
@@ -99,8 +106,8 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of one attribute, with one code per line of the file. If the number of lines is published,
-        it is this number.
+        """All values of the attribute, one per line of the file. If the number of lines is published, the
+        domain has this size. Otherwise the property reads the file.
         """
         size = self.size
         with suppress(FileNotFoundError):
@@ -108,23 +115,25 @@ class Counts(RealFile):
         return Domain((self.attribute,), (size,))
 
     def files(self) -> tuple[File, ...]:
-        """Return the file, which has one count per line."""
+        """Return the published file, which has one count per line."""
         what = f"it should be {self.size:,} lines, each the number of {self.holds}"
         how = f"{self.source.format(name=self.name)}; {what}"
         return (File("hay2010", self.name, how=how, layout=LINES),)
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for an invalid line or an empty file."""
+        """Load the counts as a table. Raise a ValueError if a line is invalid or the file is empty."""
         counts = self._counts()
         return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
-        """Return whether the lines are sorted by count. Then their order has no other meaning."""
+        """Return whether the lines of the file are sorted by count. If they are, the order of the lines does
+        not show, for example, the order of addresses.
+        """
         steps = np.diff(self._counts())
         return bool((steps >= 0).all() or (steps <= 0).all())
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the differences between the file and the published facts about it."""
+        """Return sentences on differences between the file and the published facts about it."""
         return differences({"lines": len(self._counts())}, {"lines": self.size})
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
@@ -134,16 +143,17 @@ class Counts(RealFile):
 
 @value
 class NetTrace(Counts):
-    """Number of internal hosts to which each of 65,536 external hosts is connected, in the order of the
-    file.
+    """Network trace of a university: for each of 65,536 external hosts, the number of internal hosts to which
+    it is connected. The hosts are in the order of the file.
 
-    The 25,714 connections were recorded at the gateway of a university. 96.6 % of the external hosts have
-    none, and the busiest has 1,423. One unit is one connection, which is in one cell.
+    There are 25,714 connections, which were recorded at the university's gateway. 96.6 % of the external
+    hosts have no connection, and the busiest host has 1,423. The protected unit is one connection, which is
+    in one cell.
 
-    The published file is sorted by count, although its description says that it is sorted by address.
-    Figure 6 of the paper is about ranges of addresses. If the file is sorted by count, we therefore make
-    this figure with two orders: that of the file, and that of `NetTraceTwin`. If there is no file,
-    `NetTraceTwin` replaces it everywhere.
+    The published file is sorted by count, although its description says that it is sorted by address. This
+    matters for Figure 6 of the paper, which is about ranges of addresses. So if the file is sorted by count,
+    we make this figure twice: with the order of the file, and with the order of the synthetic data
+    `NetTraceTwin`. If the file is not on this machine, `NetTraceTwin` replaces it in all figures.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -157,14 +167,15 @@ class NetTrace(Counts):
 
 @value
 class SearchLogs(Counts):
-    """Number of searches for "Obama" in each of 32,768 periods. There are 16 periods a day, for 2,048 days from
-    January 2004.
+    """Number of searches for the word "Obama" in each of 32,768 periods. A day has 16 periods, and the 2,048
+    days begin in January 2004.
 
-    The authors generated these 335,889 searches from published summaries, and from true logs of a shorter
-    time. 52.1 % of the times have no search, and the busiest has 496. One unit is one search, which is in
-    one cell. A person who searches often is many units.
+    There are 335,889 searches. The authors generated them from published summaries, and from true logs of a
+    shorter time. 52.1 % of the periods have no search, and the busiest period has 496. The protected unit is
+    one search, which is in one cell. So a person who searches often is many units, and is protected less.
 
-    The authors publish the file. If it is not available, `SearchLogsTwin` replaces it.
+    The authors publish the file. If it is not on this machine, the synthetic data `SearchLogsTwin` replace
+    it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
@@ -178,13 +189,16 @@ class SearchLogs(Counts):
 
 @value
 class SocialNetwork(Counts):
-    """Number of friends that each of 11,342 students of one university has in an online social network.
+    """Number of friends that each student of a university has in an online social network. There are 11,342
+    students.
 
     There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
-    1,678. The number of students is public. One unit is one friendship, which changes two degrees by one
-    each. The paper counts one degree only, so it protects a friendship at twice the ε that it states.
+    1,678. The number of students is public. The protected unit is one friendship, which changes two degrees
+    by one each. The paper assumes that it changes only one degree. So the guarantee of a friendship in the
+    paper is twice the ε that the paper states.
 
-    The authors publish the file. If it is not available, `SocialNetworkTwin` replaces it.
+    The authors publish the file. If it is not on this machine, the synthetic data `SocialNetworkTwin` replace
+    it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1 and Appendix C.
@@ -199,14 +213,15 @@ class SocialNetwork(Counts):
 
 @value
 class KeywordFrequencies(Counts):
-    """Number of searches for each of the 20,000 most frequent keywords, over three months.
+    """Number of searches for each of the 20,000 most frequent keywords in three months.
 
-    The paper uses these data as an unattributed histogram, under the name Search Logs (Figure 5). They
-    differ from `SearchLogs`. The paper prints only how many keywords there are. We treat the list of
-    keywords as public. One unit is one search, which is in one cell.
+    Figure 5 of the paper uses these data under the name Search Logs. They are not the data of the class
+    `SearchLogs`. In this figure, only the sorted counts matter, and not which keyword has which count. The
+    paper prints only the number of keywords. We treat the list of keywords as public. The protected unit is
+    one search, which is in one cell.
 
-    The file is not published. `KeywordFrequenciesTwin` replaces it, and `Surnames` is real data of the
-    same kind.
+    The file is not published. The synthetic data `KeywordFrequenciesTwin` replace it. Real data of the same
+    kind are in the dataset `Surnames`.
 
     Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1.
@@ -245,29 +260,30 @@ class _Twin(Twin):
 
     @property
     def original(self) -> str:
-        """Name of the original dataset, and how to get its file."""
+        """Text that names the original dataset and says how to get its file."""
         (file,) = self.stands_for().files()
         return f"{self.stands_for.__name__}: {file.how}"
 
     @property
     def domain(self) -> Domain:
-        """Published domain of the original data."""
+        """All values of the attribute, as in the original data."""
         return Domain((self.stands_for.attribute,), (self.stands_for.size,))
 
 
 @value
 class NetTraceTwin(_Twin):
-    """Synthetic numbers of connections of 65,536 external hosts. Few hosts have any, and their addresses form
-    clusters.
+    """Synthetic numbers of connections of 65,536 external hosts, which replace `NetTrace`. Most hosts have no
+    connection. The addresses of the others form clusters.
 
-    Four numbers match the paper: the hosts, the sum 25,714, the largest count 1,423, and the 96.6 % of
-    hosts without a connection (63,308). The rest is our invention. The counts follow a Zipf-Mandelbrot
-    distribution with exponent 1.3. So most are 1, and there are few different values. Each address gets a
-    score, which is the sum of one random number for each of its prefixes. The addresses with the highest
-    scores have connections, so busy hosts are near each other.
+    Four numbers agree with the paper: the number of hosts, the sum of the counts (25,714), the largest count
+    (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts). Everything else is
+    our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent 1.3, so most of
+    them are 1. Each address gets a score, which is the sum of one random number for each prefix of its bits.
+    Addresses with the same prefix therefore have similar scores. The addresses with the highest scores get
+    the connections, so busy hosts are near each other.
 
-    The data are generated, so they are public. One unit is one connection, which is in one cell. Source of
-    the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. The protected unit is one connection, which is in one cell.
+    Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
     """
 
     stands_for = NetTrace
@@ -277,7 +293,7 @@ class NetTraceTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table. Equal seeds give equal tables."""
+        """Generate the table of counts. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         score = np.zeros(2**16)
         for i in range(17):
@@ -290,16 +306,18 @@ class NetTraceTwin(_Twin):
 
 @value
 class SearchLogsTwin(_Twin):
-    """Synthetic numbers of searches in 32,768 periods. There are almost none for years, and then a rise with
-    bursts.
+    """Synthetic numbers of searches in 32,768 periods, which replace `SearchLogs`. For years there are almost
+    no searches. Then their number rises, with bursts.
 
-    Four numbers match the paper: the 16 · 2048 times, the sum 335,889, the largest count 496, and the 52.1
-    % of times without a search (17,072). The rest is our invention. Each time gets a score. The score rises
-    in 2007, jumps at dates of news and falls within days, depends on the time of day, and has noise. In the
-    order of their scores, times get the counts of a Zipf-Mandelbrot distribution with exponent 2.
+    Four numbers agree with the paper: the number of periods (16 · 2048), the sum of the counts (335,889), the
+    largest count (496), and the share of periods without a search (52.1 %, which is 17,072 periods).
+    Everything else is our invention. Each period gets a score. The score rises in 2007, jumps at the dates of
+    news and falls again within days. It also depends on the time of day, and contains random noise. The
+    periods with the highest scores get the highest counts. The counts follow a Zipf-Mandelbrot distribution
+    with exponent 2.
 
-    The data are generated, so they are public. One unit is one search, which is in one cell. Source of the
-    statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
+    of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
     """
 
     stands_for = SearchLogs
@@ -309,7 +327,7 @@ class SearchLogsTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table. Equal seeds give equal tables."""
+        """Generate the table of counts. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         day = np.arange(self.domain.size) / 16
         score = _interest(day) + rng.normal(0, 0.7, len(day))
@@ -320,16 +338,17 @@ class SearchLogsTwin(_Twin):
 
 @value
 class SocialNetworkTwin(_Twin):
-    """Synthetic numbers of friends of 11,342 students, in random order. Everyone has a friend, and some
-    have very many.
+    """Synthetic numbers of friends of 11,342 students, in random order, which replace `SocialNetwork`. Every
+    student has at least one friend, and some have very many.
 
-    Three numbers match the paper: the students, the sum 674,708, and the largest degree 1,678. The rest is
-    our invention. The degrees are quantiles of a lognormal distribution. Half are 37 or less, and there is
-    a graph with these degrees. The paper does not print how many students have no friend. Here everyone has
-    one. One unit is one friendship, which changes two degrees by one each.
+    Three numbers agree with the paper: the number of students, the sum of the numbers of friends (674,708),
+    and the largest number of friends (1,678). Everything else is our invention. The numbers of friends are
+    quantiles of a lognormal distribution, and half of them are 37 or less. A network with these numbers
+    exists. The paper does not print how many students have no friend. Here there are none. The protected unit
+    is one friendship, which changes two numbers by one each.
 
-    The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu,
-    PVLDB 2010, and the file that goes with it.
+    The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB
+    2010, and the file that its authors publish.
     """
 
     stands_for = SocialNetwork
@@ -340,7 +359,7 @@ class SocialNetworkTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table. Equal seeds give equal tables."""
+        """Generate the table of counts. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
         return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
@@ -348,15 +367,15 @@ class SocialNetworkTwin(_Twin):
 
 @value
 class KeywordFrequenciesTwin(_Twin):
-    """Synthetic numbers of searches for 20,000 keywords, in random order. Frequencies follow Zipf's
-    distribution.
+    """Synthetic numbers of searches for 20,000 keywords, in random order, which replace `KeywordFrequencies`.
+    The frequencies follow Zipf's law.
 
-    The paper prints only the number of keywords. The rest is our invention. The k-th most frequent
-    keyword has a Poisson number of searches with mean 300,000/k, but at least 1. In descending order,
-    counts fall from 300,000 to about 15, and many small counts are equal.
+    The paper prints only the number of keywords. Everything else is our invention. The number of searches for
+    the k-th most frequent keyword is drawn from a Poisson distribution with mean 300,000/k, and is at least
+    1. In descending order, the counts fall from about 300,000 to about 15, and many small counts are equal.
 
-    The data are generated, so they are public. One unit is one search, which is in one cell. Source of the
-    size: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
+    The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
+    of the size: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
     """
 
     stands_for = KeywordFrequencies
@@ -368,7 +387,7 @@ class KeywordFrequenciesTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table. Equal seeds give equal tables."""
+        """Generate the table of counts. Equal seeds give equal tables."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))
@@ -376,10 +395,10 @@ class KeywordFrequenciesTwin(_Twin):
 
 
 def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
-    """Return counts >= 1 that fall from `largest` and sum to `total`.
+    """Return positive counts in descending order. The first is `largest`, and their sum is `total`.
 
-    They are largest · law(x), rounded down, with the x that gives this sum. The few that rounding
-    leaves over are added to counts in the middle.
+    The counts are largest · law(x), rounded down. The number x is chosen so that their sum is nearly `total`.
+    The small difference, which rounding leaves, is added to counts in the middle.
     """
 
     def sizes(x: float) -> Int[np.ndarray, " n"]:
@@ -391,15 +410,15 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
 
 
 def _mandelbrot(n: int, exponent: float) -> Law:
-    """Return the Zipf-Mandelbrot distribution as a function of x, in which the k-th value is
+    """Return the Zipf-Mandelbrot distribution as a function of its parameter x. The k-th of n values is
     proportional to (x + k)^-exponent.
     """
     return lambda x: (1 + np.arange(n) / x) ** -exponent
 
 
 def _lognormal(n: int) -> Law:
-    """Return the quantiles of a lognormal distribution as a function of x. The logarithm has standard
-    deviation 1/x.
+    """Return n quantiles of a lognormal distribution as a function of x. The logarithm of the numbers has the
+    standard deviation 1/x.
     """
     from scipy.special import ndtri
 
@@ -408,7 +427,7 @@ def _lognormal(n: int) -> Law:
 
 
 def _interest(day: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the logarithm of the interest at a time, without noise."""
+    """Return the score of each period for `SearchLogsTwin`, without its random noise."""
     score = 5 / (1 + np.exp(-(day - 1200) / 120)) - 0.8 * np.cos(2 * np.pi * (day - 0.15))
     for start, strength, fades in NEWS.values():
         since = day - start

@@ -1,4 +1,4 @@
-"""Synthetic records of many users with the published numbers of four datasets."""
+"""Synthetic records of many users, which replace four published datasets of users and items."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 @njit(cache=True, nogil=True)
 def alias_tables(weights):
-    """Return Walker's tables for fast draws from a distribution. To draw, choose an item i uniformly, keep
-    it with probability keep[i], and otherwise replace it by other[i].
+    """Return two tables for fast draws of items in proportion to weights (Walker's alias method). To draw an
+    item, choose a number i uniformly. With probability keep[i] the item is i, and otherwise it is other[i].
     """
     m = weights.size
     keep = weights * (m / weights.sum())
@@ -61,8 +61,8 @@ def _drawn(rng, keep, other):
 
 @njit(cache=True, nogil=True)
 def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
-    """Draw the items of every user. First come the items that are assigned to the user, then others by
-    weight, without repetition.
+    """Draw the items of every user without repetition. First come the items that are assigned to the user.
+    Then further items are drawn in proportion to their weights.
     """
     m = keep.shape[1]
     mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
@@ -92,8 +92,8 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
 
 @njit(cache=True, nogil=True)
 def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
-    """Draw the items of every user. They are items that are assigned to the user, repetitions of earlier
-    items, or items by weight.
+    """Draw the items of every user with repetition. First come the items that are assigned to the user. Each
+    further item repeats an earlier item of this user, or is drawn in proportion to the weights.
     """
     p = 0
     for u in range(starts.size - 1):
@@ -110,7 +110,9 @@ def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other,
 
 @njit(cache=True, nogil=True)
 def draw_contexts(rng, items, bounds, contexts):
-    """Draw a context for each record. The cumulative distribution over contexts depends on the item."""
+    """Draw a context, for example a day of the week, for each record. `bounds` contains the cumulative
+    distribution over contexts for each item.
+    """
     last = bounds.shape[1] - 1
     for r in range(items.size):
         x, c = rng.random(), 0
@@ -145,34 +147,37 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic stand-in for a dataset of users and items, with the published numbers of users, items and
-    records.
+    """Synthetic data that replace a published dataset of users and items. They have the published numbers of
+    users, items and records.
 
-    Five numbers match the paper: `users`, `items` (each has at least one record), `records`, and the
-    records of the most and of the least active user, `max_per_user` and `min_per_user`. The mean follows
-    from them. The four rows of the paper's Table 4 are `gowalla()`, `foursquare()`, `netflix()` and
-    `movielens()`. The default is the row of Foursquare, whose printed mean of 60.2 contradicts its counts.
+    Five numbers agree with the paper: the number of users, of items (each has at least one record) and of
+    records, and the number of records of the most and of the least active user (`max_per_user` and
+    `min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`, `foursquare()`,
+    `netflix()` or `movielens()` to get the numbers of a row. The default is the row of Foursquare. The paper
+    prints a mean of 60.2 records per user for it, which contradicts its other numbers.
 
-    The rest is our invention. The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent`
-    records (a Zipf-Mandelbrot distribution), with the q that gives the right sum. With a smaller exponent,
-    most users have similar numbers of records. The popularity of an item is (rank + `flat`)^−`popularity`.
-    One record of each item is given to a random user, and all other records are drawn. With `once`, no user
-    has an item twice. Draws are then without replacement, so nearly all users have the most popular items,
-    as with films. Otherwise a user repeats the item of an earlier record with probability `returning`. For
-    comparison, 39 % of the check-ins in the LGLMF copy of Gowalla are repetitions. Users and items are
-    numbered at random, so their numbers do not reveal their ranks.
+    Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
+    The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent` records, where q is chosen so
+    that the sum is right. With a smaller `exponent`, most users have similar numbers of records. The
+    probability of an item is proportional to (rank + `flat`)^−`popularity`. Each item gets one record of a
+    random user, and the items of all other records are drawn. If `once` is True, no user has the same item
+    twice. Nearly all users then have the most popular items, as is usual for films. If `once` is False, the
+    item of a record is that of an earlier record of this user with probability `returning`. For comparison,
+    39 % of the check-ins in the LGLMF copy of Gowalla are such repetitions. Users and items are numbered at
+    random, so their numbers do not reveal their ranks.
 
-    With `contexts="check-in week"` or "rating week", contexts are days of the week. Each item has its own
-    distribution over days. It is drawn from a Dirichlet distribution with weight `alike` around the profile
-    in `PROFILES`. The day does not depend on the popularity of the item or on the activity of the user. In
-    the paper's Figure 11, sampling raises the share of the weekend. The stand-in does not contain this
-    effect, so any difference that it shows is random. With "gender and age", contexts are groups of users,
-    which are drawn by the shares in `PROFILES`. In each group, the popularity of an item is multiplied by a
-    Gamma variable with mean 1 and shape `alike`.
+    The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", it is
+    the day of the week. Each item has its own distribution over days, which is drawn from a Dirichlet
+    distribution around the mean distribution in `PROFILES`. With a larger `alike`, the distributions of items
+    are more similar. The day depends neither on the popularity of the item nor on the activity of the user.
+    In Figure 11 of the paper, sampling of records raises the share of the weekend. These synthetic data do
+    not contain this effect, so any difference that they show is random. With "gender and age", the context is
+    a group of users, which is drawn by the shares in `PROFILES`. In each group, the popularity of an item is
+    multiplied by a Gamma variable with mean 1 and shape `alike`.
 
-    One unit is one user with all their records, at most `max_per_user`. The data are generated, so they
-    are public. The Netflix row, with 100,480,507 records, takes 15 seconds and 2 GB. Source of the
-    statistics: Fan and Jin, WWW 2015, Table 4.
+    The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
+    so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB
+    of memory. Source of the statistics: Fan and Jin, WWW 2015, Table 4.
     """
 
     invented: ClassVar[Mapping[str, str]] = {
@@ -211,8 +216,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Description of the real dataset that the stand-in replaces (a row of Table 4 in the paper), and how
-        to get it. The row is found by the number of items.
+        """Text that names the real dataset that these data replace, and says how to get it. The real
+        dataset is found by the number of items.
         """
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
@@ -232,19 +237,21 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def gowalla(cls, seed: int = 0) -> InteractionsTwin:
-        """Make a stand-in for the Gowalla check-ins in Austin from June to October 2010."""
+        """Make synthetic data that replace the Gowalla check-ins in Austin from June to October 2010."""
         return cls(12_579, 15_200, 739_600, 14_380, seed=seed)
 
     @classmethod
     def foursquare(cls, seed: int = 0) -> InteractionsTwin:
-        """Make a stand-in for Foursquare check-ins from February to July 2012. Most users have fewer than
-        ten.
+        """Make synthetic data that replace the Foursquare check-ins from February to July 2012. Most users
+        have fewer than ten check-ins.
         """
         return cls(seed=seed)
 
     @classmethod
     def netflix(cls, seed: int = 0) -> InteractionsTwin:
-        """Make a stand-in for the ratings of the Netflix Prize. Few users have more than 2,000."""
+        """Make synthetic data that replace the ratings of the Netflix Prize. Few users have more than 2,000
+        ratings.
+        """
         return cls(
             480_189, 17_700, 100_480_507, 17_000, exponent=0.6, popularity=2.5, flat=400.0,
             once=True, contexts="rating week", seed=seed,
@@ -252,18 +259,20 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def movielens(cls, seed: int = 0) -> InteractionsTwin:
-        """Make a stand-in for the ratings in MovieLens 1M, with gender and age. Every user has at least 20."""
+        """Make synthetic data that replace the ratings of MovieLens 1M, with the gender and age of users.
+        Every user has at least 20 ratings.
+        """
         return cls(
             6040, 3706, 1_000_209, 2314, 20, exponent=1.0, popularity=2.0, flat=400.0,
             once=True, contexts="gender and age", alike=5.0, seed=seed,
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller stand-in for quick runs. It has the given number of users, and proportionally fewer
+        """Return a smaller dataset for quick runs. It has the given number of users, and proportionally fewer
         records.
 
-        The number of items is reduced only if items would have fewer than ten records on average. The
-        most active user has at most a tenth of all records.
+        The number of items stays the same if items have at least ten records on average. Otherwise there are
+        fewer items. The most active user has at most a tenth of all records.
         """
         users = min(users, self.users)
         if users == self.users:
@@ -276,14 +285,14 @@ class InteractionsTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Domain of all pairs of an item and a context. Items are numbered, and contexts are days of the week
-        or groups of users.
+        """All pairs of an item and a context. Items are numbers, and contexts are days of the week or groups
+        of users.
         """
         contexts = tuple(PROFILES[self.contexts])
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
     def load(self) -> Interactions:
-        """Return the records. Equal parameters give equal records."""
+        """Generate the records. Equal parameters give equal records."""
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -319,8 +328,8 @@ class InteractionsTwin(Twin):
         return Interactions(self.domain, users, items, contexts, bound, truth, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
-        """Return the number of records of each user, from the most active to the least. The numbers add up to
-        `records`.
+        """Return the number of records of each user, from the most active to the least active. The numbers
+        add up to `records`.
         """
         low = self.min_per_user
         high = self.max_per_user
@@ -337,8 +346,8 @@ class InteractionsTwin(Twin):
         return -np.sort(-sizes)
 
     def _above(self, total: int) -> Float[np.ndarray, " ranks"]:
-        """Return the numbers of records above the minimum for the users between the first and the last.
-        They sum to `total`.
+        """Return how many records each user has in addition to `min_per_user`, for all users between the most
+        active and the least active. The numbers add up to `total`.
         """
         ranks = np.arange(2.0, self.users)
         span = self.max_per_user - self.min_per_user

@@ -1,7 +1,9 @@
-"""Kinds of datasets: real files, synthetic stand-ins ("twins") and generators.
+"""Kinds of datasets. A dataset is a real file, a synthetic stand-in that replaces a real file (a "twin"), or
+a generator of other synthetic data.
 
-A stand-in cannot test a statement that rests on an invented property. Checks therefore use `kind_of` a
-dataset and the marks in `Twin.invented`.
+A paper's statement cannot be tested on a stand-in if it is about a property that we invented. So the checks
+of statements ask which kind of dataset was used (`kind_of`), and which properties are invented
+(`Twin.invented`).
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ class Dataset:
     kind : str
         "real file", "twin" or "generator".
     cite : str
-        Key of the source in `references.bib`.
+        Key of the dataset's source in the file `references.bib`.
     truth_public : bool
-        Whether exact counts may be shown next to a release.
+        Whether exact counts may be shown next to a release, because the data are public or generated.
     """
 
     kind: ClassVar[str] = GENERATOR
@@ -43,7 +45,9 @@ class Dataset:
 
 
 class RealFile(Dataset):
-    """Dataset of published files. The module `published` finds, downloads and verifies them."""
+    """Base class of datasets that are read from published files. The module `published` finds, downloads and
+    verifies these files.
+    """
 
     kind: ClassVar[str] = REAL_FILE
     schema: ClassVar[tuple[File, ...]]  # files, how they are written, and their hashes
@@ -54,19 +58,20 @@ class RealFile(Dataset):
 
 
 class RecordsFile(RealFile):
-    """Dataset of published records. Each has a user, an item, and a context, for example the day of the
-    week.
+    """Base class of datasets of published records. A record consists of a user, an item (for example a film)
+    and a context (for example the day of the week).
 
-    If a class states no range of items, the items are those that occur in the files, in ascending order. If
-    `once` is true, no user has an item twice. Loading enforces this, and sorts each user's records by item.
+    If a class does not state its items, they are all items that occur in the files, in ascending order. If
+    the attribute `once` is True, no user has the same item twice. Loading then checks this, and sorts each
+    user's records by item.
     """
 
     contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
     once: ClassVar[bool] = False
 
     def _records(self) -> pl.DataFrame:
-        """Return the columns `user` (null if the row is left out), `item` (a label) and `context` (a
-        code).
+        """Read the files. Return the columns `user` (null if the row is to be left out), `item` (a label) and
+        `context` (a code).
         """
         raise NotImplementedError
 
@@ -76,18 +81,20 @@ class RecordsFile(RealFile):
 
     @cached_property
     def items(self) -> range | tuple[Any, ...]:
-        """Labels of items."""
+        """Labels of all items, for example numbers of films."""
         return tuple(self._kept["item"].unique().sort())
 
     @property
     def domain(self) -> Domain:
-        """Domain of items × contexts. The property reads the files, unless the items are known."""
+        """All pairs of an item and a context. If the class does not state its items, the property reads the
+        files.
+        """
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
     def load(self) -> Interactions:
-        """Load the records. Raise a ValueError for an invalid row, which the message names, and for too few
-        rows.
+        """Load the records. Raise a ValueError if there are too few rows, or if a row is invalid. The message
+        then names the row.
         """
         items = self.items
         if isinstance(items, range):
@@ -115,7 +122,7 @@ class RecordsFile(RealFile):
 
 
 def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
-    """Return expressions for the columns of records, in narrow types."""
+    """Return expressions for the columns `user`, `item` and `context`, in types that need little memory."""
     return (
         pl.col(user).cast(pl.Int32).alias("user"),
         pl.col(item).alias("item"),
@@ -124,15 +131,16 @@ def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 class Twin(Dataset):
-    """Base class of synthetic stand-ins for data with published statistics.
+    """Base class of synthetic data that replace real data (stand-ins, or "twins"). They agree with published
+    statistics of the real data.
 
     Attributes
     ----------
     original : str
-        Data that it replaces, and the way to get it if there is one.
+        Text that names the real data and says how to get them, if this is possible.
     invented : mapping
-        Properties that we chose ourselves, by marks such as "order" or "counts". They test nothing
-        about the paper.
+        Properties of the synthetic data that we chose ourselves, by keywords such as "order" or "counts". A
+        paper's statement about such a property cannot be tested on these data.
     """
 
     if TYPE_CHECKING:  # a field, or a property
@@ -145,8 +153,8 @@ class Twin(Dataset):
 
 
 def unwrapped(dataset: Any) -> Any:
-    """Return the dataset from which a dataset is computed, for example by sorting. If there is none, return
-    the dataset itself.
+    """Return the dataset from which this dataset is computed, for example by sorting. If it is not computed
+    from another one, return the dataset itself.
     """
     while hasattr(dataset, "dataset"):
         dataset = dataset.dataset
@@ -154,13 +162,13 @@ def unwrapped(dataset: Any) -> Any:
 
 
 def kind_of(dataset: Any) -> str:
-    """Return the kind of a dataset. The function also finds it for a dataset of another package that states
-    no kind.
+    """Return the kind of a dataset. This also works for datasets from other packages, which need not state
+    their kind.
 
     Parameters
     ----------
     dataset : dataset
-        A dataset's value.
+        Dataset, for example `Adult()`.
 
     Returns
     -------
@@ -172,7 +180,7 @@ def kind_of(dataset: Any) -> str:
 
 
 def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:
-    """Describe which numbers of a file differ from the published ones.
+    """Compare numbers of a file with published numbers. Return a description of each number that differs.
 
     >>> differences({"users": 3, "records": 8}, {"users": 6040, "records": 8})
     ('3 users (published: 6,040)',)
@@ -182,7 +190,7 @@ def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[
 
 
 def remarks_on(dataset: Any) -> tuple[str, ...]:
-    """Return the differences between a dataset's file and the published facts about it."""
+    """Return descriptions of the differences between a dataset's file and the published facts about it."""
     return dataset.remarks() if hasattr(dataset, "remarks") else ()
 
 
@@ -190,13 +198,13 @@ def remarks_on(dataset: Any) -> tuple[str, ...]:
 
 
 def seed_field() -> Any:
-    """Declare the seed of a generator."""
+    """Return the declaration of a field `seed` for datasets that are generated."""
     return parameter(0, 0, integer=True, doc="seed of the generator")
 
 
 def root(is_below: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Find the place at which `is_below` changes from true to false. Return the two neighbouring floats
-    around it.
+    """Find the number at which the function `is_below` changes from True to False. Return the two
+    neighbouring floats between which it changes.
     """
     while (middle := (low + high) / 2) not in (low, high):
         if is_below(middle):

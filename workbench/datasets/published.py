@@ -1,9 +1,9 @@
-"""Published files: how the workbench finds, reads, fetches and verifies them.
+"""Files of published datasets. The functions of this module find, download and verify them.
 
-The workbench looks for a file first under the folder that the environment variable WORKBENCH_DATA
-names, then under `data/raw/` of the project. In each of these, it looks in the dataset's folder and
-next to it. A file may be compressed, or be in its publisher's archive, which you need not unpack. Only
-`fetch` downloads files, and it writes only to `data/raw/`.
+The workbench looks for a file in two folders. The first is the one that the environment variable
+WORKBENCH_DATA names. The second is `data/raw/` in the project. In each folder, the file may be in a subfolder
+with the dataset's name, or directly in the folder. It may be compressed, or be in its publisher's archive,
+which you need not unpack. Only the function `fetch` downloads files, and it writes only to `data/raw/`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 class Column(NamedTuple):
-    """A column of a published file.
+    """Declaration of a column of a published file: how its texts are read and checked.
 
-    `read` converts texts to values, and invalid texts to nulls. `need` describes the allowed texts. A
-    field of an `optional` column may be empty.
+    The function `read` converts texts to values, and invalid texts to nulls. `need` describes the valid texts
+    for error messages. If the column is `optional`, a text may be empty.
     """
 
     need: str
@@ -58,7 +58,7 @@ TEXT = Column("", optional=True)  # any text, or an empty field
 
 
 def typed(batch: Batch, columns: Columns) -> Batch:
-    """Return a batch whose columns hold values instead of texts."""
+    """Convert the texts of a batch of rows to values."""
     values = {}
     for name, column in columns.items():
         values[name] = column.read(batch.frame[name])
@@ -70,7 +70,7 @@ def typed(batch: Batch, columns: Columns) -> Batch:
 
 
 def labels(of: tuple[Any, ...] | range, need: str = "") -> Column:
-    """Declare a column of labels, which are read as positions in a public list."""
+    """Declare a column of labels from a public list. Each label is read as its position in the list."""
     rule = Labels(of)
 
     def read(texts: pl.Series) -> pl.Series:
@@ -87,12 +87,14 @@ def integers(low: int, high: int, need: str = "") -> Column:
 
 
 def counts(low: int = 1) -> Column:
-    """Declare a column of counts, from `low` to the largest that a table can hold."""
+    """Declare a column of counts, which are integers from `low` to the largest count that a table can
+    contain.
+    """
     return integers(low, 2**53, f"an integer >= {low}")
 
 
 def degrees(limit: int) -> Column:
-    """Declare a column of latitudes or longitudes."""
+    """Declare a column of latitudes or longitudes in degrees, from −limit to limit."""
 
     def read(texts: pl.Series) -> pl.Series:
         numbers = texts.cast(pl.Float64, strict=False)
@@ -102,13 +104,13 @@ def degrees(limit: int) -> Column:
 
 
 def matching(pattern: str, need: str) -> Column:
-    """Declare a column of texts that match a pattern."""
+    """Declare a column of texts that must match a regular expression."""
     return Column(need, lambda texts: texts.set(~texts.str.contains(pattern), None))
 
 
 def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER) -> Column:
-    """Declare a column of times in a format of strptime, within a period. The end of the period is
-    excluded.
+    """Declare a column of times. They are written in a format of `strptime`, and must be within a period. The
+    end of the period is not included.
     """
 
     def read(texts: pl.Series) -> pl.Series:
@@ -121,7 +123,7 @@ def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER)
 
 
 def weekday(day: pl.Expr) -> pl.Expr:
-    """Return positions in `WEEKDAYS` of days or times."""
+    """Return an expression for the day of the week of dates or times, as a position in `WEEKDAYS`."""
     return day.dt.weekday() - 1
 
 
@@ -139,19 +141,20 @@ class File:
     Parameters
     ----------
     folder, name : str
-        The dataset's folder, and the file's name without a suffix of compression.
+        Name of the dataset's folder, and name of the file without a suffix such as ".gz".
     url : str
-        Address from which `fetch` downloads the file.
+        Web address from which `fetch` downloads the file.
     sha256 : tuple of str
-        Accepted hashes of the decompressed content from `url`. Empty if no hash is recorded.
+        Known SHA-256 hashes of the file's decompressed content. Empty if no hash is known.
     also : tuple of str
-        Other names of the file, and names of zip archives that contain it, without their suffix.
+        Other names under which the file is in circulation, and names of zip archives that contain it. All are
+        without suffix.
     renderings : tuple of str
-        Hashes of other forms of the same data, from other sources than `url`.
+        SHA-256 hashes of other forms of the same data, which come from other sources than `url`.
     how : str
-        What to do if `fetch` cannot download the file.
+        Instruction for users, if `fetch` cannot download the file.
     layout : Layout
-        Format of the rows.
+        Format of the rows, for example the separator of columns.
     """
 
     folder: str
@@ -164,8 +167,8 @@ class File:
     layout: Layout = field(default=CSV, repr=False)
 
     def find(self) -> Path:
-        """Return the path of the file, or of its archive. If there is none, a FileNotFoundError
-        explains what to do.
+        """Return the path of the file, or of the archive that contains it. If there is none, raise a
+        FileNotFoundError whose message says how to get the file.
         """
         roots = [raw()]
         if folder := os.environ.get("WORKBENCH_DATA"):
@@ -186,14 +189,16 @@ class File:
         )
 
     def rows(self, columns: Columns) -> Iterator[Batch]:
-        """Yield rows with typed columns. Raise a ValueError for a malformed value."""
+        """Yield the rows in batches, with the texts converted to values. Raise a ValueError if a text is
+        invalid.
+        """
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """Return all rows, or those that `where` selects. Raise a ValueError if there are no rows, or if
-        their number differs from `rows`.
+        """Return all rows as one data frame, or those that satisfy `where`. Raise a ValueError if there are
+        no rows, or if their number is not `rows`.
         """
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
@@ -202,12 +207,14 @@ class File:
         return pl.concat(parts)
 
     def expect(self, found: int, need: int, what: str) -> None:
-        """Raise a ValueError unless the file has the expected number of rows, or of other things."""
+        """Raise a ValueError if the number that was found differs from the number that is needed. `what` says
+        what was counted, for example rows.
+        """
         if found != need:
             raise ValueError(f"{self.find()}: found {found:,} {what}, need {need:,}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns as text, in batches. On a terminal, a progress bar is shown."""
+        """Yield batches of rows, with the given columns as text. On a terminal, a progress bar is shown."""
         from tqdm import tqdm
 
         path = self.find()
@@ -219,7 +226,7 @@ class File:
             )
 
     def unpacked(self, path: Path, stream: Any) -> Any:
-        """Return a stream of the decompressed content of this file, found at `path`."""
+        """Return a stream with the decompressed content of the file at `path`."""
         if path.suffix != ".zip":
             return _UNPACK.get(path.suffix, lambda plain: plain)(stream)
         archive = zipfile.ZipFile(stream)
@@ -228,7 +235,9 @@ class File:
         return archive.open(member)
 
     def sha256_at(self, path: Path) -> str:
-        """Return the sha256 of the decompressed content. Raise a ValueError if the file is damaged."""
+        """Return the SHA-256 hash of the decompressed content of the file at `path`. Raise a ValueError if
+        the file is damaged.
+        """
         with refusing_damage(path), path.open("rb") as raw, self.unpacked(path, raw) as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -247,8 +256,8 @@ class File:
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Inside the `with` block, convert the errors of libraries for a damaged compressed file to a
-    ValueError.
+    """Inside the `with` block, raise a ValueError with a clear message if a library finds that a compressed
+    file is damaged.
     """
     try:
         yield
@@ -259,7 +268,7 @@ def refusing_damage(path: Path) -> Iterator[None]:
 
 
 class TextFile(CsvFile):
-    """Rows of a published text file, which may be compressed."""
+    """Reader of the rows of a published text file, which may be compressed."""
 
     def __init__(self, file: File, path: Path):
         self.file = file
@@ -283,8 +292,8 @@ class TextFile(CsvFile):
 
 
 def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> SparseTable:
-    """Return the table of keys and counts that come in parts. If counts are None, each key counts one.
-    The truth of the table is public.
+    """Build a table from several parts, each with the numbers of cells (keys) and their counts. If the counts
+    of a part are None, each key counts 1. The exact counts of the table may be shown.
     """
     cells = CellCounts()
     for keys, counts in parts:
@@ -297,12 +306,13 @@ def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> Spa
 
 
 class FileStatus(NamedTuple):
-    """Status of a published file. It has a path and a size in bytes (both None if the file was not found),
-    and a `state`.
+    """Result of looking for a published file. It contains the path, the size in bytes and a `state`. Path and
+    size are None if the file was not found.
 
-    The state is "ok" if the sha256 is one of those recorded. It is "different" if it is another one, or if
-    the file cannot be read. It is "unknown" if no sha256 is recorded. A file that was not found is
-    "missing", or "by hand" if `fetch` cannot download it.
+    The state is "ok" if the SHA-256 hash of the file is one of the known hashes. It is "different" if the
+    hash is another one, or if the file cannot be read. It is "unknown" if no hash is known for this file. If
+    the file was not found, the state is "missing". If, in addition, `fetch` cannot download it, the state is
+    "by hand".
     """
 
     dataset: str
@@ -313,87 +323,92 @@ class FileStatus(NamedTuple):
 
 
 def raw() -> Path:
-    """Return the folder to which `fetch` writes: `data/raw/` of the project."""
+    """Return the folder into which `fetch` downloads files. It is `data/raw/` in the project."""
     return project_folder() / "data" / "raw"
 
 
 def path(what: Any) -> tuple[Path, ...]:
-    """Return the paths of a dataset's files.
+    """Return the paths of those files of a dataset that are on this machine.
 
     Parameters
     ----------
     what : str, dataset or File
-        Name or folder of a dataset, a dataset's value, or one file.
+        The dataset, for example `Adult()`, its name, the name of its folder, or a single file.
 
     Returns
     -------
     tuple of Path
-        Paths of the files that were found.
+        Paths of the files that were found, or of the archives that contain them.
 
     Raises
     ------
     FileNotFoundError
-        If no file was found.
+        If none of the files was found.
     ValueError
-        If no dataset of that name has published files.
+        If there is no dataset with this name, or if it has no published files.
     """
     files = _files(what)
     return tuple(found for file in files if (found := _found(file))) or (files[0].find(),)
 
 
 def verify(what: Any = None) -> list[FileStatus]:
-    """Find and hash the files of a dataset, or of all datasets.
+    """Check whether the files of a dataset, or of all datasets, are on this machine and have the known
+    content.
 
     Parameters
     ----------
     what : str, dataset or File, optional
-        As in `path`. By default all datasets with published files.
+        The same as for `path`. Default: all datasets that have published files.
 
     Returns
     -------
     list of FileStatus
-        One status per file.
+        Result for each file.
 
     Raises
     ------
     ValueError
-        If no dataset of that name has published files.
+        If there is no dataset with this name, or if it has no published files.
     """
     return [_status(file) for file in _files(what)]
 
 
 def fetch(what: Any, force: bool = False) -> list[Path]:
-    """Download the files of a dataset from their publisher to `data/raw/`.
+    """Download the files of a dataset from their publisher into the folder `data/raw/`.
 
-    A file gets its final name only after it was downloaded completely and could be read. If its sha256 is
-    recorded, it is compared first.
+    A file gets its final name only after it was downloaded completely and could be read. If its SHA-256 hash
+    is known, the hash is compared before that.
 
     Parameters
     ----------
     what : str, dataset or File
-        As in `path`. A value such as `OnTheMap(states=("ma",))` has its own files.
+        The same as for `path`. Which files are downloaded may depend on the parameters of a dataset, for
+        example for `OnTheMap(states=("ma",))`.
     force : bool
-        Whether to download files again that were found.
+        Whether to download files again if they are already on this machine. Default False.
 
     Returns
     -------
     list of Path
-        Paths of the files.
+        Paths of all files of the dataset.
 
     Raises
     ------
     FileNotFoundError
-        If a file cannot be downloaded. The message says how else to get it.
+        If the publisher offers no download of a file. The message says how to get it.
     OSError
-        If the publisher does not send a file, or the download is interrupted. No part is kept.
+        If the publisher's server does not send a file, or if the download is interrupted. Incomplete files
+        are removed.
     ValueError
-        If the content cannot be read, or its sha256 is not a recorded one.
+        If the content of a file cannot be read, or if its hash is not one of the known hashes.
     """
     return [(not force and _found(file)) or _fetched(file) for file in _files(what)]
 
 
 def _files(what: Any) -> tuple[File, ...]:
-    """Return the files of a dataset, given by name, folder or instance. None means all datasets."""
+    """Return the files of a dataset. The argument is the dataset, its name or its folder, or None for all
+    datasets.
+    """
     from workbench.datasets import ALL
 
     if isinstance(what, File):

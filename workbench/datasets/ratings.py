@@ -1,4 +1,4 @@
-"""Ratings of films: MovieLens and the Netflix Prize."""
+"""Ratings of films by users, from MovieLens and from the Netflix Prize."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _HOW = (
 
 
 def _file(name: str, *fields: str) -> File:
-    """Return a file whose fields are separated by two colons. Without fields, each line is read as one
-    text.
+    """Return the declaration of a file of MovieLens, in which two colons separate the fields. If no fields
+    are given, each line is read as one text.
     """
     names = tuple(x for field in fields for x in (field, f"after {field}"))[:-1]
     layout = Layout(names, ":") if fields else LINES
@@ -46,20 +46,23 @@ _FILMS = _file("movies.dat")
 
 @value
 class MovieLens(RecordsFile):
-    """Ratings of films. A record has a user, a film (the item), and the gender and age of the user (the
-    context).
+    """Ratings of films by users of MovieLens. Each record consists of a user, a film (the item), and the
+    gender and age of the user (the context).
 
-    There are 1,000,209 ratings by 6,040 users (February 2003). Items are the published numbers 1 to 3952.
-    Of these, 3,883 are films and 3,706 have ratings. Table 4 of Fan & Jin prints the last number. We do not
-    use it, because it depends on the ratings.
+    There are 1,000,209 ratings by 6,040 users (February 2003). The items are the published numbers from 1 to
+    3952. Of these numbers, 3,883 belong to films, and 3,706 belong to films with ratings. Table 4 of Fan &
+    Jin prints 3,706. We do not restrict the items to these films, because a list of them would reveal
+    something about the ratings.
 
-    A context is a combination of the user's gender and age (under 25, 25 to 34, above 34), as in Fan & Jin.
+    The context is a combination of the user's gender and age group (under 25, 25 to 34, above 34), as in the
+    paper of Fan & Jin.
 
-    One unit is one user with all their ratings. The publisher selected users with 20 ratings or more.
-    Loading checks that nobody rates a film twice, so a user changes each count by at most one. If a file
-    has other numbers of users or ratings, it is accepted, and `remarks` reports the difference.
+    The protected unit is one user with all of their ratings. The publisher selected users with 20 ratings or
+    more. Loading checks that nobody rates a film twice, so a user changes each count by at most one. If a
+    file has other numbers of users or ratings than stated above, it is accepted, and `remarks` reports the
+    differences.
 
-    The class reads the published archive `ml-1m.zip` without unpacking it.
+    The class reads the published archive `ml-1m.zip`, so you need not unpack it.
 
     Terms: research use, no redistribution; cite. Source: Harper and Konstan, ACM TiiS 5(4), 2015.
     """
@@ -76,14 +79,14 @@ class MovieLens(RecordsFile):
     contexts = GROUPS
 
     def titles(self) -> dict[int, str]:
-        """Titles of the films by number."""
+        """Title of each film, by its number."""
         line = matching("^[0-9]+::.*::", "movieId::title::genres")
         number, title = (pl.col(LINE).str.extract(x) for x in ("^([0-9]+)", "::(.*)::"))
         films = _FILMS.frame({LINE: line}, number.cast(pl.Int64), title.alias("title"))
         return dict(films.iter_rows())
 
     def remarks(self) -> tuple[str, ...]:
-        """Differences between the file and the published facts about it."""
+        """Sentences on differences between the file and the published facts about it."""
         data = self.load()
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
         return differences(ours, {"users": USERS, "ratings": RATINGS})
@@ -125,21 +128,22 @@ HOW = (
 
 @value
 class NetflixPrize(RecordsFile):
-    """Table of 100,480,507 ratings of 17,770 films by 480,189 customers. A record has a customer, a film (the
-    item) and the day of the week (the context).
+    """Ratings of films by customers of Netflix: 100,480,507 ratings of 17,770 films by 480,189 customers.
+    Each record consists of a customer, a film (the item) and the day of the week (the context).
 
-    This is the training set of the Netflix Prize. The class reads two forms of it. One is the published
-    archive, with 17,770 files `mv_0000001.txt` … in a folder `training_set`. The other is the four files
-    `combined_data_1.txt` …, which are also in circulation, possibly in a zip archive. The day is that of
-    the published date, which has no hour and no time zone. Items are the published numbers of films, 1 to
-    17,770. Users are the published numbers of customers. The rating itself is not kept.
+    The ratings are the training set of the Netflix Prize. The class reads both forms that are in circulation.
+    The first is the published archive, with 17,770 files `mv_0000001.txt` … in a folder `training_set`. The
+    second consists of four files `combined_data_1.txt` …, which may be in a zip archive. The day of the week
+    is that of the published date, which has no hour and no time zone. The items are the published numbers of
+    films, from 1 to 17,770. The users are the published numbers of customers. The class ignores how good a
+    rating is.
 
-    One unit is one customer with all their ratings. Loading checks that nobody rates a film twice, so a
-    customer changes at most 17,770 counts by one each. It also checks that all films and ratings are
-    present.
+    The protected unit is one customer with all of their ratings. Loading checks that nobody rates a film
+    twice, so a customer changes at most 17,770 counts by one each. Loading also checks that no film and no
+    rating is missing.
 
-    Reading takes minutes. For example, 5 million synthetic ratings take 7 seconds on one core. Table 4
-    of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
+    Reading takes minutes, because 5 million ratings (in a test with synthetic ones) take 7 seconds on one
+    core. Table 4 of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
 
     Terms: research use, no redistribution; cite. No longer published by Netflix. Source: Bennett
     and Lanning, KDD Cup and Workshop 2007.
@@ -152,11 +156,11 @@ class NetflixPrize(RecordsFile):
 
     @property
     def items(self) -> range:
-        """Names of the films, which are their published numbers."""
+        """Published numbers of the films, from 1 to 17,770."""
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four published files with ratings."""
+        """Return the four files with ratings (`combined_data_1.txt` …)."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:
@@ -178,7 +182,7 @@ def _film(number: int) -> File:
 
 
 def _ratings() -> Iterator[pl.DataFrame]:
-    """Yield the ratings of the four files, or of one file per film."""
+    """Yield the ratings in batches, from the four files or from the files per film."""
     for k, (first, last, need) in enumerate(PARTS):
         file = _part(k)
         films = [(file, first, last)]
@@ -196,8 +200,8 @@ _FORM = "^(?:([0-9]{1,8}):|([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2}))$"
 
 
 def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
-    """Yield the ratings of a file of films: each has its number and a colon, then lines
-    customer,rating,date.
+    """Yield the ratings of a file in batches. For each film, the file has a line with its number and a colon.
+    Then each line is a rating: customer,rating,date.
     """
     film = first - 1
     need = (

@@ -1,4 +1,4 @@
-"""Orders of an online shop by weekday, and lines of its invoices by hour."""
+"""Lines of the invoices of an online shop, counted by hour, or as records of customers and items."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ _WHEN = times("%Y-%m-%d %H:%M:%S", "2010-12-01 08:26:00", (_START, _END))
 
 @value
 class RetailHours(RealFile):
-    """Number of invoice lines of an online shop in each hour from 1 December 2010 to 9 December 2011.
+    """Table that counts the invoice lines of an online shop in each hour from 1 December 2010 to 9 December
+    2011.
 
-    One unit is one customer, with at most `most` lines. If a customer has more, the class draws `most` of
-    them at random. The draw depends only on `seed` and on the customer's number. So adding or removing a
-    customer does not change the lines of anyone else, and the bound holds for any seed, even a published
-    one. The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are
-    left out. The others belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average.
-    `most=10` keeps 40,802 lines. The 8,976 hours of the period are public. Most of them are empty, because
-    they are at night or on a Saturday.
+    The protected unit is one customer, of whom at most `most` lines are counted. If a customer has more
+    lines, `most` of them are drawn at random. This draw depends only on `seed` and on the customer's number.
+    So adding or removing one customer does not change which lines of other customers are counted. The bound
+    holds even if the seed is published.
+
+    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are left out.
+    The others belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average. With `most=10`,
+    40,802 lines are counted. The list of the 8,976 hours is public. Most hours have no line, because they are
+    at night or on a Saturday.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.
@@ -57,11 +60,11 @@ class RetailHours(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of hours. Hour 0 begins at midnight at the start of 1 December 2010."""
+        """All hours of the period. Hour 0 begins at midnight, at the start of 1 December 2010."""
         return Domain(("bin",), ((_END - _START).days * 24,))
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for a time that cannot be read, or that is outside the period."""
+        """Load the table of counts. Raise a ValueError if a time cannot be read, or is outside the period."""
         columns = {"InvoiceDate": _WHEN, "CustomerID": TEXT}
         hour = (pl.col("InvoiceDate") - _START).dt.total_hours()
         lines = RETAIL.frame(columns, pl.col("CustomerID").alias("customer"), hour.alias("bin"))
@@ -71,7 +74,7 @@ class RetailHours(RealFile):
         return table(domain, [(keys, None)], bound)
 
     def _bounded(self, lines: pl.DataFrame) -> Int[np.ndarray, " lines"]:
-        """Return the hours of the lines that are kept."""
+        """Draw at most `most` lines of each customer. Return the hours of these lines."""
         kept = []
         lines = lines.sort("customer", "bin")  # so that the file's order decides nothing
         for (customer,), own in lines.group_by("customer", maintain_order=True):
@@ -91,20 +94,20 @@ LINES = 541_909
 
 @value
 class OnlineRetail(RecordsFile):
-    """Table of 406,829 invoice lines in the year to December 2011. A record has a customer, a stock code (the
-    item) and the day of the week (the context).
+    """Invoice lines of an online shop: 406,829 lines in the year to December 2011. Each record consists of a
+    customer, a stock code (the item) and the day of the week (the context).
 
     The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. They are left
-    out, because no bound could hold for them. The others belong to 4,372 customers, who have 1 to 7,983
-    lines each. The day is that of the shop's local time in the UK. Nothing was ever ordered on a Saturday,
-    but Saturday stays in the list of days.
+    out, because nobody knows how many of them belong to the same customer. The others belong to 4,372
+    customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the UK. No
+    order was ever made on a Saturday, but Saturday stays in the list of days.
 
-    Items are the shop's 4,070 stock codes, which we treat as public. They are all codes in the file, and
-    also include postage, discounts and fees (POST, D, BANK CHARGES). Of these codes, 3,684 have a line with
-    a customer. Users are the published numbers of customers.
+    The items are the shop's 4,070 stock codes, which we treat as public. These are all codes in the file,
+    including those for postage, discounts and fees (POST, D, BANK CHARGES). Of these codes, 3,684 occur in a
+    line that names a customer. The users are the published numbers of customers.
 
-    One unit is one customer with all their lines. A customer may have any number of lines, also several for
-    one item.
+    The protected unit is one customer with all of their lines. A customer may have any number of lines, also
+    several with the same item.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.

@@ -1,4 +1,4 @@
-"""Strings with counts: a synthetic log of searches, and US surnames of 2010."""
+"""Strings that occur many times: a synthetic log of searches, and US surnames of 2010."""
 
 from __future__ import annotations
 
@@ -45,25 +45,28 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 @value
 class QueryLogTwin(OverHierarchy, Twin):
-    """Synthetic search texts, written in the 38 symbols of the paper. Each distinct text has the number of
-    times that it was searched.
+    """Synthetic log of searches. It contains distinct search texts, each with the number of times that it was
+    searched. Texts are written in the 38 symbols that the paper uses.
 
-    Some facts match the paper: there are 90 million queries over a-z, 0-9, the full stop and the space, and
-    some are longer than 20 symbols. The rest is our invention. The r-th most frequent string has a
-    frequency in proportion to r^-0.9 (Zipf), but at least one query. The first string has 2.7 % of all
-    queries. By default, `distinct` is queries^0.865 (Heaps), which is 7.6 million at full scale. The mean
-    query then has 15.4 symbols, and 12 % have more than 20. A query has one to four words, or is the name
-    of a site with its ending. Some have a number. The words are made from 268 ordinary English words. The
-    first word may be derived from one of them (books, bookshop, mybook) or consist of two (bookfish). Each
-    further word depends on the one before. The rank of a query follows from the probability of its words,
-    and from a random number. More than half of all queries begin with one of a hundred strings of 4
-    symbols.
+    Three facts agree with the paper: there are 90 million queries, the symbols are a-z, 0-9, the full stop
+    and the space, and some queries are longer than 20 symbols. Everything else is our invention.
 
-    The longest strings have 24 symbols, because no more fit in two words of 64 bits. With a smaller
-    `depth`, longer strings are left out, and their number is recorded. One unit is one query, because the
-    log does not name users. The data are generated, so they are public. At full scale, this takes about 15
-    seconds and 1.6 GB. A million queries take less than one second. Source of the statistics: Synthetic
-    Data via Differential Privacy, 2009, section 5.2.
+    Frequencies: the number of queries with the r-th most frequent text is proportional to r^-0.9 (Zipf's
+    law), and is at least one. The first text has 2.7 % of all queries. By default, the number of distinct
+    texts is queries^0.865 (Heaps' law), which is 7.6 million for 90 million queries.
+
+    Texts: a query consists of one to four words, or is the name of a website with its ending. Some queries
+    contain a number. The words are made from 268 ordinary English words. The first word may be derived from
+    one of them (books, bookshop, mybook) or consist of two (bookfish). Each further word depends on the word
+    before. The more probable the words of a text are, the more frequent it is, apart from a random number.
+    The mean query has 15.4 symbols, and 12 % of queries have more than 20. More than half of all queries
+    begin with one of a hundred strings of 4 symbols.
+
+    The longest texts have 24 symbols, because longer ones do not fit in two numbers of 64 bits. Texts with
+    more than `depth` symbols are left out, and their number is recorded. The protected unit is one query,
+    because the log does not name users. The data are generated, so they are public. Generating all 90 million
+    queries takes about 15 seconds and 1.6 GB of memory. A million queries take less than one second. Source
+    of the statistics: Synthetic Data via Differential Privacy, 2009, section 5.2.
     """
 
     original = (
@@ -92,11 +95,13 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Tree of prefixes of strings over the paper's 38 symbols."""
+        """Hierarchy of prefixes. A node is a prefix, and each of its children has one more of the paper's 38
+        symbols.
+        """
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
-        """Return the records. Equal parameters give equal records."""
+        """Generate the queries. Equal parameters give equal queries."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -115,11 +120,11 @@ class QueryLogTwin(OverHierarchy, Twin):
 
 @cache
 def _parts() -> list[tuple[str, ...]]:
-    """Return lists of parts. A query consists of one part from each list, and the first part of each
-    list except the stems is empty.
+    """Return several lists of parts of texts. A query consists of one part from each list. In each list
+    except that of the stems, the first part is empty.
 
-    Stems consist of letters only, and all of them are different. So are numbers, endings, and words
-    after a space. Different choices of parts therefore give different queries.
+    Two different choices of parts always give two different texts. The parts of each list differ, and a text
+    shows where each part begins, because, for example, stems consist of letters only.
     """
     rng = np.random.default_rng(0)
     derived = [word + end for word in BASE for end in AFTER]
@@ -133,7 +138,7 @@ def _parts() -> list[tuple[str, ...]]:
 
 
 def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Return different queries, the most frequent first."""
+    """Draw n different queries, as numbers of their parts. The most frequent query comes first."""
     parts = _parts()
     sizes = tuple(map(len, parts))
     assert prod(sizes) < 2**63
@@ -155,7 +160,7 @@ def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
 
 
 def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Draw random queries, as numbers of their parts."""
+    """Draw n random queries, as numbers of their parts. Some may be equal."""
     n = _AT_ONCE
     words = sizes[-1] - 1
     drawn = np.zeros((len(sizes), n), np.int64)
@@ -179,7 +184,7 @@ def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, 
 def _chance(
     drawn: Int[np.ndarray, "parts n"], sizes: tuple[int, ...]
 ) -> Float[np.ndarray, " n"]:
-    """Return the log-probability of drawing each query."""
+    """Return the logarithm of the probability with which each query is drawn."""
     words = sizes[-1] - 1
     www = np.log([1 - WWW, WWW])
     numbered = np.log(NUMBERED / (sizes[2] - 1))
@@ -196,18 +201,18 @@ def _chance(
 
 
 def _chances(n: int, flat: int) -> Float[np.ndarray, " n"]:
-    """Return probabilities of the ranks from 0 to n−1, nearly in proportion to 1/(rank + flat)."""
+    """Return the probabilities of the ranks 0 to n−1. They are nearly proportional to 1/(rank + flat)."""
     return np.diff(np.log(flat + np.arange(n + 1))) / np.log((flat + n) / flat)
 
 
 def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"]:
-    """Draw ranks with these probabilities, from uniform numbers."""
+    """Convert uniform random numbers to ranks with the probabilities of `_chances`."""
     return np.minimum((flat * ((flat + n) / flat) ** u - flat).astype(np.int64), n - 1)
 
 
 def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
-    """Return descending counts >= 1 that sum to `total`, proportional to rank^-EXPONENT except for
-    rounding.
+    """Return n positive counts in descending order, whose sum is `total`. Apart from rounding, they are
+    proportional to rank^-EXPONENT.
     """
     law = np.arange(1, n + 1) ** -EXPONENT
 
@@ -237,18 +242,20 @@ FILE = File(
 
 @value
 class Surnames(RealFile):
-    """Number of people with each of the `n` most frequent surnames. The published list has 162,253 surnames,
-    each of at least 100 people.
+    """Number of people in the US with each of the `n` most frequent surnames. The published list contains the
+    162,253 surnames that at least 100 people have.
 
-    A cell is a rank in the published list. We treat the names and their order as public. There is no cell
-    for other names. One unit is one person, who is in one cell. `strings()` gives the names themselves as
-    private strings. `Surnames(2010)` is the census of 2010. For the first 2,010 names, write
-    `Surnames(n=2010)`.
+    A cell of the table is a rank in the published list. We treat the names and their order as public. There
+    is no cell for names that are not in the list. The protected unit is one person, who is in one cell. The
+    method `strings()` returns the names themselves, as private strings. The first argument is the year of the
+    census. So `Surnames(2010)` contains the default number of names, and `Surnames(n=2010)` contains the
+    first 2,010 names.
 
-    The class reads the archive of the Census Bureau, or a Parquet copy of its table that is in circulation.
-    The copy lacks the name at rank 4,911. In the copy, the default of 20,000 names covers 222,342,652
-    people. The most frequent name has 2,442,977, and the last has 1,339. These are real data of the same
-    kind as the 20,000 keywords of Hay et al. 2010, which are not available.
+    The class reads the archive of the Census Bureau, or a Parquet copy of its table, which is also in
+    circulation. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of the first
+    20,000 names (the default). The most frequent of these names has 2,442,977 people, and the least frequent
+    has 1,339. These data are of the same kind as the 20,000 keywords of Hay et al. 2010, which nobody
+    publishes.
 
     Terms: US Government work. Source: US Census Bureau, Frequently Occurring Surnames from the
     2010 Census.
@@ -264,33 +271,35 @@ class Surnames(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the ranks of surnames. Rank 1 is the most frequent surname."""
+        """All ranks of surnames. Rank 1 is the most frequent surname."""
         return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
 
     def load(self) -> SparseTable:
-        """Load the table. Raise a ValueError for an invalid count, or a list that is too short."""
+        """Load the table of counts. Raise a ValueError if a count is invalid, or if the list has fewer than
+        `n` names.
+        """
         first = _names()["count"].sort(descending=True)[: self.n].to_numpy()
         FILE.expect(len(first), self.n, "names")
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """Return the same data with the surnames as strings of letters. All surnames of the list are included,
-        whatever `n` is.
+        """Return a dataset that contains the surnames as strings of letters. It contains all surnames of the
+        list, also those after the first `n`.
         """
         return SurnameStrings(self.year, depth)
 
 
 @value
 class SurnameStrings(OverHierarchy, RealFile):
-    """Surnames of people, as strings of letters. The published list includes only surnames of at least 100
-    people.
+    """Surnames of people in the US, as strings of letters. The published list contains only surnames that at
+    least 100 people have.
 
-    Names are in lower case, a to z. As in the census, they have no spaces, hyphens or apostrophes. They
-    have at most 15 letters. Names longer than `depth` are left out, and the number of these records is
-    kept. Names that fewer than 100 people have are missing. One unit is one person, which is one record.
+    Names consist of at most 15 lower-case letters, a to z. As in the census, they have no spaces, hyphens or
+    apostrophes. Names with more than `depth` letters are left out, and the number of people with such names
+    is recorded. The protected unit is one person, which is one record.
 
-    The Parquet copy has 162,252 names of 265,660,058 people, with 100 to 2,442,977 people per name. The
-    archive has one name more.
+    The Parquet copy of the list contains 162,252 names of 265,660,058 people, with 100 to 2,442,977 people
+    per name. The archive of the Census Bureau contains one more name.
 
     Terms and source: as `Surnames`.
     """
@@ -303,13 +312,13 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Tree of the prefixes of all strings of lower-case letters. A child of a prefix has one letter
-        more.
+        """Hierarchy of prefixes of lower-case letters. A node is a prefix, and each of its children has one
+        more letter.
         """
         return Prefixes(LETTERS, self.depth, "name")
 
     def load(self) -> Records:
-        """Load the records. Raise a ValueError for an invalid count, or an empty file."""
+        """Load the names of all people. Raise a ValueError if a count is invalid or the file is empty."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -325,6 +334,6 @@ class SurnameStrings(OverHierarchy, RealFile):
 
 
 def _names() -> pl.DataFrame:
-    """Return the list without its last row."""
+    """Read the list of names and counts, without the last row, which is not a name."""
     columns = {"name": Column("a name"), "count": counts()}
     return FILE.frame(columns).filter(pl.col("name") != "ALL OTHER NAMES")

@@ -1,4 +1,6 @@
-"""Generators: sparse Gaussian tables, stand-ins of IPUMS, projections and ranks of other datasets."""
+"""Synthetic tables (`GaussianSparse`, `IPUMSTwin`), and tables that are computed from another dataset
+(`Projected`, `Ranked`).
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,21 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Synthetic table of `m` cells, of which round(density·m) are not empty. Their counts are drawn from
-    N(mean, std²), rounded, and raised to 1 if they are smaller.
+    """Synthetic table with `m` cells, of which the share `density` is not empty. The counts of these cells
+    are drawn from a normal distribution with the given `mean` and `std`. They are rounded, and are at least
+    1.
 
-    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has cells that are
-    "skewed and concentrated in particular regions", but does not print their distribution.
-    `placement="skewed"` therefore uses our own. It chooses `regions` intervals of equal length, at random
-    places in the order of keys. Together they cover the share 2·density of the domain (at most all of it).
-    Cells are chosen uniformly within them. So half of a region is full, and the rest of the domain is
+    `placement` says which cells are not empty. With "uniform", they are drawn uniformly from all cells,
+    without replacement. The paper also uses cells that are "skewed and concentrated in particular regions",
+    but does not print their distribution. With "skewed", we use a distribution of our own. It places a number
+    of `regions` at random. These are intervals of equal length in the order of cells, which together cover
+    the share 2·density of all cells (or all cells, if this share exceeds 1). The non-empty cells are drawn
+    uniformly within the regions. So half of the cells in a region are not empty, and all cells elsewhere are
     empty.
 
-    The data are generated, so they are public. One unit is one count of one cell. Time and memory grow
-    with the number of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT
-    2012, section 4.1.
+    The data are generated, so they are public. The protected unit is one record, which is in one cell. Time
+    and memory grow with the number of non-empty cells, and not with `m`. Source: Cormode, Procopiuc,
+    Srivastava, Tran, ICDT 2012, section 4.1.
 
     >>> table = GaussianSparse(m=10**12, density=1e-9).load()
     >>> len(table), table.domain.size
@@ -57,11 +61,11 @@ class GaussianSparse(Dataset):
 
     @property
     def domain(self) -> Domain:
-        """Domain of a single attribute, `cell`."""
+        """All cells, as the values of a single attribute `cell`."""
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
-        """Return the table. Equal parameters give equal tables."""
+        """Generate the table of counts. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         n = round(self.density * self.m)
         keys = self._skewed(n, rng) if self.placement == "skewed" else _distinct(self.m, n, rng)
@@ -76,7 +80,9 @@ class GaussianSparse(Dataset):
 
 
 def _distinct(m: int, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """Return a sorted uniform sample of n of the numbers 0 … m − 1, without replacement, in O(n) memory."""
+    """Draw n different numbers from 0 to m − 1 uniformly, and return them in ascending order. The memory
+    grows with n, and not with m.
+    """
     return np.sort(rng.choice(m, n, replace=False, shuffle=False))
 
 
@@ -89,21 +95,23 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 @value
 class IPUMSTwin(Twin):
-    """Synthetic table of 500,000 adults with nine attributes. It has 1.29·10¹¹ cells, and nearly all of
-    them are empty.
+    """Synthetic table of 500,000 adults with nine attributes, which replaces the paper's IPUMS data. It has
+    1.29·10¹¹ cells, and nearly all of them are empty.
 
-    Some facts match the paper: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50 values,
-    with ages from 16, education from 1, salary from 0) and the number of tuples. How attributes depend on
-    each other is our invention. They are drawn one after the other. There are fewer people at ages above
-    40, and women live longer than men. 86 % have birthplace 0, and the r-th other place has a frequency in
-    proportion to 1/r. Race depends on the birthplace. Education is around 11.5, and less for old people.
-    The values 9 and 13 are frequent. Marital status depends on age. Age and gender determine who works.
-    People who do not work have workclass 0, occupation 0 and salary 0. Occupations depend on education and
-    gender. Salaries are lognormal around a value that depends on education, age, gender and occupation. A
-    salary of 49 means 49 or more.
+    Three facts agree with the paper: the attributes, the numbers of their values (79, 2, 17, 51, 9, 7, 6, 50
+    and 50, with ages from 16, education from 1 and salary from 0), and the number of people. How the
+    attributes depend on each other is our invention. They are drawn one after the other. There are fewer
+    people at ages above 40, and women live longer than men. 86 % of people have the birthplace 0, and the
+    frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The mean
+    education is about 11.5, and is less for old people. The values 9 and 13 of education are frequent.
+    Marital status depends on age. Whether a person works depends on age and gender. People who do not work
+    have workclass 0, occupation 0 and salary 0. The occupation depends on education and gender. Salaries have
+    a lognormal distribution around a value that depends on education, age, gender and occupation. The salary
+    49 means 49 or more.
 
-    One unit is one person, in one cell. The data are generated, so they are public. This takes half a
-    second. Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
+    The protected unit is one person, who is in one cell. The data are generated, so they are public.
+    Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,
+    Figure 1.
     """
 
     original = (
@@ -123,11 +131,11 @@ class IPUMSTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the paper's nine attributes, as in its Figure 1."""
+        """All combinations of values of the nine attributes in Figure 1 of the paper."""
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
-        """Return the table. Equal parameters give equal tables."""
+        """Generate the table of counts. Equal parameters give equal tables."""
         rng = np.random.default_rng(self.seed)
         domain = self.domain
         keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
@@ -136,7 +144,9 @@ class IPUMSTwin(Twin):
 
 
 def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
-    """Return the codes of n people. Each attribute is drawn under the condition of those before it."""
+    """Draw the attributes of n people, as codes. The distribution of each attribute depends on attributes
+    that were drawn before.
+    """
     ages = np.arange(16, 95)
     schooling = np.arange(1, 18)
     age = _drawn(1 / (1 + np.exp((ages - 62) / 11))[None], np.zeros(n, np.int64), rng)
@@ -175,8 +185,8 @@ def _drawn(
     row: Int[np.ndarray, " n"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:
-    """Draw a code for each person, in proportion to the weights of the person's row, by one sorted
-    search.
+    """Draw a code for each person. The probabilities of the codes are proportional to the weights in one row
+    of a table, and `row` says which row belongs to which person.
     """
     steps = np.cumsum(weights, axis=1)
     steps /= steps[:, -1:]
@@ -188,8 +198,8 @@ def _drawn(
 
 
 def _races() -> Float[np.ndarray, "places races"]:
-    """Return the distribution of races for each birthplace. Each place except 0 has mostly people of
-    one race.
+    """Return the distribution of races for each birthplace. At each birthplace except 0, most people have the
+    same race.
     """
     natives = np.array([0.80, 0.115, 0.012, 0.004, 0.003, 0.008, 0.033, 0.020, 0.005])
     away = 0.2 * natives + 0.8 * np.eye(9)[(np.arange(50) * 4 + 6) % 9]
@@ -227,25 +237,25 @@ def _works(
 
 
 def check_dataset(x: Any) -> str | None:
-    """Return what is wrong with the dataset in a field, or None if it is valid."""
+    """Check that the value of a field is a dataset. Return an explanation if it is not, and None if it is."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
 class OfDataset:
-    """Base of datasets whose counts are computed from another dataset, `dataset`. They have its files, and
-    their truth is public if that of `dataset` is.
+    """Base class of datasets that are computed from another dataset, which is the field `dataset`. They are
+    read from the files of `dataset`. Their exact counts may be shown if those of `dataset` may be shown.
     """
 
     dataset: Any
 
     @property
     def kind(self) -> str:
-        """Same as that of `dataset`."""
+        """Kind of `dataset`, for example "real file"."""
         return kind_of(self.dataset)
 
     @property
     def truth_public(self) -> bool:
-        """Same as that of `dataset`."""
+        """Whether the exact counts may be shown. They may if those of `dataset` may be shown."""
         return self.dataset.truth_public
 
     def files(self) -> tuple[File, ...]:
@@ -255,22 +265,23 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """Table of all counts of `dataset` in ascending order, including those of empty cells. Mechanisms for
-    unattributed histograms, which ignore labels, use it.
+    """Table that contains all counts of `dataset` in ascending order, including those of empty cells. It has
+    no labels. Some mechanisms release only such a sorted list of counts (an unattributed histogram).
 
-    With it, metrics can compare a release over ranks with the true counts over ranks. One unit changes the
-    sorted counts by as much as the counts. The truth is public if that of `dataset` is.
+    A metric can compare such a release with this table, rank by rank. One unit changes the sorted counts by
+    at most as much as the counts of `dataset`. The exact counts may be shown if those of `dataset` may be
+    shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
 
     @property
     def domain(self) -> Domain:
-        """Domain of the ranks of counts. Rank 0 is the smallest count."""
+        """All ranks of counts. Rank 0 is the smallest count."""
         return Domain(("rank",), (self.dataset.domain.size,))
 
     def load(self) -> SparseTable:
-        """Return the counts in ascending order."""
+        """Load the table of sorted counts."""
         return self.dataset.load().ranked()
 
 
@@ -279,10 +290,11 @@ class Ranked(OfDataset):
 
 @value
 class Projected(OfDataset):
-    """Table that counts the records of `dataset` by some of its attributes only, in the given order.
+    """Table that counts the records of `dataset` by some of its attributes (a marginal). The attributes are
+    in the given order.
 
-    One unit changes the marginal by at most as much as the counts. The truth is public if that of
-    `dataset` is.
+    One unit changes this table by at most as much as the table of `dataset`. The exact counts may be shown if
+    those of `dataset` may be shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")
@@ -293,9 +305,9 @@ class Projected(OfDataset):
 
     @property
     def domain(self) -> Domain:
-        """Domain of the chosen attributes of `dataset`."""
+        """All combinations of values of the chosen attributes."""
         return self.dataset.domain.project(self.attributes)
 
     def load(self) -> SparseTable:
-        """Return the marginal."""
+        """Load the table of counts by the chosen attributes."""
         return self.dataset.load().project(self.attributes)

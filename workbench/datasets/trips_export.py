@@ -1,7 +1,7 @@
-"""Simulated export of trips with typical faults, for pages and notebooks that show how to publish such
-a table.
+"""Simulated table of trips with typical faults, for example missing ages. Documentation pages and notebooks
+use it to show how to publish such a table.
 
-It is not a dataset for measurements.
+It is not meant for experiments.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _MONTH = 31
 
 
 def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) -> Path:
-    """Write an example table, `trips.csv`. Next to it, write `cantons.csv`, a public list of towns and
-    their cantons.
+    """Write a simulated example table, `trips.csv`, and `cantons.csv`, a public list of towns with their
+    cantons.
 
-    A row is a trip, and one rider may have very many trips. The columns are `rider`, `started`
-    (day.month.year hour:minute, or empty), `town` (some are abroad), `age` (some are missing or
-    impossible), `fare`, and `note` (free text).
+    Each row of the table is a trip, and some riders have very many trips. The columns are `rider`, `started`
+    (a time such as 01.03.2026 08:15, or empty), `town` (some towns are abroad), `age` (some ages are missing
+    or impossible), `fare`, and `note` (free text).
 
     Parameters
     ----------
     folder : path
-        Existing folder.
+        Folder for the two files. It must exist.
     rows : int
-        Number of trips.
+        Number of trips. Default 60,000.
     seed : int
-        Seed of the trips.
+        Seed of the simulation. Equal seeds give equal tables.
 
     Returns
     -------
