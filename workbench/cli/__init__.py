@@ -1,4 +1,6 @@
-"""`workbench …` and `jupyter workbench …`: a file per group of commands, which loads libraries when it runs."""
+"""The command line, `workbench …` or `jupyter workbench …`. Each group of commands has a file. A command
+imports large libraries only when it runs.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +33,30 @@ _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
 
 
 class _Commands(TyperGroup):
-    """Commands that report an error as one line on stderr with an exit code, never as a traceback.
+    """The group of all commands. If a command raises an error, one line with the message is printed to
+    stderr, and the exit code is not 0. No traceback is printed.
 
-    `--with MODULE` may stand anywhere. The command then knows what the module defines.
+    The option `--with MODULE` may be anywhere in the line. The commands then know the mechanisms, datasets
+    and figures that this module defines.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Set aside the modules that `--with` names, for this process and those that it starts."""
+        """Remove `--with MODULE` from the arguments, and remember the module for this process and for those
+        that it starts.
+        """
         with _one_line(ctx):
             return super().parse_args(ctx, _take_modules(args))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
+        """Run a command, and convert its errors to a line on stderr and an exit code."""
         with _one_line(ctx):
             return super().invoke(ctx)
 
 
 def _take_modules(args: list[str]) -> list[str]:
-    """Import the modules that `--with` names, perhaps from the current folder, and return the other words."""
+    """Import the modules that `--with` names, also from the current folder. Return the other words of the
+    line.
+    """
     modules, rest = options.take("--with", args)
     if modules:
         paths = [use_current_folder(), os.environ.get("PYTHONPATH")]
@@ -60,7 +68,9 @@ def _take_modules(args: list[str]) -> list[str]:
 
 @contextmanager
 def _one_line(ctx: Any) -> Iterator[None]:
-    """The exit code of an error: 2 for bad input, 130 for Ctrl-C, and 1 if a check failed."""
+    """Convert errors in the `with` block to one line and an exit code: 2 for bad input, 130 for Ctrl-C, and 1
+    if a check failed.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -88,7 +98,7 @@ def _one_line(ctx: Any) -> Iterator[None]:
 
 
 def _as_typed(text: str) -> str:
-    """Return a message about Python values as one about options.
+    """Replace the names of Python parameters in an error message by the names of options.
 
     >>> _as_typed("SRA.l = None is not allowed: need an integer")
     '--l is missing: need an integer'
@@ -104,8 +114,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Publish data under differential privacy. Use --with MODULE with any command to add "
-    "the mechanisms, datasets and figures of your own module.",
+    help="Publish data under differential privacy. With --with MODULE, any command also knows the "
+    "mechanisms, datasets and figures of your own module.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(figures.reproduce)
@@ -115,7 +125,7 @@ app.command()(release.synthesize)
 app.command()(release.show)
 app.command()(release.answer)
 of_mechanisms = typer.Typer(
-    cls=release.Mechanisms, help="Publish a table of counts, records or interactions."
+    cls=release.Mechanisms, help="Make a release of a private table with noise."
 )
 of_mechanisms.command(release.ANY)(release.release)
 app.add_typer(of_mechanisms, name="release")
@@ -136,12 +146,14 @@ screen.use_for_all(app, {"advise": "taxonomy code", "synthesize": release.NOT_OF
 
 
 def _freeze() -> None:
-    """Leave objects to the system, which saves 0.4 s, unless DuckDB would report them as leaked."""
+    """Skip the removal of objects when the process ends, which saves 0.4 s. This is not done if DuckDB is
+    loaded, because it would report them as leaked.
+    """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def main() -> None:
-    """Run the console scripts."""
+    """Run the command line. This function is the start of the console scripts."""
     atexit.register(_freeze)
     app()

@@ -1,4 +1,4 @@
-"""`workbench advise`: what to release, before any budget is spent and without looking at data."""
+"""`workbench advise`: recommends a mechanism before any budget is spent, without reading data."""
 
 from __future__ import annotations
 
@@ -73,86 +73,94 @@ def advise(
     budget: Path | None = None,
     publish: Path | None = None,
 ) -> None:
-    """Compare mechanisms on simulated data, before any budget is spent.
+    """Recommend a mechanism, before any budget is spent.
 
-    The command reads no data, except with --choose-from. State what you believe about the table from public
-    knowledge, for example --records 400000 --cells 350000. The workbench simulates such a table, runs each
-    mechanism on it, and prints the errors in those parts of the table that have records. With --error 50 in
-    place of --epsilon it finds the smallest ε for this error. The last line of the output is the command
-    that makes the release.
+    You describe the table from public knowledge, for example with --records 400000 --cells 350000. The
+    workbench simulates such a table and runs each mechanism on it. Then it prints the mean error of each
+    mechanism, for queries that contain records. If you give --error 50 in place of --epsilon, it finds the
+    smallest ε for this error. The last line of the output is the command that makes the release. Real data
+    are read only if you use --choose-from.
 
     Parameters
     ----------
     epsilon
-        Privacy loss ε.
+        Privacy loss ε of the planned release.
     error
-        Largest acceptable error in counts, in place of --epsilon. The command finds the smallest ε for it.
+        Largest acceptable mean error, in counts. The command then finds the smallest ε. Use it in place of
+        --epsilon.
     domain
-        Domain file (JSON) with the possible cells, as for `release`.
+        Domain file (JSON): a list of all possible cells, the same as for `release`.
     task : TASK
-        What you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users, points,
-        strings or bounds.
+        Kind of numbers that you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users,
+        points or strings. With bounds, the command compares numbers of records per person.
     size
-        Approximate number of cells to release (all, cells, ranges). By default the number of non-empty
-        cells.
+        Approximate number of cells that the release should contain (tasks all, cells and ranges). By default
+        the number of non-empty cells.
     bound : L0,LINF[,L1]
-        Most that one unit can change: number of cells, per cell, in total.
+        Largest change of the table by one unit: the number of cells, the change per cell, and the change in
+        total.
     delta
-        Failure probability δ. Above 0, mechanisms with Gaussian noise and stability histograms are also
-        compared.
+        Probability δ that the factor e^ε is exceeded. If it is above 0, mechanisms with Gaussian noise and
+        stability histograms are also compared.
     user : COLUMN
-        Column of users, for the command at the end.
+        Column that names the user of each row. It is added to the printed command.
     unit : TEXT
-        Unit of protection, for the command at the end.
+        Who or what is protected, for example 'a trip'. It is added to the printed command.
     budget : FILE
-        Budget file, for the command at the end.
+        Budget file that will pay. It is added to the printed command.
     publish : FOLDER
-        Publication folder, for the command at the end.
+        Folder of the publication. It is added to the printed command.
 
     What you believe, from public knowledge
     ---------------------------------------
     records
-        Number of records.
+        Approximate number of records.
     cells
-        Number of cells that are not empty.
+        Approximate number of cells that are not empty.
     density
-        Share of cells that are not empty, in place of --cells.
+        Share of cells that are not empty, from 0 to 1. Use it in place of --cells.
     mean
-        Mean count of these cells, in place of --records.
+        Mean count of the cells that are not empty. Use it in place of --records.
     spread
-        Standard deviation of their counts. By default the mean.
+        Standard deviation of the counts of cells that are not empty. By default the same as the mean.
     users
-        Number of people (users, bounds).
+        Approximate number of people (tasks users and bounds).
     per_user
-        Mean number of records of a person (users, bounds).
+        Mean number of records per person (tasks users and bounds).
     per_user_spread
-        Standard deviation of the records of a person (users, bounds). By default the mean.
+        Standard deviation of the number of records per person (tasks users and bounds). By default the same
+        as the mean.
 
     A choice by the table, for a price
     ----------------------------------
     choose_from : TABLE
-        Table that chooses one of --bounds, by the number of records of each --user.
+        Private table. One of --bounds is chosen privately, by the number of records of each --user. This
+        costs budget.
     choose_epsilon
-        Privacy loss of this choice, in addition to --epsilon of the release.
+        Privacy loss ε of this choice, in addition to --epsilon of the release.
     choose_budget : FILE
         Budget file that pays for this choice.
 
     What some tasks need
     --------------------
     queries : R,R,…
-        Sizes of ranges, in cells (all, ranges). By default those that hold 100 and
-        10,000 non-empty cells.
+        Lengths of ranges, in cells (tasks all and ranges). By default lengths for which a range contains 100
+        and 10,000 non-empty cells.
     shape : N,N,…
-        Number of labels of each attribute that a box covers (boxes). By default a quarter of the labels.
+        Size of a box: the number of labels that it covers, for each attribute (task boxes). By default a
+        quarter of the labels.
     order
-        Number of attributes of a marginal.
+        Number of attributes of each marginal.
     rows : N|paid
-        Number of synthetic records, if it is public. `paid` spends budget on a noisy number.
+        Number of synthetic records (task rows). Give the number if it is public. Give `paid` to spend budget
+        on a noisy number.
     bounds : N,N,…
-        Bounds on the records of a person to compare. Implies --task bounds. By default from 1 to 1,000.
+        Largest numbers of records per person to compare. This option selects --task bounds. By default from 1
+        to 1,000.
     from_release : FILE
-        Earlier release of such a table (bounds). Its counts say how full the labels are, in place of
-        Zipf's distribution, and with --users how many records a person has, in place of --per-user.
+        Earlier release of a similar table (task bounds). The simulation uses the frequencies of labels from
+        this release. Together with --users, the release also gives the mean number of records per person, so
+        you need no --per-user.
     """
     from workbench.estimates.release import Release
     from workbench.owner.advice import Beliefs, advise, advise_bounds
@@ -219,7 +227,7 @@ def advise(
 
 
 def _typed(context: typer.Context, task: str) -> dict[str, Any]:
-    """Return the options that are typed, or raise a ValueError for one that only other tasks have."""
+    """Return the options that the user typed. Raise a ValueError for an option that only other tasks have."""
     if task not in _USES:
         raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), _USES)}")
     typed = {}
@@ -237,7 +245,7 @@ def _typed(context: typer.Context, task: str) -> dict[str, Any]:
 
 
 def _command(mechanism: Any, known: dict[str, Any], unit: str) -> str:
-    """Return the command that releases a table with a mechanism and the options that are known."""
+    """Return the command `workbench release …` with a mechanism and all options that are known so far."""
     from workbench.data import Interactions
 
     if mechanism.takes is Interactions:  # it bounds the records of each user itself
@@ -264,7 +272,9 @@ def _chosen_bound(
     budget_file: Path | None,
     unit: str,
 ) -> tuple[Any, str]:
-    """Return a mechanism and the bound that a table chooses. The table is read before anything is booked."""
+    """Choose a bound privately by the table. Return a mechanism and the bound. The table is read before any
+    cost is booked.
+    """
     from workbench.mechanisms import GeometricHistogram
     from workbench.noise.additive import choice_rho
     from workbench.owner.advice import choose_bound, records_of_people, refuse_bounds
@@ -296,7 +306,7 @@ def _chosen_bound(
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
-    """Return the domain, or the space of records, that the task is about."""
+    """Return all possible cells, or the space of points or strings, that the task is about."""
     from workbench.spaces import Domain
 
     needed = {"points": "box", "strings": "strings"}.get(task)

@@ -1,4 +1,4 @@
-"""`workbench audit`, `workbench laws` and `workbench new`: for authors of mechanisms."""
+"""Commands for authors of mechanisms: `workbench audit`, `workbench laws` and `workbench new`."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ def audit(
     workers: options.Positive = None,
     out: Path | None = None,
 ) -> None:
-    """Test whether mechanisms lose more privacy than they state.
+    """Test whether mechanisms keep their privacy guarantee.
 
-    The command needs no table. Each line of the output is for a mechanism, a pair of neighbouring tables
-    and an ε. It shows a lower bound on the privacy loss from runs and, where possible, the computed loss
-    over all outputs, with their shares of ε. The exit code is 1 if a mechanism loses more than it states,
-    or cannot be audited.
+    The command needs no table. It runs each mechanism many times on two small tables that differ in one unit,
+    and compares the outputs. Each line of the output is about a mechanism, a pair of tables and an ε. It
+    shows a lower bound on the true ε, as a number and as a share of the stated ε. If all outputs can be
+    enumerated, it also shows the exact ε. The exit code is 1 if a mechanism breaks its guarantee, or cannot
+    be audited.
 
     Parameters
     ----------
     names : NAME
-        Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance
-        with its own fields and budget, or for a function of a table. By default all mechanisms of the
+        Mechanisms to audit, for example HighPassFilter or module:Class. With module:name you can audit an
+        instance with its own parameters, or a function of a table. By default all mechanisms of the
         workbench.
     epsilon : E,E,…
-        Privacy losses ε to test.
+        Values of ε with which each mechanism is tested.
     runs
-        Number of releases to draw from each neighbour. By default as many as the time limit allows.
+        Number of runs with each of the two tables. By default as many as the time limit allows.
     seconds
-        Time limit of one release, in seconds. An audit takes at most a minute of processor time.
+        Time limit of a single run, in seconds. All runs of an audit take at most a minute of processor time.
     thorough
-        Test all pairs and all choices of fields. Takes hours.
+        Test all pairs of tables, and all options of each mechanism. This takes hours.
     workers
-        Number of worker processes. By default one per core.
+        Number of worker processes. By default one per core of this machine.
     out
-        CSV file for the results. Audits that it already contains are not repeated.
+        CSV file for the results. Audits that are already in the file are not repeated.
     """
     if min(epsilon) <= 0:
         raise ValueError(f"--epsilon {min(epsilon)} is not allowed: need numbers > 0")
@@ -95,7 +96,7 @@ def audit(
 
 
 def _named(name: str) -> Any:
-    """Return the mechanism or function of this name."""
+    """Return the mechanism or function with this name, which may be in a module."""
     compiled.use_current_folder()
     ours = name in mechanisms.__all__
     thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
@@ -114,12 +115,14 @@ def _named(name: str) -> Any:
 
 
 def laws(name: str) -> None:
-    """Check one mechanism against every law. The exit code is 1 if it breaks one.
+    """Check that a mechanism follows the rules for mechanisms.
+
+    The exit code is 1 if the mechanism breaks a rule.
 
     Parameters
     ----------
     name : MODULE:CLASS
-        Mechanism to check, for example my_module:MyHistogram.
+        Class of the mechanism to check, for example my_module:MyHistogram.
     """
     cls = _named(name)
     if not hasattr(cls, "takes") or not hasattr(cls, "example"):
@@ -140,7 +143,7 @@ def laws(name: str) -> None:
 
 # New
 
-app = typer.Typer(no_args_is_help=True, help="Start a file for your own mechanism.")
+app = typer.Typer(no_args_is_help=True, help="Create a file for your own mechanism.")
 
 _ABOUT = '"""{name}: what it does, in one sentence in the field\'s words."""'
 _PROMISES = """Guarantee  ε-DP per unit; which part of the budget pays for what.
@@ -152,20 +155,21 @@ _PROMISES = """Guarantee  ε-DP per unit; which part of the budget pays for what
 
 @app.callback()
 def new() -> None:
-    """Start a file for your own mechanism."""
+    """Create a file for your own mechanism."""
 
 
 @app.command()
 def mechanism(name: str) -> None:
-    """Write a working mechanism to the current folder, for you to change.
+    """Write a file with a working mechanism to the current folder.
 
-    It is our shortest mechanism, which adds noise to every count, with a name of your choice. Change it,
-    and run `workbench laws` to see whether it still obeys the laws of all mechanisms.
+    The file contains a short mechanism, which adds noise to every count, under a name of your choice. Change
+    the code to what you need. Then run `workbench laws` to check whether it still follows the rules for
+    mechanisms.
 
     Parameters
     ----------
     name : NAME
-        Name of the class, for example MyHistogram.
+        Name of the new class, for example MyHistogram.
     """
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
         raise ValueError(

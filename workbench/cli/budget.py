@@ -1,4 +1,4 @@
-"""`workbench budget`: one budget of declared people, from which all releases about them are paid."""
+"""`workbench budget`: creates a budget for all releases about the same people, and shows what was spent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from workbench.owner import Budget
 
 
-app = typer.Typer(
-    no_args_is_help=True, help="Create and show a budget that many releases share."
-)
+app = typer.Typer(no_args_is_help=True, help="Create or show a budget that pays for releases.")
 
 
 @app.command()
@@ -35,29 +33,30 @@ def new(
     relation: str = "add-remove-one-unit",
     counter: Path | None = None,
 ) -> None:
-    """Create a budget for a group of people. Every release about them spends from it.
+    """Create a budget for all releases about the same people.
 
     Parameters
     ----------
     file
-        Budget file.
+        Budget file to create.
     people : NAME
-        People that it covers, for example 'customers of shop X'.
+        Description of the people, for example 'customers of shop X'.
     unit : TEXT
-        Unit of protection, for example 'a user' or 'a trip'.
+        Who or what is protected, for example 'a user' or 'a trip'.
     epsilon
-        Privacy loss ε. Required unless you give --rho.
+        Largest total privacy loss ε of all releases. Required if you do not give --rho.
     rho
-        Privacy loss ρ in place of ε. Many releases with Gaussian noise then cost less together.
+        Largest total privacy loss ρ, in place of --epsilon. Many releases with Gaussian noise then cost less
+        together.
     delta
-        Failure probability δ.
+        Largest total δ of all releases. By default 0.
     epsilon_is_meant
-        Allow ε above 10, although it protects little.
+        Confirm an ε above 10, which protects little.
     relation
-        Neighbouring relation: add-remove-one-unit, replace-one-unit or local.
+        Rule that says which tables are neighbours: add-remove-one-unit (default), replace-one-unit or local.
     counter : FILE
-        Counter file that detects an older copy. Keep it where no backup restores both. By default
-        FILE.count.
+        File that counts the spends, so that an older copy of the budget is detected. Keep it outside the
+        budget's backup. By default FILE.count.
     """
     from workbench.owner import Budget
 
@@ -74,17 +73,17 @@ def new(
 
 @app.command()
 def show(file: Path, *, delta: float | None = None, lost: bool = False) -> None:
-    """Show what was spent, for which releases, and what remains.
+    """Show what was spent from a budget, and what remains.
 
     Parameters
     ----------
     file
-        Budget file.
+        Budget file to show.
     delta
-        Also show a budget of ρ as an ε at this failure probability δ.
+        If the budget is in ρ, also show it as the ε at this δ.
     lost
-        Begin a new counter file. Use this only if the old one is lost, and if FILE is certainly the latest
-        copy.
+        Create a new counter file. Use this only if the old counter file is lost, and if FILE is certainly the
+        latest copy.
     """
     from workbench.privacy.enclosures import round_up
 
@@ -118,13 +117,13 @@ def _sign(budget: DP | ZCDP) -> str:
 
 
 def amount(budget: DP | ZCDP, price: float, delta: float) -> str:
-    """Return an amount of a budget, in words."""
+    """Return an amount of a budget as text, for example of the spent part."""
     text = f"{_sign(budget)} = {stated(price)}"
     return f"{text}, δ = {stated(delta)}" if budget.delta else text
 
 
 def _at(budget: DP | ZCDP, delta: float | None) -> str:
-    """Return what a budget of ρ is as an ε, where a δ is named."""
+    """Return a budget in ρ also as an ε, as text, if the user gave a δ."""
     if delta is None:
         return ""
     if not hasattr(budget, "at"):
@@ -134,7 +133,7 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
 
 
 def opened(file: Path, lost: bool = False) -> Budget:
-    """Return the budget in a file."""
+    """Open a budget file, and return its budget."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
     from workbench.owner import Budget
@@ -160,7 +159,9 @@ def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
 
 
 def opened_for(file: Path, unit: str | None, user: str | None) -> Budget:
-    """Open a budget file. Raise a ValueError if its unit differs from `--unit` or `--user`."""
+    """Open a budget file for a release. Raise a ValueError if its unit differs from what `--unit` or `--user`
+    says.
+    """
     budget = opened(file)
     if budget.people is None or budget.unit is None:
         raise ValueError(

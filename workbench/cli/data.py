@@ -1,4 +1,6 @@
-"""`workbench data` and `workbench domain`: published files, and files that say which cells there can be."""
+"""`workbench data` finds and downloads published datasets. `workbench domain` writes and checks domain files,
+which list all possible cells.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
 _SHORT = 60  # characters
 _LABELS = 8  # of an attribute that are shown one by one
 
-app = typer.Typer(no_args_is_help=True, help="List, fetch and verify published datasets.")
+app = typer.Typer(no_args_is_help=True, help="List, download and check published datasets.")
 
 
 @app.command("list")
 def list_() -> None:
-    """List published datasets, where their files are, and which data each figure uses now."""
+    """List published datasets and the places of their files.
+
+    The command also lists which data each figure would use now.
+    """
     from workbench.datasets import published
     from workbench.figures.figure import data_in_use
 
@@ -52,14 +57,14 @@ def list_() -> None:
 
 @app.command()
 def fetch(name: str, *, force: bool = False) -> None:
-    """Download a dataset from its publisher to data/raw/.
+    """Download the files of a dataset to data/raw/.
 
     Parameters
     ----------
     name
-        Name of a dataset in `workbench data list`.
+        Name of the dataset. `workbench data list` shows all names.
     force
-        Fetch files again that are already there.
+        Download files again that are already there.
     """
     from workbench.datasets import published
 
@@ -69,12 +74,12 @@ def fetch(name: str, *, force: bool = False) -> None:
 
 @app.command()
 def path(name: str) -> None:
-    """Print the paths of a dataset's files.
+    """Print the paths of a dataset's files on this machine.
 
     Parameters
     ----------
     name
-        Name of a dataset in `workbench data list`.
+        Name of the dataset. `workbench data list` shows all names.
     """
     from workbench.datasets import published
 
@@ -84,12 +89,14 @@ def path(name: str) -> None:
 
 @app.command()
 def verify(name: str | None = None) -> None:
-    """Compare files with their recorded sha256. The exit code is 1 if one differs.
+    """Check that files have the known SHA-256 hash.
+
+    The exit code is 1 if one differs.
 
     Parameters
     ----------
     name
-        Dataset to verify. All by default.
+        Name of the dataset to check. By default all datasets.
     """
     from workbench.datasets import published
 
@@ -133,7 +140,7 @@ This reveals information about the data, so do not share it. Labels that you add
 would make the domain private. Use "other": "label" or "other": "drop" instead, and the same for "missing"."""
 
 domain_app = typer.Typer(
-    no_args_is_help=True, help="Draft and check a domain, the list of possible cells."
+    no_args_is_help=True, help="Write or check a domain file (all possible cells)."
 )
 
 
@@ -141,18 +148,20 @@ domain_app = typer.Typer(
 def new(
     *, source: Path, out: Path | None = None, name: str | None = None, force: bool = False
 ) -> None:
-    """Draft a domain from the column names and types of a file, without reading values.
+    """Write a draft of a domain file for a table.
+
+    The draft uses only the names and types of the columns, and no values.
 
     Parameters
     ----------
     source : --from FILE
-        CSV, Parquet, DuckDB or SQLite.
+        Table file: CSV, Parquet, DuckDB or SQLite.
     out
-        Domain file to write. Printed by default.
+        Domain file to write. By default the draft is printed.
     name : --table NAME
-        Table of a DuckDB or SQLite file.
+        Name of the table in a DuckDB or SQLite file.
     force
-        Overwrite the file.
+        Overwrite an existing file.
     """
     import json
 
@@ -184,26 +193,27 @@ def check(
     name: str | None = None,
     look: bool = False,
 ) -> None:
-    """Show a domain, and the rows of a table that a release would refuse.
+    """Show a domain file, and table rows that are outside it.
 
-    The output describes private rows, so do not share it. Nothing is written to disk.
+    A release would refuse these rows. The output describes private rows, so do not share it. Nothing is
+    written to disk.
 
     Parameters
     ----------
     domain
-        Domain file.
+        Domain file to show.
     table : TABLE
-        Table to check against the domain.
+        Private table to compare with the domain.
     count
-        Column of counts. By default each row counts one.
+        Column that contains counts. By default each row counts 1.
     user : COLUMN
-        Column that names the user of each row.
+        Column that identifies the user of each row.
     user_type
-        Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
+        With text, 7 and 007 in the column of users are two people. By default 007 is refused.
     name : --table NAME
-        Table of a DuckDB or SQLite file.
+        Name of the table in a DuckDB or SQLite file.
     look
-        Also count rows, users and cells. Not for publication.
+        Also count rows, users and cells. These numbers have no noise, so do not publish them.
     """
     from workbench.data import check_table
     from workbench.spaces import Domain
@@ -248,7 +258,7 @@ def check(
 
 
 def _say_attributes(domain: Domain) -> None:
-    """Print each attribute with its first and last labels, and the number of possible cells."""
+    """Print each attribute with its first and last labels. Then print the number of possible cells."""
     import numpy as np
 
     rows = []

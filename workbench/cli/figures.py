@@ -1,4 +1,6 @@
-"""`workbench reproduce`, `export` and `whereis`: figures, their files, and where files come from."""
+"""Commands about figures of papers: `workbench reproduce` runs them, `export` writes pictures and tables, and
+`whereis` says how a file was made.
+"""
 
 from __future__ import annotations
 
@@ -44,45 +46,46 @@ def reproduce(
     insecure: bool = False,
     notebooks: Path | None = None,
 ) -> None:
-    """Reproduce figures of the papers, and write one report.
+    """Reproduce figures of the papers, and write a report.
 
-    If a figure has not changed since its last run, it is not run again. Finished trials are kept, so you
-    can stop a run and continue it later. `--force` runs everything again. The exit code is 1 if a notebook
-    fails.
+    A figure is not run again if nothing has changed since its last run. Results of finished trials are
+    stored, so you can stop the command and continue later. With --force, everything is run again. The exit
+    code is 1 if a figure fails.
 
     Parameters
     ----------
     figures : FIGURE
-        Figures to run. All by default.
+        Figures to run, for example cormode2012_fig5. By default all figures.
     profile
-        Size of the runs: quick (minutes) or paper (as printed, hours).
+        Size of the runs: quick (takes minutes) or paper (the sizes that the paper prints, takes hours).
     parameters : -p NAME=VALUE
-        Parameter of a figure. Separate several values by commas (lists by semicolons) to run each.
+        Value of a parameter of a figure. The figure is run for each of several values that are separated by
+        commas. If the values are lists, separate them by semicolons.
     data
-        Dataset to use instead, same as -p data=NAME.
+        Dataset to use instead of the figure's own. The same as -p data=NAME.
     yes
-        Start more than 200 runs without asking.
+        Start without a question, even if there are more than 200 runs.
     workers
-        Number of notebooks that run at once. By default one per core.
+        Number of figures that run at the same time. By default one per core of this machine.
     results
-        Folder for results. By default experiments/results.
+        Folder for the results. By default experiments/results.
     force
-        Also run figures that are up to date, and compute all rows again.
+        Run all figures again, even if nothing has changed. Stored results are not used.
     only_failed
-        Run only the figures that failed last time.
+        Run only the figures that failed in their last run.
     changed
-        Run only figures whose own notebook, modules or data changed.
+        Run only figures whose notebook, code or data changed.
     timeout
-        Time limit of one notebook cell, in seconds. By default 600, or 6 hours for paper.
+        Time limit of each cell of a notebook, in seconds. By default 600, or 6 hours with --profile paper.
     notebooks
-        Folder with the notebooks. By default notebooks.
+        Folder that contains the notebooks. By default notebooks.
 
     Many machines
     -------------
     scheduler : ADDRESS|FILE
-        Dask cluster to run on: the address of its scheduler, or its scheduler file.
+        Dask cluster that does the work: the address of its scheduler, or the scheduler's JSON file.
     insecure
-        Accept a tcp:// scheduler on another machine, although it is not encrypted.
+        Accept an unencrypted connection (tcp://) to another machine.
     """
     from workbench.figures import find_notebooks, results_folder
     from workbench.figures.batch import reproduce as run_notebooks
@@ -144,7 +147,9 @@ def reproduce(
 
 
 def _announcer(runs: dict[str, NotebookRun]) -> Callable[[NotebookRun], None]:
-    """Return what prints a line for each change of a run, from any thread, and keeps the run in `runs`."""
+    """Return a function that prints a line when the state of a run changes, and stores the run in `runs`. It
+    may be called from any thread.
+    """
     begun = monotonic()
 
     def announce(run: NotebookRun) -> None:
@@ -170,7 +175,7 @@ def _announcer(runs: dict[str, NotebookRun]) -> Callable[[NotebookRun], None]:
 
 
 def _state(run: NotebookRun) -> str:
-    """State of a run in words."""
+    """Return the state of a run in words."""
     text = {"done": f"done in {run.seconds:.1f} s", "kept": "up to date"}.get(
         run.state, run.state
     )
@@ -194,10 +199,12 @@ def export(
     formats: str = "pdf,svg,png,csv,tex,md",
     profile: str = "quick",
 ) -> None:
-    """Export figures for your paper: pictures, rows, LaTeX and Markdown.
+    """Write pictures and tables of figures for your own paper.
 
-    Trials that are finished are taken from the results. Noise is simulated. The same command always gives
-    the same bytes. `workbench whereis FILE` shows which command made a file.
+    The files are pictures, the rows as CSV, and tables in LaTeX and Markdown.
+
+    Stored results of earlier runs are used. The noise is simulated, and the same command always writes the
+    same bytes. `workbench whereis FILE` shows the command that made a file.
 
     Parameters
     ----------
@@ -205,19 +212,19 @@ def export(
         Figures or mechanisms, for example cormode2012_fig5 or PrivTree. Settings may follow,
         name=value.
     parameters : --parameter -p NAME=VALUE
-        Parameter to set. Can be repeated.
+        Value of a parameter. You can repeat this option.
     to
-        Folder to write to. By default experiments/results/exported.
+        Folder for the files. By default experiments/results/exported.
     width : WIDTH
-        Width of pictures: column, page, slide, or centimetres.
+        Width of the pictures: column, page, slide, or a number of centimetres.
     panels : LETTERS
-        Panels to draw, for example ac.
+        Panels to draw, for example ac for the panels a and c. By default all panels.
     font
-        Font: serif or sans.
+        Font of the pictures: serif or sans.
     formats : --format
-        Formats to write, some of pdf,svg,png,csv,tex,md.
+        Formats to write, separated by commas: pdf, svg, png, csv, tex or md.
     profile
-        Size of the run: quick or paper.
+        Size of the run: quick (takes minutes) or paper (the sizes that the paper prints, takes hours).
     """
     chosen = [name for name in names if "=" not in name]
     settings = [name for name in names if "=" in name]
@@ -245,7 +252,7 @@ def export(
 
 
 def _of_name(name: str) -> str | type[Figure]:
-    """Return what a name stands for: a mechanism, by its name, or a figure."""
+    """Return the name of a mechanism, or the class of a figure, that a name stands for."""
     from workbench import widgets
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
@@ -265,7 +272,7 @@ def _of_name(name: str) -> str | type[Figure]:
 def _exports(
     named: str | type[Figure], settings: Sequence[str], profile: str, panels: str
 ) -> Iterator[Export]:
-    """Yield what is written of it, at every combination of settings that are lists of values."""
+    """Yield one export for every combination of parameter values, if parameters have several values."""
     from workbench import widgets
     from workbench.figures import results_folder
     from workbench.figures.exported import of_figure, of_panel
@@ -285,16 +292,17 @@ _SAID = "figure title profile parameters release datasets files seeds noise comm
 
 
 def whereis(file: Path, *, check: bool = False) -> None:
-    """Show how a file was made, and the command that makes it again.
+    """Show which command made a file.
 
-    The exit code of --check is 1 if rows differ. A release is never run again.
+    With --check, a figure is run again, and its rows are compared. The exit code is 1 if they differ. A
+    release is never run again.
 
     Parameters
     ----------
     file
-        Picture, table, release, or folder of a saved figure.
+        File to explain: a picture, a table, a release, or the folder of a saved figure.
     check
-        Run a figure again and compare its rows.
+        Run the figure again, and compare its rows with those in the file.
     """
     from workbench.estimates import files as provenance
 
@@ -313,14 +321,16 @@ def whereis(file: Path, *, check: bool = False) -> None:
 
 
 def _text(x: Any) -> str:
-    """Return what a record says of one thing."""
+    """Return one entry of a record as text."""
     if isinstance(x, Mapping):
         return ", ".join(f"{name} {y}" for name, y in x.items())
     return "; ".join(map(str, x)) if isinstance(x, list) else str(x or "")
 
 
 def _words(record: Mapping[str, Any]) -> list[str]:
-    """Return the words of the command that makes a figure; none of a release's or of what others wrote."""
+    """Return the words of the command that makes a figure. Return none for a release, or if another program
+    wrote the file.
+    """
     try:
         words = shlex.split(str(record.get("command", "")))
     except ValueError:
@@ -346,7 +356,9 @@ def _check(file: Path, record: Mapping[str, Any], words: list[str]) -> None:
 
 
 def _rows_again(record: Mapping[str, Any], words: list[str]) -> pd.DataFrame:
-    """Rows by the record's figure and settings alone: none of its words is run as a command."""
+    """Run the figure that a record names, with its parameters, and return the rows. No words from the record
+    are run as a command, because the file may be untrusted.
+    """
     from workbench import widgets
     from workbench.figures.exported import rows_again
 

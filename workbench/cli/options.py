@@ -1,4 +1,4 @@
-"""Commands made from functions, and the options that several of them share."""
+"""Conversion of Python functions to commands, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 def command(
     run: Callable[..., None], without: str = "", more: Sequence[Parameter] = (), **fixed: Any
 ) -> Callable[..., None]:
-    """Return the command of a function, whose docstring is its help.
+    """Convert a function to a command. The function's docstring becomes the help of the command.
 
     Positional parameters of the function become arguments, and keyword-only parameters become options. The
-    docstring describes each. After a colon, it can give a placeholder for the value, or another name for
-    the option. Every section of the docstring except Parameters becomes a panel of the help. If the first
-    parameter is a record, each of its fields becomes a parameter of the command.
+    docstring explains each of them. After the name of a parameter and a colon, it can give a placeholder for
+    the value, or another name for the option. Sections of the docstring become sections of the help. If the
+    first parameter is a dataclass, each field of this class becomes an option of the command.
 
     Parameters
     ----------
     run : callable
-        Does what the command does.
+        Function that does the work of the command.
     without : str
-        Names of fields of the record that are no options of this command.
+        Names of fields of the dataclass that do not become options.
     more : sequence of Parameter
-        Options that the function takes beside those that it names.
+        Further options, which the function takes as `**given`.
     **fixed
-        Further arguments of the function. A parameter that is a type is not an option.
+        Fixed arguments of the function, which do not become options.
     """
     hints = get_type_hints(run, include_extras=True)
     stated = signature(run).parameters.values()
@@ -78,13 +78,13 @@ def command(
 
 
 def option_of(name: str) -> str:
-    """Return the option of a parameter."""
+    """Return the name of the option for a parameter, for example --with-replacement for with_replacement."""
     return f"--{name.replace('_', '-')}"
 
 
 def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
-    """Return the text of a docstring, and of each parameter its section, what follows its name, and its
-    text.
+    """Split a docstring. Return its text, and for each parameter the section, the words after its name, and
+    its explanation.
     """
     text, *sections = re.split(r"\n\n(.+)\n-+\n", cleandoc(doc or ""))
     help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
@@ -96,7 +96,7 @@ def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
 
 
 def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: str = "") -> Any:
-    """Return a parameter as typer takes it."""
+    """Return a parameter in the form that the library typer uses."""
     if kind is typer.Context:
         return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
     words = how.split(" ")
@@ -117,7 +117,7 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
 
 
 def take(option: str, args: list[str]) -> tuple[list[str], list[str]]:
-    """Return the values of an option that may stand anywhere, and the other words."""
+    """Find an option anywhere in a line. Return its values and the other words."""
     values, rest = [], []
     words = iter(args)
     for word in words:
@@ -135,7 +135,7 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
-    """Return a parser for the value of one option. If it refuses a value, its message is all that is
+    """Return a parser for the value of an option. If a value is invalid, only the message of the error is
     printed.
     """
 
@@ -148,7 +148,7 @@ def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
     return parsed
 
 
-Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port, or the next free one.")]
 Positive = Annotated[int | None, typer.Option(min=1)]
 Seed = Annotated[int | None, typer.Option(min=0)]
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
@@ -157,8 +157,8 @@ Numbers = Annotated[Any, typer.Option(parser=parse_numbers)]  # separated by com
 
 
 def connected(scheduler: str, insecure: bool) -> Cluster:
-    """Return the executor of a cluster. If a package is missing, raise a ValueError that says what to
-    install.
+    """Connect to a cluster, and return its executor. If Dask is not installed, raise a ValueError that says
+    how to install it.
     """
     try:
         from workbench.owner.scale.dask import connect
@@ -169,25 +169,26 @@ def connected(scheduler: str, insecure: bool) -> Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedSpace:
-    """Points, strings or codes, as options describe them. At most one of box, strings and taxonomy may be
-    given.
+    """Options that describe a space of points, strings or codes. At most one of box, strings and taxonomy may
+    be given.
 
     Points, strings or codes
     ------------------------
     box : X=LOW..HIGH,Y=…
-        Columns of coordinates and the range of each.
+        Columns of the coordinates of points, each with the range of its values.
     levels
-        Number of times a box is halved.
+        Number of levels: how often the box of points may be halved in each dimension.
     strings : COLUMN
-        Column of strings.
+        Column that contains strings.
     length
-        Largest length of a string, in symbols.
+        Largest length of the strings, in symbols.
     alphabet : SYMBOLS
-        Symbols of the strings, in order. By default a–z, 0–9, full stop and space.
+        Symbols that strings may contain, in order. By default a–z, 0–9, full stop and space.
     taxonomy : FILE
-        CSV file of codes, each with the code that it belongs to (empty at the top).
+        CSV file that lists all codes. Each code has the code of its group, which is empty for the largest
+        groups.
     code : COLUMN
-        Column of the table that holds codes of the taxonomy.
+        Column of the table that contains codes from --taxonomy.
     """
 
     box: str | None = None
@@ -204,11 +205,11 @@ class StatedSpace:
 
     @property
     def has_space(self) -> bool:
-        """Whether points, strings or codes are described."""
+        """Whether the options describe points, strings or codes."""
         return (self.box, self.strings, self.taxonomy) != (None, None, None)
 
     def hierarchy(self) -> Hierarchy:
-        """Return the domain or hierarchy that the options describe. Raise a ValueError if there is none."""
+        """Return the hierarchy of points, strings or codes that the options describe."""
         from workbench.spaces import SYMBOLS, Prefixes, Quadtree, Taxonomy
 
         if self.box is not None:
@@ -223,7 +224,7 @@ class StatedSpace:
 
 
 def taken(run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the given options that are arguments of a function."""
+    """Return those of the given options that are parameters of a function."""
     return {name: x for name, x in given.items() if name in signature(run).parameters}
 
 
@@ -231,20 +232,22 @@ PRICE = ". --rho is for mechanisms with Gaussian noise"
 
 
 def need_one(given: Mapping[str, Any], hint: str = "", least: int = 1) -> None:
-    """Raise a ValueError unless exactly one of some options is given. If `least` is 0, none need be given."""
+    """Raise a ValueError if none or more than one of some options is given. If `least` is 0, it is allowed to
+    give none.
+    """
     names = [name for name, x in given.items() if x is not None and x is not False]
     if not least <= len(names) <= 1:
         raise ValueError(f"{' or '.join(names or given)}: need one of them{hint}")
 
 
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
-    """Raise a ValueError for an ε above 10, unless the user confirmed that it is meant.
+    """Raise a ValueError if ε is above 10 and the user did not confirm this.
 
     Parameters
     ----------
-    cost : what a release or all of a budget may cost; a ρ counts as its ε at δ = 10⁻⁶.
-    beside : ε of what is released with it.
-    meant : whether the option says so.
+    cost : Largest cost of a release or a budget. A ρ is converted to its ε at δ = 10⁻⁶.
+    beside : Sum of the ε of what is released in addition.
+    meant : Whether the user gave the option --epsilon-is-meant.
     """
     from workbench.value import stated
 

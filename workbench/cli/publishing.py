@@ -1,7 +1,7 @@
-"""The steps of a command that publishes something of private data: read, make, save.
+"""Steps of a command that makes a release from private data: read the data, draw the noise, save the release.
 
-Nothing of the data is read before the request and the mechanism are known to be sound, no noise is drawn
-before all of the data is, and no file is there before its release is whole.
+The order is fixed. First, the options and the mechanism are checked. Then all data are read. Only then is the
+noise drawn. The file gets its name when the release is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def publish(request: Request, mechanism: Any) -> Release:
-    """Publish private data: read them, book the cost, draw noise and save the release, in this order."""
+    """Make a release from private data. The steps are: read the data, book the cost, draw the noise, save the
+    release.
+    """
     booked: list[Booking] = []
     with ExitStack() as room:
 
@@ -58,7 +60,7 @@ def _at_once(request: Request, mechanism: Any, ready: Callable[[Any], None]) -> 
 
 
 def _in_parts(request: Request, mechanism: Any, ready: Callable[[Any], None]) -> Release:
-    """Release rows that need not fit in memory: all are read before anything is booked."""
+    """Make a release from rows that need not fit in memory. All rows are read before any cost is booked."""
     from workbench.owner import scale
 
     rows = _rows(request, mechanism)
@@ -98,9 +100,9 @@ def _rows(request: Request, mechanism: Any) -> Rows:
 
 
 def read(request: Request, mechanism: Any) -> Any:
-    """Return the private data that a mechanism takes.
+    """Read the private data, and return them in the form that the mechanism accepts.
 
-    If a value is outside the domain, or a count is invalid, the error names the file and the line.
+    If a value is outside the domain, or if a count is invalid, the error message names the file and the line.
     """
     with screen.reading_bar() as progress:
         how: dict[str, Any] = {"table": request.table_name, "progress": progress}
@@ -139,7 +141,9 @@ def _refuse_count(request: Request, domain: Domain) -> None:
 
 
 def _people(request: Request) -> dict[str, Any]:
-    """Return how the reader cuts each user to the bound, where rows say whose they are."""
+    """Return the arguments of the reader that truncate each user's rows to the bound. They are empty if no
+    column of users is given.
+    """
     if request.user is None:
         return {}
     rng = request.rng("users")
@@ -147,14 +151,16 @@ def _people(request: Request) -> dict[str, Any]:
 
 
 def book(request: Request, budget: Budget, mechanism: Any, private: Any) -> Booking:
-    """Spend the cost from a budget, before anything is drawn."""
+    """Spend the cost from a budget, before any noise is drawn."""
     also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
     cost: Any = budget.check(mechanism, private, unit=request.paying_unit)
     return budget.book(cost, description(mechanism, budget.limit), also=also, out=request.out)
 
 
 def save(request: Request, release: Release, booking: Booking | None = None) -> None:
-    """Write the release whole or not at all. A release that costs more than was booked is not written."""
+    """Save the release. If the process is killed, no incomplete file is left. If the release costs more than
+    was booked, it is not saved.
+    """
     words = [] if request.seed is None else ["workbench", *screen.given()]
     with nullcontext() if booking is None else booking.saving(release):
         release.save(
@@ -177,7 +183,7 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
 
 
 def _public_command(request: Request) -> str:
-    """Return what was typed, with names in place of the paths of inputs."""
+    """Return the command that the user typed. Paths of private files are replaced by names."""
     tables = {str(path) for path in request.table}
     words = dict.fromkeys(tables, "TABLE")
     others = [request.domain_file, request.budget_file, request.taxonomy, request.about_file]

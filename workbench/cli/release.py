@@ -1,7 +1,9 @@
-"""`workbench release`, `synthesize`, `publish`, `show` and `answer`: releases, made and read.
+"""Commands that make releases (`workbench release`, `synthesize` and `publish`) and commands that read them
+(`show` and `answer`).
 
-What is asked is checked (`request`, and here the options of a mechanism), the data is read, the release made
-and saved (`publishing`), and what it promises is said.
+The module `request` checks the options of a command, and this module checks those of a mechanism. The module
+`publishing` reads the data, and makes and saves the release. Afterwards, the command prints the privacy
+guarantee.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _CHOSEN = {"SRA": "l", "HPA": "l", "LPA": "bound", "HighPassFilter": "theta"}  #
 
 
 def left_out(cls: Any) -> str:
-    """Return the names of options that only other mechanisms have."""
+    """Return the names of the options that a class of mechanisms does not have, separated by spaces."""
     names = [names for names, kinds in _ONLY.items() if cls.takes.__name__ not in kinds.split()]
     if cls.__name__ not in _CHOSEN:
         names.append("choose choose_epsilon")
@@ -59,7 +61,7 @@ def left_out(cls: Any) -> str:
 
 
 def list_mechanisms(formatter: Any) -> None:
-    """Write every mechanism that can be saved, one line each, under the heading of its family."""
+    """Write a line for every mechanism whose releases can be saved, below a heading for each family."""
     left = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
     listed = {
         heading: [name for file in files.split() for name in mechanisms.FAMILIES[file]]
@@ -76,7 +78,7 @@ def list_mechanisms(formatter: Any) -> None:
 
 
 def own_parameters(cls: type) -> list[Parameter]:
-    """Return the options that a mechanism adds to the command."""
+    """Return the options that only this mechanism has, which come from its fields."""
     parameters = []
     for name, f in declared_options(cls).items():
         doc = f.metadata["doc"]
@@ -96,7 +98,7 @@ def own_parameters(cls: type) -> list[Parameter]:
 
 
 def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
-    """Raise a ValueError for the first option that this mechanism does not have."""
+    """Raise a ValueError for the first option in a line that this mechanism does not have."""
     for word in words:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in {*known, "--", "--help"}:
@@ -111,15 +113,15 @@ def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> N
 
 
 def _all_options(cls: Any) -> list[str]:
-    """Return the options of a mechanism that some others do not have."""
+    """Return the options of a mechanism that some other mechanisms do not have."""
     names = " ".join([*_ONLY, "choose choose_epsilon report_cut"]).split()
     own = [name for name in names if name not in left_out(cls).split()]
     return [option_of(name) for name in (*declared_options(cls), *own)]
 
 
 def find_mechanism(name: str) -> type | None:
-    """Return the mechanism with this name. It may be ours, or come from a module that --with names, or from
-    another package.
+    """Find the class of a mechanism by its name. It may be in the workbench, in a module that --with names,
+    or in another installed package.
     """
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
     cls = getattr(mechanisms, ours) if ours else None
@@ -127,8 +129,8 @@ def find_mechanism(name: str) -> type | None:
 
 
 def mechanism_class(name: str) -> type:
-    """Return the mechanism with this name, in upper or lower case. Raise a ValueError if there is none that
-    the command can run.
+    """Find the class of a mechanism by its name, in upper or lower case. Raise a ValueError if there is none
+    that the command can run.
     """
     cls = find_mechanism(name)
     if cls is None:
@@ -147,7 +149,7 @@ def mechanism_class(name: str) -> type:
 
 
 def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
-    """Return the mechanism with the options of the command line and the budget of the request."""
+    """Make the mechanism with the parameters and the budget that the command line gives."""
     name = cls.__name__
     declared = declared_options(cls)
     if "workload" in declared:
@@ -172,7 +174,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
 
 
 def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> list[Any]:
-    """Return the candidates of which the data choose one, if the request states any."""
+    """Return the mechanisms of which one is chosen privately by the data, if the command line asks for this."""
     if request.choose is None and request.choose_epsilon is None:
         return []
     field = _CHOSEN[name]
@@ -192,7 +194,7 @@ def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> l
 
 
 def each_mechanism() -> Iterator[type]:
-    """Yield the mechanisms that a user can name. This includes mechanisms whose releases cannot be saved."""
+    """Yield the classes of mechanisms that a user can name, also those whose releases cannot be saved."""
     for name in mechanisms.__all__:
         if _can_be_asked_for(cls := getattr(mechanisms, name)):
             yield cls
@@ -203,7 +205,9 @@ def each_mechanism() -> Iterator[type]:
 
 
 def _can_be_asked_for(x: Any) -> bool:
-    """Return whether it is a class of mechanisms with plain parameters, whose data a command can read."""
+    """Return whether x is a class of mechanisms that a command can run. Its parameters must be numbers or
+    words, and a command must be able to read its kind of data.
+    """
     from workbench.data import Interactions, Records, SparseTable, UnlistedValues
 
     takes = getattr(x, "takes", None)
@@ -216,7 +220,9 @@ def _can_be_asked_for(x: Any) -> bool:
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:
-    """Return the fields of a mechanism by the names of their options. A workload has two options."""
+    """Return the fields of a mechanism by the names of their options. The field for a workload has two
+    options.
+    """
     declared = {f.name: f for f in texts.mechanism_fields(cls)}
     if "workload" in declared:
         declared["marginals"] = declared["workload"]
@@ -227,22 +233,22 @@ def declared_options(cls: type) -> dict[str, Field[Any]]:
 
 ANY = "MECHANISM"  # the command that has the options of all
 _HELP = {"-h", "--help"}
-_OVERVIEW = "Release a table of counts, records or interactions under differential privacy."
+_OVERVIEW = "Make a release of a private table under differential privacy."
 
 
 class Mechanisms(TyperGroup):
-    """Group with one command per mechanism. The name of the mechanism is the first word, or follows
-    `--mechanism`.
+    """Group with one command per mechanism. The user gives the name of the mechanism as the first word, or
+    after `--mechanism`.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Find the mechanism first, because its options depend on it."""
+        """Find the mechanism before other options are read, because the options depend on the mechanism."""
         ctx.meta[screen.GIVEN] = [ctx.info_name, *args]
         name, rest = self._named(ctx, args)
         return super().parse_args(ctx, ["--help"] if name is None else [name, *rest])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
-        """Return the command of the mechanism that the first word names, and the other words."""
+        """Return the command of the mechanism that the first word names. Also return the other words."""
         cls: Any = mechanism_class(args[0])
         own = own_parameters(cls)
         run = options.command(release, left_out(cls), own, cls=cls)
@@ -255,9 +261,9 @@ class Mechanisms(TyperGroup):
         return cls.__name__, command, args[1:]
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
-        """Return the mechanism that the words name, and the other words.
+        """Return the name of the mechanism in a line, and the other words.
 
-        None if the words ask for general help.
+        The name is None if the user asks for general help.
         """
         params: Any = self.commands[ANY].params
         flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
@@ -284,7 +290,7 @@ class Mechanisms(TyperGroup):
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of mechanisms, as wide as the screen."""
+        """Write the help with the list of all mechanisms. It is as wide as the screen."""
         formatter.write_usage(ctx.command_path, "MECHANISM TABLE... --out FILE [OPTIONS]")
         formatter.write_text(_OVERVIEW)
         formatter.write_text(f"For its options: {ctx.command_path} MECHANISM --help")
@@ -296,9 +302,9 @@ class Mechanisms(TyperGroup):
 
 
 def release(request: Request, *, cls: type, **own: Any) -> None:
-    """Release a table of counts, records or interactions under differential privacy.
+    """Make a release of a private table under differential privacy.
 
-    All options are checked before any noise is drawn and before anything is written.
+    All options are checked before any noise is drawn or anything is written.
     """
     from workbench.cli import publishing
     from workbench.estimates.release_files import tables_folder
@@ -321,18 +327,20 @@ NOT_OF_RECORDS = (  # which options `synthesize` has not
 
 
 def synthesize(request: Request, *, rows: str, marginals: str) -> None:
-    """Make synthetic records from noisy marginals of a table.
+    """Make synthetic records from a private table.
 
-    Records are drawn from a maximum entropy model of the marginals. You state the marginals and the number
-    of records. Nothing is chosen by looking at the table.
+    The command measures noisy marginals (counts by some attributes) of the table, and fits a maximum entropy
+    model to them. Then it draws records from the model. You choose the marginals and the number of records.
+    The command does not choose anything by looking at the table.
 
     Parameters
     ----------
     rows : N|paid
-        Number of records. Give a public number, or `paid` to spend budget on a noisy number.
+        Number of records of the table. Give the number if it is public. Give `paid` to spend budget on a
+        noisy number.
     marginals : ORDER|FILE
-        Marginals to measure. Give a number of attributes for all such marginals, or a file with one
-        marginal per line, for example `canton,hour`.
+        Marginals to measure. A number, for example 2, means all marginals with as many attributes. A file
+        contains one marginal per line, for example `canton,hour`.
     """
     from workbench.mechanisms import MaximumEntropySynthesis
 
@@ -350,27 +358,27 @@ def publish(
     browser: bool = True,
     port: options.Port = 8886,
 ) -> None:
-    """Publish a table, on a page in the browser or directly.
+    """Publish a private table, in the browser or directly.
 
-    Without --publish, a page leads from the table to the publication in six steps and keeps every choice in
-    publication.json. Nothing of the table leaves this machine. With --publish, the command publishes the
-    next edition without a page. Its "release" in publication.json names the mechanism, the domain and the
-    options of `workbench release`. Afterwards, the file lists this edition, and the next data sheet names
-    it and adds its ε. If an earlier command stopped after it had paid for the release, this release is
-    published, and nothing is paid again.
+    Without --publish, a page opens in the browser. It leads you from the table to the publication in six
+    steps, and stores every choice in publication.json. The table does not leave this machine. With --publish,
+    the command publishes the next edition without a page. It uses the mechanism, the domain and the options
+    under "release" in publication.json. Afterwards, this file lists the edition, so that the next data sheet
+    can add its ε. Suppose that an earlier command paid for a release and then stopped. This release is then
+    published, and you do not pay again.
 
     Parameters
     ----------
     table : TABLE
-        The table of this edition. The page offers a list.
+        Private table of this edition. The page shows a list of tables in the current folder.
     folder : --publish FOLDER
-        New folder to write. No page opens.
+        New folder for the publication. No page opens.
     source : --from FILE
-        File with the publisher's statements and choices for all editions (JSON).
+        JSON file with the publisher's facts and choices for all editions.
     seed
-        Seed of a simulated edition, which is not for publication.
+        Seed of the noise of a simulated edition, which you must not publish as real data.
     browser
-        Open the page in a browser.
+        Open the page in the browser.
     """
     from workbench.owner.publication import alone_in
 
@@ -386,7 +394,9 @@ def publish(
 def _publish_edition(
     ctx: typer.Context, table: list[Path], folder: Path, source: Path, seed: int | None
 ) -> None:
-    """Release as the recipe says, or publish what was paid for before."""
+    """Make and publish the release of an edition. If an earlier command paid for it and stopped, publish the
+    release from then.
+    """
     from workbench.estimates.release import Release
     from workbench.owner import publication
 
@@ -425,9 +435,9 @@ _AGAIN = "every release of the same data adds its ε or ρ, also one that replac
 def print_release(
     release: Release, file: Path, top: int = 10, delta: float | None = None
 ) -> None:
-    """Print a description of a release, with its largest cells.
+    """Print a description of a release, with the cells that have the largest counts.
 
-    If a δ is given, a cost in ρ is also printed as an ε.
+    If the cost is a ρ and a δ is given, the cost is also printed as an ε.
     """
     screen.say(f"{file}\n")
     screen.rows(release.describe(delta))
@@ -438,8 +448,8 @@ def print_release(
 
 
 def again(budget: Budget | None = None) -> str:
-    """Return a sentence for further releases. It says what remains of the budget or, without a budget, that
-    costs add up.
+    """Return a sentence about further releases. It says how much of the budget remains. Without a budget, it
+    says that costs add up.
     """
     if budget is None:
         return _AGAIN
@@ -460,22 +470,23 @@ def show(
     force: bool = False,
     delta: float | None = None,
 ) -> None:
-    """Show a release, with its guarantee, receipts and largest cells.
+    """Show a release and its privacy guarantee.
 
-    Everything comes from the file alone.
+    It also shows the cost of each measurement and the largest cells. The command reads only the release file,
+    so this costs no budget.
 
     Parameters
     ----------
     file
-        Release file.
+        Release file to show.
     top
         Number of largest cells to show.
     picture
-        Picture to write (.png, .svg or .pdf).
+        File for a picture of the release (.png, .svg or .pdf).
     force
-        Overwrite the picture.
+        Overwrite an existing picture.
     delta
-        Failure probability δ at which to show the cost as an ε.
+        If the cost is a ρ, also show it as the ε at this δ.
     """
     if picture is not None:
         _refuse_picture(picture, file, force)
@@ -500,7 +511,9 @@ def _refuse_picture(path: Path, file: Path, force: bool) -> None:
 
 
 def _draw(release: Release, file: Path, path: Path) -> None:
-    """Write the picture completely or not at all, with the release that it shows."""
+    """Write the picture, together with a record of the release that it shows. If the process is killed, no
+    incomplete picture is left.
+    """
     from workbench.estimates import files
     from workbench.figures import plots, versions
     from workbench.figures.saved import release_record, save_picture
@@ -525,21 +538,22 @@ def _draw(release: Release, file: Path, path: Path) -> None:
 def answer(
     file: options.File, queries: list[str], *, error: bool = False, belief: str | None = None
 ) -> None:
-    """Answer queries from a release file, at no cost.
+    """Answer queries from a release file. This costs no budget.
 
-    This is free, because only the release is read.
+    The command reads only the release file, and no private data.
 
     Parameters
     ----------
     file
         Release file.
     queries : QUERY
-        For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as
-        Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,
+        Queries, for example 'origin=Bern hour=7..9'. After an attribute and =, give a label, a range (both
+        ends are included), or several labels such as Bern|Genf. '*' means all cells. Put quotes around labels
+        that contain spaces, commas, =, | or two dots.
     error
-        Show the error of each answer.
+        Also show the standard error of each answer.
     belief
-        With `empty`, treat cells that were not released as empty. Needs --error.
+        With `empty`, cells that were not released count as empty cells. Needs --error.
     """
     if belief is not None and not error:
         raise ValueError("--belief narrows error bars: add --error")

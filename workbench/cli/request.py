@@ -1,4 +1,6 @@
-"""The options of commands that publish private data, checked before anything is loaded or read."""
+"""Options of the commands that make a release from private data. They are checked before libraries are loaded
+and data are read.
+"""
 
 from __future__ import annotations
 
@@ -44,82 +46,91 @@ _UNIT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Request(StatedSpace):
-    """Options of all commands that publish something from private data.
+    """Options of all commands that make a release from private data.
 
     Parameters
     ----------
     table : TABLE
-        CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.
+        Private table: CSV files (also .gz or .zst) or Parquet files, folders or patterns of such files, or a
+        DuckDB or SQLite file.
     out
-        The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json and a table per
-        marginal in x.csv.tables. With --publish FOLDER it is FOLDER.parquet by default.
+        File for the release. For x.csv, the privacy guarantee is written to x.csv.json, and a table per
+        marginal to x.csv.tables. A file x.parquet contains everything. With --publish FOLDER, it is
+        FOLDER.parquet by default.
     folder : --publish FOLDER
-        Also write a folder and a zip file for the public: table, data sheet, metadata.
+        New folder for a publication with the table, a data sheet and metadata. A zip file of the folder is
+        also written.
     about_file : --about FILE
-        Title, publisher, contact and licence for --publish (JSON).
+        JSON file with the title, publisher, contact and licence, for --publish.
     epsilon
-        Privacy loss ε. Required unless you give --rho.
+        Privacy loss ε. Required if you do not give --rho.
     rho
-        Privacy loss ρ in zero-concentrated differential privacy, in place of --epsilon. Noise is then
+        Privacy loss ρ (zero-concentrated differential privacy), in place of --epsilon. The noise is then
         Gaussian. With --delta, the cost is also shown as an ε.
     table_name : --table NAME
-        Table of a DuckDB or SQLite file.
+        Name of the table in a DuckDB or SQLite file.
     count
-        Column of counts. By default each row counts one.
+        Column that contains counts. By default each row counts 1.
     domain_file : --domain FILE
-        Domain file (JSON) with the possible cells. Required.
+        Domain file (JSON), which lists all possible cells. Required.
     bound : L0,LINF[,L1]
-        Most that one unit can change: number of cells, per cell, in total. Required.
+        Largest change of the table by one unit: the number of cells, the change per cell, and the change in
+        total. Required.
     delta
-        Failure probability δ. By default 0.
+        Probability δ that the factor e^ε is exceeded. By default 0.
     epsilon_is_meant
-        Allow ε above 10, although it protects little.
+        Confirm an ε above 10, which protects little.
     budget_file : --budget FILE
-        Budget file to spend from.
+        Budget file that pays for the release.
     user : COLUMN
-        Column with the user of each row. Random rows of each user are kept, within the bound.
+        Column that identifies the user of each row. If a user has more rows than --bound allows, random rows
+        are kept.
     user_type
-        Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
+        With text, 7 and 007 in the column of users are two people. By default 007 is refused.
     unit : TEXT
-        Unit of protection, for example 'a trip'. Required without --user. The bound is then believed and not
-        enforced.
+        Who or what is protected, for example 'a trip'. Required without --user. The workbench then relies on
+        your word that no unit exceeds --bound.
     report_cut : EPS
-        Also release a noisy number of truncated users, for this additional ε.
+        Also release a noisy number of users whose rows were truncated. This costs this ε in addition.
     choose : l=N,N,…
-        Values from which the data choose one privately: l of SRA and HPA, bound of LPA, theta of
-        HighPassFilter.
+        Values of a parameter, of which one is chosen privately by the data. Possible for l of SRA and HPA,
+        bound of LPA, and theta of HighPassFilter.
     choose_epsilon
-        Privacy loss of the choice, in addition to --epsilon.
+        Privacy loss ε of the choice, in addition to --epsilon.
     force
-        Overwrite the file.
+        Overwrite an existing file.
     seed
-        Seed for noise that can be replayed. Needs --simulated.
+        Seed of the noise, for the same result each time. Anyone with the seed can subtract the noise. Needs
+        --simulated.
     simulated
-        Allow a release that is not for publication.
+        Confirm that the release is simulated, so that you will not publish it.
     domain_from_data
-        Read the domain from the data. Voids the guarantee.
+        Read the possible cells from the data, in place of --domain. The release then has no privacy
+        guarantee.
 
     Rows with their users
     ---------------------
     item : COLUMN[,…]
-        Attribute with the items, or several, which are combined. By default the first of the domain.
+        Attribute that is the item of a record (what a user chose). Several attributes are combined. By
+        default the first attribute of the domain.
     context : COLUMN[,…]
-        Attribute with the contexts, or several, which are combined. By default the second of the domain.
+        Attribute that is the context of a record, for example the time. Several attributes are combined. By
+        default the second attribute of the domain.
 
     Tables larger than memory
     -------------------------
     workers : N
-        Number of threads. Rows are kept in scratch files, so the table may be larger than memory.
+        Number of threads. With this option, rows are stored in scratch files, so the table may be larger than
+        memory.
     scratch : FOLDER
-        Folder for scratch files. They are in a private folder within it, which is removed at the end.
+        Folder for scratch files. They are written to a private subfolder, which is removed at the end.
 
     Many machines
     -------------
     scheduler : ADDRESS|FILE
-        Dask cluster to run on: the address of its scheduler, or its scheduler file.
+        Dask cluster that does the work: the address of its scheduler, or the scheduler's JSON file.
     insecure
-        Accept a tcp:// scheduler on another machine, although private rows then cross the network
-        unencrypted.
+        Accept an unencrypted connection (tcp://) to another machine. Private rows are then sent unencrypted.
     """
 
     table: list[Path] = field(kw_only=False)
@@ -153,7 +164,9 @@ class Request(StatedSpace):
     domain_from_data: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what can be refused without libraries and without reading data."""
+        """Raise a ValueError for options that are wrong. This first check needs no libraries and reads no
+        data.
+        """
         super().__post_init__()
         if self.folder is not None:
             from workbench.owner.publication import read_about, refuse_folder
@@ -188,7 +201,9 @@ class Request(StatedSpace):
         refuse_place(self.out, self.force)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
-        """Refuse options that do not fit the data that a mechanism takes, before any data is read."""
+        """Raise a ValueError for options that do not fit the kind of data that a mechanism accepts. No data
+        are read.
+        """
         from workbench.data import Bound, Interactions, UnlistedValues
         from workbench.estimates.release import refuse_report_cut
 
@@ -223,12 +238,12 @@ class Request(StatedSpace):
 
     @property
     def is_in_parts(self) -> bool:
-        """Whether rows go to scratch files."""
+        """Whether the rows are written to scratch files, so that they need not fit in memory."""
         return (self.workers, self.scratch, self.scheduler) != (None, None, None)
 
     @cached_property
     def bound_of_unit(self) -> Bound:
-        """Stated bound: the most that one unit can change the data."""
+        """Bound that the user stated: the largest change of the data by one unit."""
         if self.bound is None:
             raise ValueError(_BOUND)
         bound: Bound = self.bound
@@ -241,21 +256,21 @@ class Request(StatedSpace):
 
     @property
     def _protected(self) -> str | None:
-        """Return what is protected, in words, as stated or as in the budget file."""
+        """Return who or what is protected, in words. This comes from the options or from the budget file."""
         if self.unit is None and self.budget is not None:
             return self.budget.unit
         return self.unit
 
     @property
     def who(self) -> str:
-        """Unit that the user column identifies, in words."""
+        """Protected unit in words, if there is a column of users."""
         from workbench.data import in_words
 
         return in_words(self._protected or "a user", self.user or "")
 
     def rng(self, purpose: str) -> np.random.Generator | None:
-        """Return a seeded generator, which has a separate stream for each purpose. Return None for a
-        release to publish.
+        """Return a seeded generator, with different random numbers for each purpose. Return None if no seed
+        is given, because the release may be published.
         """
         import numpy as np
 
@@ -266,8 +281,8 @@ class Request(StatedSpace):
 
     @cached_property
     def edges(self) -> dict[str, Any]:
-        """Arguments for reading interactions. They are the domain, and which attributes are items and
-        contexts.
+        """Arguments for the reader of records of users: the domain, and the attributes that are the item and
+        the context.
         """
         domain = self.stated_domain
         names = domain.attributes
@@ -284,13 +299,13 @@ class Request(StatedSpace):
         return {"domain": domain, "item": items, "context": contexts}
 
     def _attributes(self, text: str | None) -> tuple[str, ...]:
-        """Return one attribute, or several separated by commas."""
+        """Split the names of attributes in an option at commas."""
         if text is None:
             return ()
         return (text,) if text in self.stated_domain.attributes else tuple(text.split(","))
 
     def workload(self, option: str, text: str) -> Any:
-        """Return the queries that `--workload`, `--marginals` or `--initial` states."""
+        """Return the queries that the option `--workload`, `--marginals` or `--initial` describes."""
         from workbench.estimates.release_files import refuse_input
         from workbench.queries import stated
 
@@ -300,7 +315,7 @@ class Request(StatedSpace):
 
     @cached_property
     def budget(self) -> Budget | None:
-        """Budget that pays for the release, or None."""
+        """Budget that pays for the release. None if the user gave no budget file."""
         from workbench.cli.budget import opened_for
 
         if self.budget_file is None:
@@ -309,14 +324,14 @@ class Request(StatedSpace):
 
     @property
     def paying_unit(self) -> str | None:
-        """Return the unit that the command states, or None if it states none."""
+        """Return the protected unit that the options state. Return None if they state none."""
         return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type[Mechanism]) -> DP | ZCDP:
-        """Return the budget of a release by this class of mechanisms.
+        """Return the ε and δ, or the ρ, with which the mechanism is made.
 
-        If the class can draw Gaussian noise and spends no δ itself, an ε with a δ becomes the largest ρ
-        that implies both.
+        If the class can draw Gaussian noise and does not use a δ itself, an ε and a δ are converted to the
+        largest ρ that implies both.
         """
         cost: DP | ZCDP
         delta = self.delta or 0.0
@@ -343,13 +358,13 @@ class Request(StatedSpace):
         return self.budget.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type[Mechanism]) -> float | None:
-        """Return the δ at which the ρ of a release is also shown as an ε. Return None if none is stated."""
+        """Return the δ at which the ρ of a release is also shown as an ε. Return None if the user gave no δ."""
         is_read = (self.rho is not None or self.delta) and not mechanism.spends_delta
         return self.delta if is_read else None
 
     @cached_property
     def domain(self) -> Domain | None:
-        """Stated domain, or None if it will be read from the data."""
+        """All possible cells, as the domain file lists them. None if they are read from the data."""
         from workbench.estimates.release_files import refuse_input
         from workbench.spaces.domain import Domain, files_within
 
@@ -360,7 +375,7 @@ class Request(StatedSpace):
 
     @cached_property
     def unlisted(self) -> Any:
-        """Column of unlisted values, as the domain file states it."""
+        """Column whose possible values nobody listed, as the domain file describes it."""
         from workbench.data import UnlistedColumn
 
         if self.domain_file is None:
@@ -369,7 +384,7 @@ class Request(StatedSpace):
 
     @property
     def stated_domain(self) -> Domain:
-        """Domain for a command that needs one."""
+        """The domain from the domain file. Raise a ValueError if the user gave none."""
         if self.domain is None:
             raise ValueError(_DOMAIN)
         return self.domain

@@ -1,7 +1,7 @@
-"""The output of commands, and the numbers that all commands refuse.
+"""Functions that print the output of commands, and a check of numbers and options for all commands.
 
-What is printed may come from a file of somebody else: no character of it reaches the terminal as a
-command, and none is read as markup.
+Printed text may come from an untrusted file. So control characters are escaped, and no text is interpreted as
+markup.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from workbench.value import plain as plain
 
 
 def plain_lines(text: Any) -> str:
-    """Return text in which control characters are escaped, like `plain`. Line ends are kept."""
+    """Escape control characters in a text, as the function `plain` does, but keep the ends of lines."""
     return "\n".join(map(plain, str(text).split("\n")))
 
 
 def say(text: Any, *, err: bool = False, end: str = "\n", colour: str | None = None) -> None:
-    """Print lines. If the reader closes the pipe, for example `head`, the command continues without
-    printing.
+    """Print lines. If the output goes to a program that ends early, for example `head`, the command continues
+    without printing.
     """
     try:
         typer.secho(plain_lines(text) + end, fg=colour, err=err, nl=False)
@@ -51,7 +51,7 @@ def _print_nothing() -> None:
 
 
 def complain(text: str) -> None:
-    """Print the first line in red on stderr, and the other lines as help."""
+    """Print an error message to stderr. The first line is red, and the other lines are help."""
     first, _, rest = plain_lines(text).partition("\n")
     typer.secho(f"Error: {first}" if first != "stopped" else first, fg="red", err=True)
     if rest:
@@ -64,7 +64,7 @@ def table(
     rows: Iterable[Sequence[Any]],
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table. The columns in `right` are aligned to the right."""
+    """Print a table. The columns whose numbers are in `right` are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -80,7 +80,7 @@ def table(
 
 
 def rows(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print one line per fact, with cautions in red."""
+    """Print pairs of a name and a text, one per line. Warnings are red."""
     for name, text in pairs:
         if text:
             tell = warn if name == "Caution" else say
@@ -88,13 +88,15 @@ def rows(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def paragraph(text: str) -> None:
-    """Print text that is wrapped to the screen, or nothing if there is none."""
+    """Print a text with lines as long as the screen is wide. Print nothing if the text is empty."""
     if text:
         console().print(plain(text), markup=False)
 
 
 def console() -> Any:
-    """Console for tables. It is as wide as the terminal, or 160 columns if output is not a terminal."""
+    """Return a console for printing tables. It is as wide as the terminal, or 160 columns if the output is
+    not a terminal.
+    """
     from rich.console import Console
 
     shown: Any = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
@@ -104,7 +106,9 @@ def console() -> Any:
 
 @contextmanager
 def stages_bar() -> Iterator[Callable[..., Any] | None]:
-    """Show a progress bar for a stage on stderr, or yield None if stderr is not a terminal."""
+    """Show a progress bar for each stage of the work on stderr. Yield the function that updates the bar, or
+    None if stderr is not a terminal.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -125,7 +129,9 @@ def stages_bar() -> Iterator[Callable[..., Any] | None]:
 
 @contextmanager
 def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
-    """Show a progress bar for the bytes read, or yield None if stderr is not a terminal."""
+    """Show a progress bar for reading files on stderr. Yield the function that updates the bar, or None if
+    stderr is not a terminal.
+    """
     with stages_bar() as show:
         yield show and partial(show, "bytes read")
 
@@ -139,10 +145,10 @@ _running: ContextVar[dict[str, Any]] = ContextVar("running")
 
 
 class Command(TyperCommand):
-    """Command that refuses numbers and options which are probably typing mistakes."""
+    """Command that raises an error for numbers and options that are probably typing mistakes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options in their sections, those of a mechanism first."""
+        """Write the options to the help, by section. The options of the mechanism come first."""
         first = f"Options of {ctx.info_name}", "Arguments", "Options"
         sections: dict[str, list[Any]] = {title: [] for title in first}
         for param in self.get_params(ctx):
@@ -155,7 +161,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse options that are given twice. Also refuse numbers such as 1_0, which Python would read as
+        """Raise an error if an option is given twice, or for a number such as 1_0, which Python would read as
         10.
         """
         ctx.meta.setdefault(GIVEN, [ctx.info_name, *args])
@@ -176,12 +182,14 @@ class Command(TyperCommand):
 
 
 def given() -> list[str]:
-    """Return the words of the running command, beginning with its name. `--with` is left out."""
+    """Return the words of the command line, beginning with the name of the command and without `--with`."""
     return [*_running.get()[GIVEN]]
 
 
 def use_for_all(app: typer.Typer, without: Mapping[str, str]) -> None:
-    """Use this class for every command of an app, and of the apps within it. Also remove some options."""
+    """Make every command of an app, and of the apps in it, an instance of this class. Remove the options that
+    `without` names.
+    """
     for info in app.registered_commands:
         info.cls = Command
         run: Any = info.callback

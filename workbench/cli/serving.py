@@ -1,4 +1,6 @@
-"""`workbench lab`, `explore`, `bank` and `init`: servers on this machine, and a project of your own."""
+"""Commands that open pages in the browser (`workbench lab`, `explore` and `bank`), and `init`, which creates
+a project folder.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ def serve(
     project: Path,
     browser: bool,
 ) -> None:
-    """Run `python -m <arguments>` in this process. When it answers at a port, print the address of its
-    `page` and open it.
+    """Run a server, `python -m <arguments>`, in this process. When the server answers, print the address of
+    its `page` and open this page in the browser.
 
-    The port is the first free one. `project` is the folder above the notebooks, whose `experiments` they
-    import.
+    The server uses the first free port. `project` is the folder that contains the notebooks' folder.
+    Notebooks import the package `experiments` from there.
     """
     port = free_port(port)
     token = secrets.token_urlsafe(24)
@@ -68,7 +70,7 @@ def serve(
 
 
 def free_port(port: int) -> int:
-    """Return the first port from `port` on that nobody uses."""
+    """Return the first free port, beginning with the number `port`."""
     for candidate in range(port, min(port + 100, 65536)):
         with socket.socket() as s, suppress(OSError):
             s.bind(("127.0.0.1", candidate))
@@ -89,16 +91,17 @@ FIRST = "01_explore.ipynb"
 def lab(
     *, browser: bool = True, port: options.Port = 8888, notebooks: options.Folder = None
 ) -> None:
-    """Open JupyterLab with the notebooks.
+    """Open the notebooks in JupyterLab, in the browser.
 
-    Press Ctrl-C to stop it. Notebooks are saved without outputs. Executed copies are in the results folder.
+    Press Ctrl-C to stop the server. Notebooks are stored without outputs. Copies with outputs are in the
+    results folder.
 
     Parameters
     ----------
     browser
-        Open the page in a browser.
+        Open the page in the browser.
     notebooks
-        Folder with the notebooks. By default notebooks.
+        Folder that contains the notebooks. By default notebooks.
     """
     top = notebooks or project_folder() / "notebooks"
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
@@ -122,16 +125,19 @@ def lab(
 def explore(
     *, browser: bool = True, port: options.Port = 8866, notebooks: options.Folder = None
 ) -> None:
-    """Open a page with sliders for every mechanism.
+    """Open a page on which you can try every mechanism.
 
-    Press Ctrl-C to stop it. Noise is simulated on public data, so nothing on the page is a release to publish.
+    The page has sliders for the parameters of a mechanism.
+
+    Press Ctrl-C to stop the server. The page uses public data and simulated noise, so nothing on it is a
+    release to publish.
 
     Parameters
     ----------
     browser
-        Open the page in a browser.
+        Open the page in the browser.
     notebooks
-        Folder with the notebooks. By default notebooks.
+        Folder that contains the notebooks. By default notebooks.
     """
     notebook = (notebooks or project_folder() / "notebooks") / FIRST
     if not notebook.is_file():
@@ -143,7 +149,7 @@ def explore(
 def _serve_voila(
     name: str, notebook: Path, port: int, project: Path, browser: bool, *more: str
 ) -> None:
-    """Serve one notebook as a page without its code."""
+    """Start a server that shows a notebook as a page, without its code."""
     arguments = [
         "voila",
         str(notebook),
@@ -163,7 +169,7 @@ def _serve_voila(
 
 
 def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bool) -> None:
-    """Serve the page that publishes a table of the current folder."""
+    """Start a server with the page on which you publish a table of the current folder."""
     from workbench.estimates.files import process_folder
     from workbench.widgets.publishing import State
 
@@ -187,18 +193,19 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 
 
 def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876) -> None:
-    """Serve a page that answers questions from a bank, the store of noisy answers that the budget has already
-    paid for.
+    """Open a page that answers questions from a bank.
 
-    Press Ctrl-C to stop it. Visitors choose attributes and values. The page cannot spend, and shows
-    what a better answer would cost.
+    A bank stores the noisy answers that a budget has paid for.
+
+    Press Ctrl-C to stop the server. You choose attributes and values on the page. The page cannot spend
+    budget, but it shows what a more precise answer would cost.
 
     Parameters
     ----------
     file
-        Budget file with a bank of answers. Its table is not opened.
+        Budget file that contains the bank. The private table is not opened.
     browser
-        Open the page in a browser.
+        Open the page in the browser.
     """
     from workbench.widgets.bank_page import BankPage
 
@@ -223,12 +230,14 @@ _IGNORED = "data/raw/\nexperiments/results/\n.ipynb_checkpoints/\n__pycache__/\n
 
 
 def init(folder: Path) -> None:
-    """Create a project folder with notebooks, figures and a place for data.
+    """Create a project folder with notebooks and figures.
+
+    The folder contains the notebooks, the code of the figures, and a place for data.
 
     Parameters
     ----------
     folder : DIR
-        Folder to create, or an empty one.
+        Folder to create. It may exist if it is empty.
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

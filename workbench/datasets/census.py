@@ -96,11 +96,11 @@ class Adult(_Survey):
     cite: ClassVar[str] = "becker1996"
 
     attributes: tuple[str, ...] = parameter(
-        SEVEN, check=subset_of(ADULT.attributes), doc="attributes to keep"
+        SEVEN, check=subset_of(ADULT.attributes), doc="attributes to count by"
     )
-    missing: str = parameter("keep", choices=("keep", "drop"), doc='treatment of "?"')
+    missing: str = parameter("keep", choices=("keep", "drop"), doc='people with "?"')
     part: str = parameter(
-        "both", choices=("both", "training"), doc="files: both, or `adult.data` alone"
+        "both", choices=("both", "training"), doc="files to read: both, or only `adult.data`"
     )
 
     def files(self) -> tuple[File, ...]:
@@ -165,9 +165,9 @@ class CensusIncome(_Survey):
     schema = (FILE,)
 
     attributes: tuple[str, ...] = parameter(
-        CENSUS.attributes, check=subset_of(CENSUS.attributes), doc="attributes to keep"
+        CENSUS.attributes, check=subset_of(CENSUS.attributes), doc="attributes to count by"
     )
-    age_band: int = parameter(1, choices=(1, 5), unit="years", doc="years per code of age")
+    age_band: int = parameter(1, choices=(1, 5), unit="years", doc="years in each age group")
 
     def _rule(self, attribute: str) -> Labels | Map:
         rule: Any = CENSUS.rules[attribute]

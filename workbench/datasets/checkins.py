@@ -55,7 +55,7 @@ class Foursquare(RecordsFile):
 
     cite: ClassVar[str] = "yang2015"
 
-    city: str = parameter("nyc", choices=tuple(FORMS), doc="city")
+    city: str = parameter("nyc", choices=tuple(FORMS), doc="city of the check-ins")
 
     def files(self) -> tuple[File, ...]:
         """File with the check-ins of the chosen city."""
@@ -157,7 +157,7 @@ class Gowalla(RecordsFile):
 
     cite: ClassVar[str] = "cho2011"
 
-    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="published file")
+    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="version")
 
     @property
     def items(self) -> range | tuple[Any, ...]:

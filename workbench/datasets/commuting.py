@@ -83,13 +83,13 @@ class OnTheMap(RealFile):
     cite: ClassVar[str] = "lodes7"
 
     states: tuple[str, ...] = parameter(
-        ("ri",), check=subset_of(FIPS), doc="postal codes of states"
+        ("ri",), check=subset_of(FIPS), doc="postal codes of the states, for example ri"
     )
-    year: int = parameter(2019, 2002, integer=True, doc="year of the jobs")
+    year: int = parameter(2019, 2002, integer=True, doc="year in which the jobs are counted")
     part: str = parameter(
-        "main", choices=("main", "aux"), doc="home in the state (main) or outside (aux)"
+        "main", choices=("main", "aux"), doc="homes in the same state (main) or outside (aux)"
     )
-    level: str = parameter("block", choices=tuple(DIGITS), doc="size of a location")
+    level: str = parameter("block", choices=tuple(DIGITS), doc="kind of location")
 
     @cached_property
     def domain(self) -> Domain:

@@ -193,7 +193,7 @@ class CommuteTwin(OverHierarchy, Twin):
         10_000_000, 1, 10**9, integer=True, unit="people", doc="number of people"
     )
     depth: int = parameter(
-        16, 1, 16, integer=True, unit="levels", doc="depth of the tree of places"
+        16, 1, 16, integer=True, unit="levels", doc="number of levels of the hierarchy of boxes"
     )
     seed: int = seed_field()
 
@@ -305,8 +305,8 @@ class Towns(OverHierarchy, Dataset):
         100_000, 1, 10**7, integer=True, unit="people", doc="number of people"
     )
     towns: int = parameter(20, 1, 10_000, integer=True, doc="number of towns")
-    spread: float = parameter(2.0, 0, unit="km", doc="spread of homes around a town's centre")
-    depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="depth of the quadtree")
+    spread: float = parameter(2.0, 0, unit="km", doc="standard deviation of homes in a town")
+    depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="number of levels")
     seed: int = seed_field()
 
     @property

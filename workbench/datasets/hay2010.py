@@ -61,7 +61,7 @@ class SnapDegrees(RealFile):
     cite: ClassVar[str] = "leskovec2014"
     schema = tuple(FILES.values())
 
-    graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="graph")
+    graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="name of the graph")
 
     @property
     def domain(self) -> Domain:

@@ -198,20 +198,18 @@ class InteractionsTwin(Twin):
         1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the least active user"
     )
     exponent: float = parameter(
-        1.25, 0, 10, strict=True, doc="skew of users; higher is more unequal"
+        1.25, 0, 10, strict=True, doc="inequality of users' numbers of records"
     )
-    popularity: float = parameter(0.6, 0, 10, doc="skew of items; higher is more unequal")
-    flat: float = parameter(0.0, 0, 1e9, doc="number of equally popular top items")
+    popularity: float = parameter(0.6, 0, 10, doc="inequality of items' popularity")
+    flat: float = parameter(0.0, 0, 1e9, doc="approximate number of equally popular top items")
     once: bool = parameter(
         False, choices=(False, True), doc="at most one record per user and item"
     )
-    returning: float = parameter(
-        0.4, 0, 1, doc="probability of returning to an item, without `once`"
-    )
+    returning: float = parameter(0.4, 0, 1, doc="probability of repeating an earlier item")
     contexts: str = parameter(
-        "check-in week", choices=tuple(PROFILES), doc="meaning of contexts"
+        "check-in week", choices=tuple(PROFILES), doc="what the context of a record is"
     )
-    alike: float = parameter(20.0, 0, 1e9, strict=True, doc="similarity of items")
+    alike: float = parameter(20.0, 0, 1e9, strict=True, doc="similarity of the items' contexts")
     seed: int = seed_field()
 
     @property

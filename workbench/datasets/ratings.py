@@ -71,8 +71,8 @@ class MovieLens(RecordsFile):
     schema = (_RATINGS, _USERS, _FILMS)
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
-    version: str = parameter("1m", choices=("1m",), doc="published file")
-    context: str = parameter(None, choices=("group",), doc="meaning of contexts")
+    version: str = parameter("1m", choices=("1m",), doc="version of the data")
+    context: str = parameter(None, choices=("group",), doc="what the context of a record is")
 
     items = FILMS
     once = True

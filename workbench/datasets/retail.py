@@ -54,7 +54,7 @@ class RetailHours(RealFile):
     schema = (RETAIL,)
 
     most: int = parameter(
-        10, 1, integer=True, unit="lines", doc="largest number of lines per customer"
+        10, 1, integer=True, unit="lines", doc="largest number of lines that count per customer"
     )
     seed: int = seed_field()
 

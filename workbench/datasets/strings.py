@@ -80,12 +80,12 @@ class QueryLogTwin(OverHierarchy, Twin):
     }
     cite: ClassVar[str] = "adaptive2009"
 
-    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="number of queries")
+    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="number of searches")
     distinct: int | None = parameter(
-        None, 1, 20_000_000, integer=True, unit="strings", doc="number of different strings"
+        None, 1, 20_000_000, integer=True, unit="strings", doc="number of distinct texts"
     )
     depth: int = parameter(
-        LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="longest string"
+        LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="largest length of a text"
     )
     seed: int = seed_field()
 
@@ -266,7 +266,7 @@ class Surnames(RealFile):
 
     year: int = parameter(2010, choices=(2010,), doc="year of the census")
     n: int = parameter(
-        20_000, 1, NAMES, integer=True, unit="names", doc="number of most frequent surnames"
+        20_000, 1, NAMES, integer=True, unit="names", doc="number of names, frequent first"
     )
 
     @property
@@ -308,7 +308,7 @@ class SurnameStrings(OverHierarchy, RealFile):
     schema = (FILE,)
 
     year: int = parameter(2010, choices=(2010,), doc="year of the census")
-    depth: int = parameter(15, 1, integer=True, unit="letters", doc="longest name")
+    depth: int = parameter(15, 1, integer=True, unit="letters", doc="largest length of a name")
 
     @property
     def hierarchy(self) -> Prefixes:

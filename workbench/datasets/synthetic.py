@@ -46,17 +46,17 @@ class GaussianSparse(Dataset):
     papers: ClassVar[tuple[str, ...]] = ("cormode2012",)  # that use it
 
     m: int = parameter(
-        10**6, 1, MAX_CELLS, unit="cells", doc="number of cells of the domain", integer=True
+        10**6, 1, MAX_CELLS, unit="cells", doc="number of all cells", integer=True
     )
     density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
-    mean: float = parameter(100.0, unit="counts", doc="mean count of a cell, before rounding")
-    std: float = parameter(20.0, 0, unit="counts", doc="standard deviation, before rounding")
+    mean: float = parameter(100.0, unit="counts", doc="mean count, before rounding")
+    std: float = parameter(20.0, 0, unit="counts", doc="standard deviation of their counts")
     placement: str = parameter(
         "uniform", choices=("uniform", "skewed"), doc="placement of the non-empty cells"
     )
     seed: int = seed_field()
     regions: int = parameter(
-        10, 1, 2**20, doc='number of clusters with placement="skewed', integer=True
+        10, 1, 2**20, doc='number of regions with placement="skewed"', integer=True
     )
 
     @property

@@ -56,12 +56,12 @@ class Beliefs:
         None, 1, 2**40, integer=True, doc="approximate number of non-empty cells"
     )
     spread: float | None = parameter(
-        None, 0, 2**40, unit="counts", doc="standard deviation of counts (None: the mean count)"
+        None, 0, 2**40, unit="counts", doc="standard deviation of counts (None: their mean)"
     )
     popularity: float = parameter(
-        1.0, 0, 100, doc="Zipf's exponent of labels (0: equal frequencies)"
+        1.0, 0, 100, doc="inequality of the labels' frequencies (0: all equal)"
     )
-    users: int | None = parameter(None, 1, 2**40, integer=True, doc="number of people, about")
+    users: int | None = parameter(None, 1, 2**40, integer=True, doc="rough number of people")
     bound: Any = parameter(Bound(), check=_is_bound, doc="largest change by one unit")
 
     truth_public: ClassVar[bool] = True

@@ -295,7 +295,7 @@ class RecoveredFraction:
 
     low: int = parameter(1, 1, integer=True, unit="times")
     high: int | None = parameter(None, 1, integer=True, unit="times")
-    prefixes: bool = parameter(False, choices=(False, True), doc="count prefixes as strings")
+    prefixes: bool = parameter(False, choices=(False, True), doc="treat prefixes as strings")
 
     def __post_init__(self) -> None:
         if self.high is not None and self.high < self.low:

@@ -44,7 +44,7 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 def _of() -> Any:
     """Return the field `of` of metrics. It says whether counts of items or counts of edges are compared."""
-    return parameter("items", choices=("items", "edges"), doc="counts to compare")
+    return parameter("items", choices=("items", "edges"), doc="which counts to compare")
 
 
 class _CountMetric:
@@ -113,10 +113,10 @@ class KLDivergence(_CountMetric):
     direction: str = parameter(
         "released_given_original",
         choices=("released_given_original", "original_given_released"),
-        doc="direction of the divergence",
+        doc="which distribution is p, and which is q",
     )
     floor: float = parameter(
-        0.01, 0, strict=True, unit="records", doc="value that replaces counts <= 0"
+        0.01, 0, strict=True, unit="records", doc="number that replaces counts of 0 or less"
     )
 
     def _compare(
@@ -147,7 +147,7 @@ class TopPrecision(_CountMetric):
     with equal counts are ordered at random.
     """
 
-    k: int = parameter(low=1, integer=True, doc="number of top items")
+    k: int = parameter(low=1, integer=True, doc="number of items with the highest counts")
     of: str = _of()
 
     def _compare(
@@ -180,7 +180,7 @@ class ContextShare:
     To get the true share, pass the true records as the estimate.
     """
 
-    context: int = parameter(low=0, integer=True, doc="code of the context")
+    context: int = parameter(low=0, integer=True, doc="number of the context, from 0")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
         """Compute the share of one context. The true records are used only to check that the result may be

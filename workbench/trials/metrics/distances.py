@@ -32,9 +32,9 @@ class EarthMover:
     """
 
     depth: int = parameter(
-        low=0, high=52, integer=True, unit="levels", doc="depth of the finest cells"
+        low=0, high=52, integer=True, unit="levels", doc="last level to compare"
     )
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
+    seed: int = parameter(0, 0, integer=True, doc="seed that places the synthetic points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
         """Compute the sum over all levels.
@@ -180,7 +180,7 @@ class CommuteDistances:
     latitude: float = parameter(low=-90, high=90, unit="degrees")
     longitude: float = parameter(low=-180, high=180, unit="degrees")
     radius: float = parameter(low=0, high=20_100, strict=True, unit="km")
-    seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
+    seed: int = parameter(0, 0, integer=True, doc="seed that places the synthetic points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
         """Compute the largest difference of the two distribution functions.
