@@ -1,8 +1,10 @@
-"""Figures of papers: how they run, are drawn and are judged, and the files that they write.
+"""Figures of papers. A figure runs experiments, draws the results, and checks what the paper says about them.
+This package also writes the files of a figure.
 
-A `Figure` is a frozen value. Its fields are the parameters that the paper varies or fixes, with the
-paper's values as defaults. The id of a figure gives its files. For example, cormode2012_fig5 is in
-`experiments/cormode2012/fig5.py`, and its notebook is `notebooks/cormode2012/fig5.ipynb`.
+Each figure is a subclass of `Figure`. Its fields are the parameters of the paper's experiment, and their
+default values are those of the paper. The id of a figure says where its files are. For example, the code of
+cormode2012_fig5 is in `experiments/cormode2012/fig5.py`, and its notebook is
+`notebooks/cormode2012/fig5.ipynb`.
 """
 
 from workbench.compiled import project_folder as project_folder

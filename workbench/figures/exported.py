@@ -1,4 +1,4 @@
-"""Figures and tables exported for a paper: LaTeX, Markdown and BibTeX."""
+"""Export of figures and tables to files that you can use in your own paper, in LaTeX, Markdown and BibTeX."""
 
 from __future__ import annotations
 
@@ -200,24 +200,25 @@ _PROFILES = {"quick": "Reduced size (quick profile)", "paper": "Size of the pape
 
 @dataclass(frozen=True)
 class Export:
-    """Files that belong to one figure or panel.
+    """Content of the files that are exported for one figure, or for one interactive panel.
 
     Parameters
     ----------
     draw : callable
-        Function that returns the drawings by the suffix of their file names. A table has no drawings.
+        Function that draws the pictures. It returns a dictionary whose keys are suffixes of file names. It is
+        empty for a table.
     rows : DataFrame
-        Drawn rows, with the column `truth_public` that `save` needs.
+        Results that are drawn, one per row. The column `truth_public` says whether the true data are public.
     description : Description
-        Description that is stored in the files, with the command that makes them again.
+        Description that is stored in the files. It contains the command that makes the files again.
     profile : str
         "quick", "paper" or "explorer".
     tables : mapping
-        Tables by their captions.
+        Tables to export, by their captions.
     caption : str
-        Text under the picture: the place in the paper, and the data.
+        Text below the picture. It names the place in the paper and the data.
     cite : sequence of str
-        Keys of `references.bib`.
+        Keys of the sources that are cited, as in the file `references.bib`.
     """
 
     draw: Callable[[], Mapping[str, Drawing]]

@@ -50,13 +50,14 @@ def paper_of(id: str) -> str:
 
 
 def results_folder() -> Path:
-    """Return the folder in which the project stores results."""
+    """Return the path of the folder in which the project stores results of figures."""
     return project_folder() / "experiments" / "results"
 
 
 def find_notebooks(folder: Path) -> dict[str, Path]:
-    """Return the figures' notebooks as a dictionary from id to file. For example, `fig5.ipynb` in a folder
-    `cormode2012` has the id cormode2012_fig5.
+    """Find the notebooks of figures in a folder. Return a dictionary from the id of each figure to the path
+    of its notebook. For example, `fig5.ipynb` in the subfolder `cormode2012` belongs to the figure
+    cormode2012_fig5.
     """
     paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
     return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
@@ -73,19 +74,20 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """Return the class of the figure with the given id. It is found by the name of its file.
+    """Return the class of the figure with the given id. The id determines the file that is searched for the
+    class.
 
     Parameters
     ----------
     id : str
-        Id of the figure: its paper and its name, for example cormode2012_fig5. A number that orders
-        notebooks, for example in 00_tour, is not part of the file's name. The figure may also belong to
-        another package.
+        Id of the figure, which consists of its paper and its name, for example cormode2012_fig5. If an id
+        begins with a number, for example 00_tour, the name of the file does not contain this number. The
+        figure may also be in another installed package.
 
     Raises
     ------
     ValueError
-        If there is no such figure. The message names the nearest ids.
+        If there is no such figure. The message lists the most similar ids.
     """
     folder = project_folder() / "experiments"
     specs = ("[!_.]*.py", "[!_.]*20??/[!_]*.py")
@@ -245,51 +247,54 @@ _LONGEST = 120  # characters of a folder's name
 
 
 class Figure:
-    """Base class for the figures of a paper. A subclass with the decorator `@value` declares the parameters of
-    one figure as fields.
+    """Base class for the figures of papers. For each figure, there is a subclass with the decorator `@value`,
+    whose fields are the parameters of the figure.
 
-    Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Methods compute
-    theory, titles and thresholds from the fields, and nothing is computed when the file is imported.
+    A field is declared by `parameter(…)`, with the paper's value as the default and a kind from `KINDS`.
+    Methods of the class compute everything else from the fields, for example theoretical curves and titles.
+    Nothing is computed when the file is imported.
 
     Attributes
     ----------
     id : str
-        Name of the figure among all figures, which follows from the path of its file.
+        Unique name of the figure, for example cormode2012_fig5. It follows from the path of the file.
     title : str
-        Phrase that describes the figure.
+        Phrase that says what the figure shows.
     headline : str
-        Finding of the figure, as a sentence above the picture.
+        Main result of the figure in one sentence. It is printed above the picture.
     rests_on : tuple of str
-        Ids of the statements that the headline rests on. The paper profile has found each to hold, or
-        with "not " before the id, to be contradicted.
+        Ids of the paper's statements from which the headline follows. With the paper's parameters, each of
+        these statements holds for our results. If there is "not " before an id, our results contradict the
+        statement.
     page : str
-        Place in the paper.
+        Place of the figure in the paper.
     quick : mapping
-        Effort of a run of minutes, by field.
+        Values of fields with which the figure runs in minutes, for example fewer repetitions.
     rough : mapping
-        Effort of the first picture after a slider has moved, by field.
+        Values of fields for the first, rough picture after a user moves a slider.
     claims : tuple of Claim
-        Claims of the paper about the figure. They are checked at the paper's setting only, so checks
-        may name series and points of that setting.
+        Sentences of the paper about the figure, with the statements that are checked. They are checked only
+        with the paper's parameters, so a check may name series and points that exist only with these.
     sized_by : tuple of str
-        Effort that changes what is measured, and not only the precision, for example the number of
-        people. With less of it than in the paper, no statement is decided.
+        Names of fields that change what is measured, and not only how precisely, for example the number of
+        people. If a value is below the paper's, no statement is decided.
     series_by : tuple of str
-        Parameters of mechanisms that are part of the names of series.
+        Names of mechanism parameters that appear in the names of series (the curves).
     shown : tuple of str
-        Parameters that an axis or panels show. All others that vary are added to the name.
+        Names of parameters that the figure already shows, for example on an axis. Other parameters that you
+        change are added to the title.
     columns : int
-        Panels side by side.
+        Number of panels next to each other.
     height : float
         Height of a panel, in inches.
     sharey : bool
-        Whether panels side by side that measure the same have one vertical axis.
+        Whether panels in the same row share their vertical axis, if they show the same quantity.
     main : int
-        Number of panels in the picture. The others are in a supplement.
+        Number of panels in the main picture. The other panels are in a second picture, the supplement.
     no_data : bool
-        Whether its rows are computed from formulas, without a dataset.
+        Whether the results come from formulas, without any dataset.
     usual : str
-        Name of the setting at the defaults.
+        Name of the setting in which all parameters have their default values.
     """
 
     id: ClassVar[str] = ""
@@ -327,14 +332,14 @@ class Figure:
     # ---- what a subclass gives
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the experiments of the figure. Each is a sweep (runs of mechanisms on datasets with several
-        seeds), under the name of the panel that shows it.
+        """Return the experiments of the figure as a dictionary. A key is the name of a panel. The value is
+        the sweep (a plan of runs of mechanisms on datasets) whose results this panel shows.
         """
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
-        """Run all trials whose results are not in the folder `store` yet. Return a data frame with the results
-        of all trials. Its column `panel` names the panel that shows a row.
+        """Run the experiments, and return their results as a data frame. Trials whose results are already in
+        the folder `store` are not run again. The column `panel` names the panel that shows a row.
         """
         import pandas as pd
 
@@ -346,24 +351,24 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return the panels of the picture. They are made from the results that `rows` returned."""
+        """Return the panels of the picture, which show the results that `rows` returned."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return those rows of the results that the panels show."""
+        """Return only those rows of the results that are drawn."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
-        """Draw the figure without a heading. Return None if the figure is a table."""
+        """Draw the figure, but without the sentence above it. Return None if the figure is a table."""
         drawn, every = self._layout(rows)
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a data frame that compares our numbers with those of the paper. It has one row per panel and
-        curve.
+        """Return a data frame that summarises our numbers, so that you can compare them with the paper. It
+        has one row per panel and curve.
 
-        Our numbers are means over seeds. They are the first and the last on the axis, the lowest, and the
-        highest.
+        Each row contains four means over seeds: those at the first and at the last point of the axis, the
+        lowest mean and the highest mean.
         """
         from workbench.figures.plots import tabulate_means
 
@@ -371,16 +376,16 @@ class Figure:
         return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one trial of the figure, which runs one mechanism on one dataset with one seed. Its text is a
-        complete configuration, which you can paste and run.
+        """Return one of the figure's trials, as an example. A trial runs one mechanism on one dataset with
+        one seed. You can paste its text into Python and run it.
         """
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
 
     @classmethod
     def checks(cls) -> dict[str, Check]:
-        """Return the functions that check the paper's statements about the figure. The keys are the ids of the
-        statements.
+        """Return the functions that check the paper's statements about the figure, as a dictionary. A key is
+        the id of a statement.
         """
         every = (each for claim in cls.claims for each in claim.statements)
         return {each.id: each.check for each in every if each.check}
@@ -389,13 +394,13 @@ class Figure:
 
     @classmethod
     def parameters(cls) -> dict[str, Field[Any]]:
-        """Parameters of the figure, as a dictionary from name to field."""
+        """Return the parameters of the figure, as a dictionary from the name of each parameter to its field."""
         return {f.name: f for f in fields(cls)}
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """Raise a ValueError if one of the given names is not in `known`. By default, `known` has the names of
-        the parameters.
+        """Raise a ValueError if one of the given names is unknown. By default, the known names are those of
+        the figure's parameters.
         """
         known = list(known or cls.parameters())
         for name in names:
@@ -406,22 +411,22 @@ class Figure:
 
     @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
-        """Return the figure with the parameters of a profile (a named setting, for example "paper"). Parameters
-        that you pass replace those of the profile.
+        """Return the figure with the parameter values of a profile. A profile is a named setting, either
+        "paper" or "quick". Values that you pass replace those of the profile.
 
         Parameters
         ----------
         profile : str
-            "quick" (minutes) or "paper" (the paper's own sizes).
+            "quick" for values with which the figure runs in minutes, or "paper" for the paper's values.
         **given
-            Values of parameters by name, in their own type or as typed text (`"10,20"` for a list).
-            None selects the value of the profile. The text `none` is the value None, if the parameter
-            allows it.
+            Values of parameters by name. A value may also be a text, as on the command line, for example
+            `"10,20"` for a list. If you pass None, the parameter has the value of the profile. If a parameter
+            allows the value None, pass the text `"none"` to set it.
 
         Raises
         ------
         ValueError
-            If there is no such profile or parameter, or a value is out of its range.
+            If there is no such profile or parameter, or if a value is out of range.
         """
         if profile not in PROFILES:
             raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
@@ -441,24 +446,24 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """Settings that differ from those of the paper. The paper's statements are judged only if there are
-        none.
+        """Values of parameters that differ from those of the paper, by name. The paper's statements are
+        checked only if there are none.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
 
     def differences(self, profile: str) -> dict[str, Any]:
-        """Return the parameters whose values differ from those of the profile (a named setting, for example
-        "paper").
+        """Return the parameters whose values differ from those of a profile (a named setting, "paper" or
+        "quick").
         """
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Return the name of the folder for the results. It consists of the figure's id and of the parameters
-        that you changed.
+        """Return the name of the folder in which the figure is saved. It consists of the figure's id and the
+        parameters that you changed.
         """
         parts = [self.id]
         for name, x in self.differences(profile).items():
@@ -469,7 +474,7 @@ class Figure:
         return f"{name[: _LONGEST - 8]}~{sha256(name.encode()).hexdigest()[:7]}"
 
     def command(self, profile: str) -> str:
-        """Shell command that makes the figure with these parameters."""
+        """Return the shell command that runs the figure with these parameters."""
         from shlex import quote
 
         words = ["workbench", "reproduce", self.id, "--profile", profile]
@@ -482,21 +487,23 @@ class Figure:
     def draw(
         self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
     ) -> Drawing | None:
-        """Return the picture of the figure, with its heading.
+        """Draw the figure, with a sentence above it.
 
         Parameters
         ----------
         rows : DataFrame
-            As `rows` returns them.
+            Results of the figure, as returned by `rows`.
         verdicts : sequence of Verdict
-            Verdicts of this run. If one contradicts the headline, the title replaces it.
+            Verdicts of this run on the paper's statements. If a verdict contradicts the headline, the title
+            is printed instead.
         panels : str
-            Letters of the panels to draw, for example "ac". By default the first `main` panels.
+            Letters of the panels to draw, for example "ac". By default, the first panels are drawn, as many
+            as the attribute `main` says.
 
         Raises
         ------
         ValueError
-            If there is no such panel.
+            If a letter belongs to no panel.
         """
         from workbench.figures import plots
 
@@ -509,10 +516,11 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """Return all pictures of the figure as a dictionary. A key is the suffix of the picture's file name.
+        """Draw all pictures of the figure. Return them as a dictionary, whose keys are suffixes of the
+        pictures' file names.
 
-        Without `panels`, these are the picture and the supplement. The supplement has the panels that
-        do not fit in a column. For slides, the picture is divided into parts that fit on a slide.
+        If you do not pass `panels`, there are up to two pictures: the main picture, and the supplement with
+        all other panels. If the page is a slide, the main picture is divided into parts that fit on a slide.
         """
         from workbench.figures import plots
 
@@ -544,10 +552,11 @@ class Figure:
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return the sentence that is printed above the picture.
+        """Return the sentence that is printed above the picture of a run.
 
-        It is the headline of the figure. The title replaces it if the setting is not that of the paper, if
-        the run is smaller, or if a verdict contradicts the headline.
+        Usually, this is the headline, which states the main result. It is the title instead if parameters
+        differ from those of the paper, if the run is smaller than the paper's, or if a verdict contradicts
+        the headline.
         """
         changed = describe(self.off_paper())
         if changed:
@@ -614,8 +623,8 @@ class Figure:
         return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of our numbers next to those that the paper prints. If there is none, return one line
-        that explains why.
+        """Return a table that shows our numbers next to the numbers that the paper prints. If no number can
+        be compared, the table has one row that explains why.
         """
         import pandas as pd
 
@@ -640,11 +649,11 @@ class Figure:
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
-        """Return the numbers of seeds at which a run at paper size stops to check. At each, it judges which
-        statements of the paper are already decided.
+        """Return the numbers of seeds (repetitions) after which a run with the paper's parameters checks the
+        statements of the paper. The run ends as soon as all statements are decided.
 
-        The numbers, also called looks, are 5, 10, 20, 40 and so on. The last is the number of the profile,
-        and the number of the quick profile is among them. A figure without seeds has a single look, 0.
+        The numbers are 5, 10, 20, 40 and so on, up to the number of seeds in the profile "paper". The number
+        of seeds in the profile "quick" is also included. For a figure without seeds, the result is (0,).
         """
         cap = cls._default_seeds()
         if cap is None:
@@ -658,21 +667,22 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the confidence level of each intermediate check. It is so high that all checks together keep
-        the intended error rate.
+        """Return the level of confidence of each check. Because there are several checks during a run, it is
+        higher than the intended level of all checks together.
         """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
-        """Run the figure. Return its results as a data frame, and a verdict on each statement of the paper.
+        """Run the figure. Return its results as a data frame, and a list with a verdict on each statement of
+        the paper.
 
-        In the paper profile, the number of seeds is a limit. Seeds are added step by step until every
-        statement is decided. If you set another number, all these seeds are run.
+        In the profile "paper", the number of seeds is a limit: seeds are added step by step until every
+        statement is decided. If you choose another number of seeds, all of them are run.
 
         Parameters
         ----------
         store : path
-            Folder of finished trials, to which new trials are added.
+            Folder with the results of finished trials. The results of new trials are added to it.
         """
         for figure in self._runs():
             rows = figure.rows(store)
@@ -692,30 +702,30 @@ class Figure:
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def datasets_run(self) -> list[Any]:
-        """Return the different datasets on which the figure runs mechanisms."""
+        """Return a list of the datasets on which the figure runs mechanisms, each once."""
         if type(self).sweeps is Figure.sweeps:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
     def datasets_used(self) -> list[Any]:
-        """Return the datasets of the figure, each once. A dataset that sorts or adds up the counts of another
-        one is replaced by that other one.
+        """Return a list of the datasets from which the figure's data come, each once. If a dataset sorts or
+        adds up the counts of another dataset, the list contains the other dataset.
         """
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether results were computed from the published file of the named dataset. Results on a
-        dataset that was derived from it count as well.
+        """Return whether results come from the published file of a dataset, and not from synthetic data.
+        Results on a dataset that is computed from this file also count.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """Return a verdict on each statement of the paper about the figure. If settings differ from those of
-        the paper, every verdict is that the statement was not judged.
+        """Check each statement of the paper on the results of a run, and return the verdicts. If parameters
+        differ from those of the paper, no statement is checked, and every verdict is "not judged".
 
-        Each statement is checked after more and more seeds, at the numbers that `looks` returns. The first
-        check that decides a statement gives its verdict. A check uses only the rows of its seeds.
+        A statement is checked several times, with more and more seeds. The method `looks` returns the numbers
+        of seeds. The verdict is that of the first check that decides the statement.
         """
         off = self.off_paper()
         if off:

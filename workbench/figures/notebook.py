@@ -1,4 +1,6 @@
-"""Figures in notebooks: the cell of parameters, and the figure that runs with their values."""
+"""Figures in notebooks. A cell of the notebook sets the values of parameters, and the figure runs with these
+values.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,8 @@ class SavedFolder:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """Run of a figure in a notebook. It knows the figure, its profile (the named setting of its parameters),
-    and the folder for results.
+    """Run of a figure in a notebook. The object contains the figure, its profile (the named setting of its
+    parameters), and the folder for results.
     """
 
     figure: Figure
@@ -60,14 +62,16 @@ class FigureRun:
 
     @property
     def store(self) -> Path:
-        """Folder in which all figures keep the results of finished trials."""
+        """Path of the folder in which all figures store the results of finished trials."""
         return self.results / "store"
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
-        """Return a table for a notebook that shows each statement of the paper with its verdict.
+        """Return a formatted table that shows each statement of the paper with its verdict (whether it
+        holds).
 
-        A run of the paper profile shows its own verdicts. A quick run judges nothing. It shows the
-        committed verdicts of the paper profile, and whether its own numbers agree with them.
+        If the run has the profile "paper", the table shows the verdicts of this run. A quick run is too small
+        for verdicts. Its table shows the stored verdicts of a full run, and says whether the numbers of the
+        quick run agree with them.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
@@ -84,8 +88,9 @@ class FigureRun:
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
-        """Write the pictures, the plotted numbers, a verdict on each statement of the paper, and a manifest (a
-        list of the files and how they were made). A figure with other parameters gets another folder.
+        """Save the run to a folder. The folder contains the pictures, the plotted numbers, a verdict on each
+        statement of the paper, and a manifest. The manifest lists the files and says how they were made. If
+        you change parameters, the figure is saved to another folder.
         """
         folder = save(
             fig,
@@ -99,8 +104,8 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """Return the saved verdicts on the statements of a paper, from the repository. If there are none, return an
-    empty table.
+    """Return the verdicts on all statements of a paper, as they are stored in the repository. The result is a
+    data frame with one row per statement. It is empty if no verdicts are stored.
     """
     import pandas as pd
 
@@ -113,15 +118,15 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """Return the figure that a notebook shows. Its parameters have the values from the notebook's parameter
-    cell.
+    """Begin the run of a figure in a notebook. The parameters of the figure get the values that are set in a
+    cell of the notebook.
 
     Parameters
     ----------
     id : str
-        The figure's.
+        Id of the figure, for example cormode2012_fig5.
     namespace : mapping
-        The notebook's `globals()`, from which the parameters are read.
+        Variables of the notebook, `globals()`. They contain the values of the parameters.
 
     Returns
     -------
@@ -130,8 +135,8 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     Raises
     ------
     ValueError
-        If the cell, or that of papermill, sets a name that is not a parameter of the figure (the
-        message names the nearest), or a value is out of its range.
+        If a value is out of range, or if the cell sets a variable that is not a parameter of the figure. The
+        message then lists similar names.
     """
     cls = find_figure(id)
     known = ["profile", "results", *cls.parameters()]
@@ -160,10 +165,11 @@ def _set_display() -> None:
 
 
 def parameters_cell(cls: type[Figure]) -> str:
-    """Return the source text of the notebook cell that sets the figure's parameters. Each parameter has a value
-    and a comment.
+    """Return the source text of the notebook cell that sets the parameters of a figure. Each line sets one
+    parameter and explains it in a comment.
 
-    The effort is None, so that `profile` determines it.
+    Parameters of effort, for example the number of seeds, are set to None. Their values then come from the
+    profile.
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',

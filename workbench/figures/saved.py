@@ -101,8 +101,8 @@ _STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 4
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """Figure that was read from the folder in which it was saved. The folder's manifest lists its files and
-    says how they were made.
+    """Saved figure, as `load` returns it. Its manifest lists the files in the folder and says how they were
+    made.
     """
 
     folder: Path
@@ -111,7 +111,9 @@ class SavedFigure:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Rows of the figure. Because they can be large, they are read when they are needed."""
+        """Results that the figure shows, as a data frame. They can be large, so they are read from the file
+        when you first use this property.
+        """
         import pandas as pd
 
         rows = self.folder / "rows.csv"
@@ -119,21 +121,19 @@ class SavedFigure:
 
     @property
     def images(self) -> dict[str, Path]:
-        """Files of the main picture, by format ("pdf", "svg" or "png"). There are none if the figure is a
-        table.
-        """
+        """Paths of the main picture, by format ("pdf", "svg" or "png"). Empty if the figure is a table."""
         return self._images("")
 
     @property
     def supplement(self) -> dict[str, Path]:
-        """Files of the picture with those panels that are not in the main picture, by format ("pdf", "svg" or
-        "png").
+        """Paths of the second picture, by format ("pdf", "svg" or "png"). It contains the panels that are not
+        in the main picture.
         """
         return self._images(SUPPLEMENT)
 
     @property
     def aggregates(self) -> list[dict[str, Any]]:
-        """Plotted numbers of each panel, in the form that `plots.aggregates` returns."""
+        """Numbers that are plotted in each panel, in the form that `plots.aggregates` returns."""
         saved = AGGREGATES in self.manifest["sha256"]
         return json.loads((self.folder / AGGREGATES).read_text("utf-8")) if saved else []
 
@@ -145,24 +145,24 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a saved result whose figure is not an instance of `Figure`.
+    """Description of a result that is saved like a figure, but whose class is not a `Figure`.
 
     Parameters
     ----------
     name : str
-        The name of its folder.
+        Name of the folder in which the result is saved.
     title : str
         Sentence above the picture.
     command : str
-        Command that makes the figure again.
+        Command that makes the result again.
     no_data : bool
-        Whether its rows are computed without a dataset.
+        Whether the result is computed without a dataset.
     id : str
         Id of the figure, if it differs from `name`.
     parameters, setting : mappings
-        All parameters, and those that differ from the profile.
+        All parameters of the result, and those whose values differ from the profile.
     files : mapping
-        The sha256 of the public files that it uses, by name.
+        SHA-256 hashes of the public files from which the result was computed, by the names of the files.
     """
 
     name: str
@@ -176,8 +176,8 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Return the folder in which one figure is saved. Raise a ValueError for an unknown profile or an invalid
-    `stem`.
+    """Return the path of the folder in which a figure is saved. Raise a ValueError if the profile is unknown,
+    or if `stem` is not a valid name of a folder.
     """
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
@@ -198,25 +198,25 @@ def save(
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
 ) -> Path:
-    """Save one figure to its folder. The folder has pictures, the plotted numbers, and a verdict on each
-    statement of the paper. The manifest, which lists the files, is written last.
+    """Save a figure to a folder. The folder then contains the pictures, the plotted numbers, and a verdict on
+    each statement of the paper. The manifest, which lists these files, is written last.
 
     Parameters
     ----------
     fig : Figure or None
-        Drawing, or None if the result is a table.
+        Picture to save. None if the figure is a table.
     rows : DataFrame
-        Drawn rows. They need a column `truth_public` that is True everywhere, because errors against a
-        private truth would reveal it.
+        Results that the picture shows. The column `truth_public` must be True in every row, because an error
+        computed from private data would reveal something about them.
     spec : Figure or Description
-        Figure to save. Rows without `truth_public` are accepted only if its `no_data` is set, because
-        they are then computed from formulas without a dataset.
+        Figure to save. If its attribute `no_data` is True, the results were computed without a dataset, and
+        they need no column `truth_public`.
     profile : str
-        "quick" or "paper", or "explorer" for what panels export.
+        "quick" or "paper". Exports of interactive panels have the profile "explorer".
     results : path
-        The folder of all results.
+        Folder in which the results of all figures are stored.
     verdicts : sequence of Verdict
-        Verdicts on the figure's statements.
+        Verdicts on the paper's statements about the figure.
 
     Returns
     -------
@@ -226,8 +226,8 @@ def save(
     Raises
     ------
     ValueError
-        If rows do not state that their truth is public, the profile is unknown, or the figure's name is
-        not a valid name of a folder.
+        If rows do not state that the true data are public, if the profile is unknown, or if the name of the
+        figure is not a valid name of a folder.
     """
     from workbench.figures import plots
 
@@ -293,19 +293,19 @@ def load(folder: str | Path) -> SavedFigure:
     Parameters
     ----------
     folder : path
-        Folder that `save` returned.
+        Path of the folder, as returned by `save`.
 
     Returns
     -------
     SavedFigure
-        Saved figure, with the manifest, and with rows and verdicts as tables.
+        The saved figure, with its manifest, results and verdicts.
 
     Raises
     ------
     FileNotFoundError
-        If the folder contains no complete figure.
+        If the folder does not contain a completely saved figure.
     ValueError
-        If a file differs from the one that the manifest describes.
+        If a file was changed after the figure was saved.
     """
     import pandas as pd
 
@@ -361,10 +361,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
-    """Write a file so that it is never incomplete. The function `fill` writes a temporary file, which is then
-    renamed to `path`. Return the sha256 of the content.
+    """Write a file in such a way that nobody ever sees an incomplete file. The function `fill` writes a
+    temporary file, which is then renamed to `path`. Return the SHA-256 hash of the content.
 
-    Other processes see either the old file or the complete new one.
+    If the process is killed meanwhile, the old file stays as it was.
     """
     try:
         with closing(Draft(path)) as draft:
@@ -395,7 +395,9 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Return the versions of all software that affects the numbers: the workbench, Python, and `packages`."""
+    """Return the versions of the software that affects results: the workbench, Python, and the given
+    packages.
+    """
     installed = {name: importlib.metadata.version(name) for name in packages}
     workbench = importlib.metadata.version("dp-workbench")
     return {"workbench": workbench, "python": platform.python_version()} | installed
