@@ -1,8 +1,9 @@
-"""Panels: interactive views of a mechanism, a figure, advice or a bank, for JupyterLab and dashboards.
+"""Interactive panels for JupyterLab and dashboards. A panel shows a picture with controls, for example
+sliders, and draws the picture again when you move a control.
 
-`panel` shows any mechanism, with one slider per field. `figure` shows a figure of a paper, with controls
-for its parameters. `advice` shows which errors to expect from a release, before anyone uses the private
-table. `bank` answers questions from a session's bank.
+`panel` shows a mechanism, with a slider for each of its parameters. `figure` shows a figure of a paper, with
+controls for its parameters. `advice` shows which errors to expect from a release, without using the private
+table. `bank` shows a bank (a store of noisy answers that were paid for), and answers questions from it.
 """
 
 from __future__ import annotations
@@ -20,28 +21,30 @@ if TYPE_CHECKING:
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Show a mechanism with one slider for each of its parameters. You can compare it with another mechanism.
+    """Show what a mechanism releases, with one slider for each of its parameters. You can also compare it
+    with another mechanism.
 
     Parameters
     ----------
     mechanism
-        Class of a mechanism, which starts at its example, or a mechanism. It may be your own.
+        Mechanism, or class of a mechanism. For a class, the sliders begin at the values of its example. You
+        can also pass a mechanism of your own.
     dataset : optional
-        Public dataset. Default: a small synthetic one.
+        Public dataset on which the mechanism runs. Default: a small synthetic dataset.
     **values
-        Settings of controls by the names of fields, for example `epsilon=0.5`. `compare` is the name of
-        another mechanism. It is drawn next to this one, with the same data and noise.
+        Initial values of controls, for example `epsilon=0.5`. If you pass `compare` with the name of another
+        mechanism, both are drawn next to each other, with the same data and noise.
 
     Returns
     -------
     Panel
-        Panel to display in a notebook.
+        Panel, which a notebook displays.
 
     Raises
     ------
     ValueError
-        If the argument is not a mechanism, the dataset is private or of a wrong kind, or a setting is
-        invalid.
+        If the argument is not a mechanism, or if a value is invalid. Also if the dataset is private, or is
+        not of the kind that the mechanism accepts.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
@@ -50,24 +53,26 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
 
 def figure(figure: str | Figure, /, **values: Any) -> Panel:
-    """Show a figure of a paper, with controls for its parameters. It runs when a page displays it.
+    """Show a figure of a paper, with controls for its parameters. The figure runs when a page first displays
+    the panel.
 
     Parameters
     ----------
     figure : str or Figure
         Id of the figure, for example "cormode2012_fig5", or the figure itself.
     **values
-        Values of its parameters. Default: the paper's values, with the effort of a quick run.
+        Initial values of the figure's parameters. By default, they are those of a quick run, which has the
+        paper's parameters but fewer repetitions.
 
     Returns
     -------
     Panel
-        Panel to display in a notebook.
+        Panel, which a notebook displays.
 
     Raises
     ------
     ValueError
-        If there is no such figure or parameter, or a value is out of range.
+        If there is no such figure or parameter, or if a value is out of range.
     """
     from workbench.figures import find_figure, results_folder
     from workbench.widgets.figure_subject import FigureSubject
@@ -83,8 +88,8 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
 
 
 def figures() -> Panel:
-    """Return a panel with a list of the figures of all papers. It shows the picture and the controls of the
-    selected figure.
+    """Show a list of the figures of all papers. When you select a figure, the panel shows its picture and
+    controls.
     """
     from workbench.figures import results_folder
     from workbench.widgets.figure_subject import FigureSubject
@@ -94,26 +99,27 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """Show which errors to expect from releases of a table. Only its domain and bound are used.
+    """Show which errors to expect from releases of a table, before you spend any budget. Only the domain and
+    the bound of the table are used, and not its counts.
 
     Parameters
     ----------
     data
-        Table (private or public), dataset of a table, or domain. Only its domain and bound are read.
+        Table, dataset, or domain (all possible cells).
     bound : Bound, optional
-        Largest change of the table by one unit, if `data` has no bound.
+        Largest change of the table by one unit. You need to pass it only if `data` has no bound.
     **values
-        Settings of controls: epsilon, size, delta, density, mean, spread.
+        Initial values of the controls `epsilon`, `size`, `delta`, `density`, `mean` and `spread`.
 
     Returns
     -------
     Panel
-        Panel to display in a notebook.
+        Panel, which a notebook displays.
 
     Raises
     ------
     ValueError
-        If `data` are records or interactions, or a table that is PUBLIC.
+        If `data` consist of points, strings or records of users, or if the table is public.
     """
     from workbench.widgets.advice_subject import advice_subject
     from workbench.widgets.panels import Panel
@@ -122,21 +128,23 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """Show the noisy answers that a session has paid for and stored, their errors, and the price of better
-    answers.
+    """Show a bank, and answer questions from it. A bank stores the noisy answers that a session has paid for.
+    The panel also shows the errors of answers, and the price of better ones.
 
-    Answers from the bank are free. If the session has its table, a button with a price spends budget.
+    Answers from the bank cost no budget. If the session has its private table, buttons with prices spend
+    budget for better answers.
 
     Parameters
     ----------
     session : Session or path, optional
-        Session, or the path of its file, which is opened without a table. Default: a session with synthetic
-        people, whose file is removed when this process ends.
+        Session, or the path of its file. If you pass a path, the private table is not opened, so the panel
+        cannot spend budget. Default: a session about synthetic people, for trying the panel. Its file is
+        removed when this process ends.
 
     Returns
     -------
     BankPanel
-        Panel to display in a notebook.
+        Panel, which a notebook displays.
 
     Raises
     ------
@@ -152,31 +160,32 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Return whether a mechanism with this name exists, in this package or in another one."""
+    """Return whether there is a mechanism with this name, in the workbench or in another installed package."""
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """Return the widget of a mechanism, whose name and parameters are given as text.
+    """Return the panel of a mechanism whose name and parameters are given as text, for example in a link.
 
     Parameters
     ----------
     name : str
         Name of the mechanism's class.
     words : sequence of str
-        Settings as `name=value`, including `seed` and `seeds`.
+        Values of controls, each as a text `name=value`. The seed of the noise (`seed`) and the number of
+        releases (`seeds`) are also controls.
 
     Returns
     -------
     Panel
-        Panel with an exact picture.
+        Panel, whose picture is not a rough preview.
 
     Raises
     ------
     ValueError
-        If there is no such mechanism or control, or a setting is invalid.
+        If there is no such mechanism or control, or if a value is invalid.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject, find_mechanism
     from workbench.widgets.panels import Panel, parse_words

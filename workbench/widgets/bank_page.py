@@ -299,18 +299,18 @@ _PEOPLE = 20_000
 
 
 class BankPanel(anywidget.AnyWidget):
-    """Panel that answers questions from a session's bank, which stores past noisy answers. If the session
-    has its table, a button can also spend budget.
+    """Panel that answers questions from the bank of a session. A bank stores the noisy answers that were paid
+    for. If the session has its private table, buttons with prices can also spend budget.
 
     Parameters
     ----------
     session : Session
-        Session. Give it its table only if the panel may spend budget.
+        Session with the bank. Open it with its private table only if the panel may spend budget.
 
     Attributes
     ----------
     answered : Answered
-        Result of the last question.
+        Answer to the last question, as text.
     """
 
     _esm = _PAGE.with_suffix(".js")

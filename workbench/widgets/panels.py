@@ -1,5 +1,5 @@
-"""Panel: controls above a picture. While you move a slider, the picture is a rough preview. Afterwards it
-is drawn exactly.
+"""Panel with controls and a picture. While you move a slider, the picture is a rough preview. When you
+release the slider, it is drawn exactly.
 
 A separate process runs tasks that take long, and the Stop button ends it. If you change a control again,
 the result of the earlier change is dropped.
@@ -43,23 +43,24 @@ SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js")
 
 
 class Panel(anywidget.AnyWidget):
-    """Interactive view of a mechanism, a figure or advice, for JupyterLab and Voila.
+    """Interactive view of a mechanism, a figure or advice. It has controls and a picture, and works in
+    JupyterLab and Voila.
 
     Parameters
     ----------
     subject : Subject
-        Subject, which defines the controls and the picture.
+        Object that defines which controls there are, and draws the picture.
     **values
-        Settings of controls by name. Other controls have their initial settings.
+        Initial values of controls by name. Other controls begin at their default values.
 
     Attributes
     ----------
     values : dict
-        Settings of all controls.
+        Current values of all controls.
     rows : pandas.DataFrame
-        Displayed numbers, one per row.
+        Numbers that the picture shows, one per row.
     release : Release or None
-        First release from which the numbers come. Its noise is simulated.
+        Release from which the numbers come. If there are several, it is the first. Its noise is simulated.
     """
 
     _esm = SCRIPT
@@ -90,18 +91,19 @@ class Panel(anywidget.AnyWidget):
         return f"the panel {self.subject.name} needs a kernel. {self._commands()[0]}".strip()
 
     def set(self, **values: Any) -> None:
-        """Change settings and draw exactly. For a figure, the call waits until a separate process has drawn it.
+        """Change values of controls, and draw the picture exactly. For a figure of a paper, this may take
+        long, because the call waits until the figure has run.
 
         Parameters
         ----------
         **values
-            Settings of controls by name. Others do not change. With two or more `seeds`, the chart shows a
-            band over the releases with the seeds `seed`, `seed` + 1, ….
+            New values of controls by name. Other controls keep their values. If `seeds` is 2 or more, the
+            picture shows a band over several releases, whose seeds are `seed`, `seed` + 1 and so on.
 
         Raises
         ------
         ValueError
-            If a setting is invalid. The message names the control and its allowed values.
+            If a value is invalid. The message names the control and its allowed values.
         """
         with self._lock:
             stopped = self._move_on()
@@ -329,7 +331,7 @@ class Panel(anywidget.AnyWidget):
     # files
 
     def figure(self) -> Any:
-        """Return the displayed picture as a matplotlib figure, in the style of saved figures."""
+        """Return the displayed picture as a matplotlib figure. It has the style of saved figures."""
         panels = self.subject.panels(self.values, self.rows)
         return plots.grid(self.rows, panels, min(2, len(panels)), height=2.4)
 
@@ -341,25 +343,27 @@ class Panel(anywidget.AnyWidget):
         title: str = "",
         profile: str = "explorer",
     ) -> Path:
-        """Write the picture as PDF, SVG and PNG, with its rows and a manifest.
+        """Save the picture as PDF, SVG and PNG, together with its numbers and a manifest, which says how the
+        picture was made.
 
-        A rough picture is first drawn exactly, so that the command in the manifest reproduces it.
+        If the picture is a rough preview, it is first drawn exactly, so that the command in the manifest
+        makes the same picture.
 
         Parameters
         ----------
         results : path, optional
-            Folder of all figures. Default: that of the project.
+            Folder for the results of all figures. Default: the project's folder of results.
         stem : str
-            Name of the figure. Default: derived from the settings.
+            Name of the new folder. By default, it follows from the values of the controls.
         title : str
-            Title of the figure. Default: the title of the subject.
+            Title of the picture. Default: the title of the panel.
         profile : str
-            Name of the folder in `results`.
+            Name of the subfolder of `results` for the new folder.
 
         Returns
         -------
         Path
-            Written folder.
+            Path of the new folder.
         """
         with self._lock:
             if self.subject.slow:
@@ -388,7 +392,7 @@ class Panel(anywidget.AnyWidget):
         return spec, self.rows.assign(simulated=self.release.simulated)
 
     def to_export(self) -> Export:
-        """Return the content that `workbench export` writes."""
+        """Return the content of the files that `workbench export` writes."""
         spec, rows = self._described()
         cite = getattr(self.release and self.release.mechanism, "cite", None)
         return Export(

@@ -1,12 +1,12 @@
-"""Drawing of rows in one style. Plots do not run, load or save anything, and use rows by the names of
-their columns.
+"""Functions that draw the results of figures. Results are data frames with one number per row, and the
+functions use their columns by name. The functions do not run experiments, and do not read or write files.
 
-A mechanism looks the same in every figure. Its colour and marker follow from its name (`name_series`
-writes names to a column `series`, with the fields that vary). Colours are those of Okabe and Ito, which
-colour-blind people can distinguish. Markers differ too, for print without colour. Series that differ in
-a number have shades of one colour, darker for larger numbers. A mark is the mean over seeds, and it is
-hollow if the guarantee has δ > 0. A band is the 95 % interval of the mean. With fewer than five seeds,
-dots show the seeds instead. Grey shows the paper's numbers, and grey dashes show theory.
+A mechanism has the same colour and marker in every figure. They follow from its name, which `name_series`
+writes to the column `series`. Colours are those of Okabe and Ito, which colour-blind people can distinguish.
+Markers also differ, so that a print without colour can be read. Curves that differ only in a number have the
+same colour, which is darker for larger numbers. A marker shows the mean over seeds. It is hollow if the
+guarantee has δ > 0. A band shows the 95 % interval of the mean. If there are fewer than five seeds, dots show
+the value of each seed instead. The paper's numbers are grey, and theoretical curves are grey and dashed.
 """
 
 from workbench.figures.plots.axes import aggregates as aggregates

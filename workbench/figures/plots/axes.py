@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 def lay_out(fig: Figure) -> None:
-    """Lay out a figure, and fix the layout, so that later drawings do not move anything.
+    """Compute the layout of a figure, and fix it, so that nothing moves when the figure is drawn again.
 
-    If you change its size or labels afterwards, request a new layout:
-    `fig.set_layout_engine("constrained")`.
+    If you change the size or the labels of the figure afterwards, call `fig.set_layout_engine("constrained")`
+    to get a new layout.
     """
     engine = fig.get_layout_engine()
     if engine is None:
@@ -113,29 +113,30 @@ def panels(
     sharey: bool = False,
     keep: bool = False,
 ) -> tuple[Figure, tuple[Axes, ...]]:
-    """Return a figure of rows × columns panels, read line by line.
+    """Make an empty figure with several panels, which are arranged in rows and columns.
 
     Parameters
     ----------
     rows, columns : int
-        Number of lines of panels, and of panels side by side.
+        Number of rows of panels, and number of panels in each row.
     titles : sequence of str
-        One title per panel.
+        Titles of the panels, row by row.
     width : float, optional
-        Width of the figure, in inches. Default: the width of a paper's column for one column of panels,
-        and the width of its page otherwise.
+        Width of the figure, in inches. By default, a figure with a single column of panels is as wide as a
+        column of a paper, and other figures are as wide as a page.
     height : float
         Height of one panel, in inches.
     sharey : bool
-        Whether all panels share one y-axis.
+        Whether all panels have the same vertical axis.
     keep : bool
-        Whether a narrow page keeps the number of panels side by side.
+        Whether the number of panels in a row stays the same on a narrow page. By default, it may become
+        smaller.
 
     Returns
     -------
     fig : Figure
     axes : tuple of Axes
-        One per panel, line by line.
+        The panels, row by row.
     """
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
@@ -162,7 +163,7 @@ def panels(
 
 @with_style
 def entitle(fig: Figure, headline: str) -> None:
-    """Write a sentence above a figure, in as many lines as it needs."""
+    """Write a sentence above a figure. A long sentence is broken into several lines."""
     title = fig.suptitle(headline, x=0.012, ha="left")
     title.set_text(_in_width(title, 0.97 * fig.bbox.width))
     lines = title.get_text().count("\n") + 1
@@ -192,23 +193,23 @@ def share_y(axes: Sequence[Axes]) -> None:
 
 
 def close(fig: Figure) -> None:
-    """Free the memory of a drawn figure."""
+    """Close a figure, which frees its memory."""
     plt.close(fig)
 
 
 @with_style
 def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figure:
-    """Name the series at the ends of their lines if there is space, and otherwise in a legend below all
-    panels.
+    """Write the names of series (the curves) into a figure. If there is space, they are at the ends of the
+    curves. Otherwise they are in a legend below all panels.
 
-    Labels of axes that neighbours repeat are removed.
+    If neighbouring panels have the same label of an axis, it is shown only once.
 
     Parameters
     ----------
     fig : Figure
-        Drawing in which series are named.
+        Figure whose series are named.
     styles : mapping, optional
-        Styles of the series that may have labels at the ends of their lines.
+        Styles of those series whose names may be at the ends of their curves.
     """
     panels = {}
     for ax in fig.axes:
@@ -528,20 +529,21 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the series of a drawing, after the final layout. Every drawn element gets an id, which names
-    it in SVG.
+    """Return the numbers that a figure shows, for each panel and series. Call this after the final layout.
+    Every drawn element gets an id, with which you can find it in an SVG file.
 
     Parameters
     ----------
     fig : Figure
-        Figure from functions that `tag` their artists.
+        Figure that was drawn by the functions of this package.
 
     Returns
     -------
     list of dict
-        One per panel, with `letter`, `where` (the columns that choose its rows) and `series`, each with
-        `name`, `ids` of its artists, `places` of its points (in units of the SVG) and `points`: rows of
-        x, mean, low, high.
+        One dictionary per panel. `letter` is the letter of the panel, and `where` contains the values of
+        columns that select its rows. `series` is a list with one dictionary per series: its `name`, the `ids`
+        of its drawn elements, the `places` of its points (in units of the SVG file), and its `points` (x,
+        mean, and the ends of the interval, low and high).
     """
     numbers = count()
     height = 72 * fig.get_figheight()

@@ -100,8 +100,8 @@ def name_shades(
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return the two ends of a logarithmic scale of shades. The scale covers the values above 0, but at
-    most four powers of ten.
+    """Return the smallest and the largest value of a logarithmic colour scale for these rows. The scale
+    covers the positive values, but at most four powers of ten.
     """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
@@ -114,7 +114,9 @@ def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
-    """Return the position of each value on the scale, from 0 to 1. It is NaN for values of 0 or less."""
+    """Return the position of each value on a logarithmic colour scale, from 0 to 1. The position is NaN for
+    values of 0 or less.
+    """
     with np.errstate(all="ignore"):
         position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
     return np.where(values > 0, np.clip(position, 0, 1), np.nan)
@@ -131,28 +133,29 @@ def maps(
     land: pd.DataFrame | None = None,
     circle: tuple[float, float, float] | None = None,
 ) -> Figure:
-    """Return a heat map for each value of the column `panel`. All maps have the same scales of colour
-    and distance.
+    """Draw heat maps of places, one map for each value of the column `panel`. All maps have the same colours
+    and the same scale.
 
-    The projection is equirectangular, and true to scale at the middle latitude. The outermost places at
-    each side, 1 % of all, are off the maps.
+    The maps use the equirectangular projection, with the correct scale at the middle latitude. At each side,
+    the outermost 1 % of the places are not shown.
 
     Parameters
     ----------
     rows : DataFrame
         One row per place, with `latitude` and `longitude` in degrees, and its `value`.
     columns : int
-        Maps side by side.
+        Number of maps in each row.
     cell : float
-        Side in km of the squares over which `value` is added up.
+        Side of the squares of a map, in km. Within each square, the values are added up.
     bar : float
-        Length of the scale bar in km.
+        Length of the bar that shows the scale, in km.
     label : str
-        Name of the scale of colours.
+        Label of the colour scale.
     land : DataFrame, optional
-        Public places to draw in pale grey, with columns `latitude` and `longitude`. They determine the view.
+        Public places, with the columns `latitude` and `longitude`. They are drawn in pale grey, and determine
+        which area the maps show.
     circle : (float, float, float), optional
-        Latitude, longitude, and a radius in km.
+        Circle to draw: the latitude and longitude of its centre, and its radius in km.
 
     Returns
     -------
@@ -210,8 +213,8 @@ def maps(
 def project(
     latitude: Any, longitude: Any, latitude0: float, longitude0: float
 ) -> tuple[Any, Any]:
-    """Return distances in km to the east and north of a place. The projection is equirectangular, and
-    true to scale along the latitude of the place.
+    """Convert latitudes and longitudes to distances in km to the east and to the north of a place. The
+    projection is equirectangular, with the correct scale at the latitude of the place.
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]
     [0, 111]
@@ -228,45 +231,46 @@ def project(
 
 @dataclass(frozen=True)
 class Panel:
-    """Panel of a figure. It says which rows are drawn, and how.
+    """Description of a panel of a figure: which rows of the results the panel shows, and how they are drawn.
 
     Parameters
     ----------
     title : str
         Title of the panel.
     where : mapping
-        Values of columns that select the rows of the panel.
+        Values of columns. The panel shows the rows that have these values.
     x : str
-        Column on the horizontal axis.
+        Name of the column that is on the horizontal axis.
     series : str
-        Column that distinguishes lines or bars.
+        Name of the column that says to which curve or bar a row belongs.
     at : str, optional
-        Column at whose values seeds are averaged, if x itself varies with the seed.
+        Name of a column that identifies the points of a curve, if the values on the horizontal axis differ
+        between seeds. The mean over seeds is taken for each value of this column.
     log : str
-        The logarithmic axes: "", "x", "y" or "xy".
+        Which axes are logarithmic: "", "x", "y" or "xy".
     printed : Printed or several
         Numbers that the paper prints.
     theory : (str, callable) or several
-        Labels and functions of x, which are drawn as dashed lines.
+        Theoretical curves, each with a label and a function of x. They are dashed.
     bars : bool
         Whether to draw groups of bars instead of lines.
     mark : float, optional
-        Marked place on the horizontal axis.
+        Value on the horizontal axis that is marked by a line.
     cells : bool
-        Whether rows are boxes, each with a value.
+        Whether each row is a box, which is shaded by its value.
     outlines : bool
         Whether boxes have outlines.
     equal : bool
         Whether both axes of boxes have the same unit, as in a map.
     fit_theory : bool
-        Whether the limits of the axes include the theory.
+        Whether the vertical axis is so long that theoretical curves are completely visible.
     names : sequence of str
-        Names of the rows and columns of unit boxes.
+        Names of the rows and of the columns, if all boxes have the side 1.
     ylim : (float, float), optional
-        Limits of the vertical axis.
+        Smallest and largest value on the vertical axis.
     linear_below : float
-        Value below which the vertical axis is linear, so that it contains 0. Above it the axis is
-        logarithmic.
+        Value up to which the vertical axis is linear, so that it can begin at 0. For larger values, the axis
+        is logarithmic.
     """
 
     title: str
@@ -289,20 +293,20 @@ class Panel:
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """Return the rows of one panel."""
+    """Return those rows of the results that a panel shows."""
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
 def printed_points(panel: Panel) -> list[Printed]:
-    """Return the printed numbers of a panel as a tuple."""
+    """Return the numbers of the paper that a panel shows, as a list."""
     return [panel.printed] if isinstance(panel.printed, Printed) else [*panel.printed]
 
 
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return the means over seeds that panels show, as text, with one row per panel and series.
+    """Return a table of the means over seeds that panels show, as text. It has one row per panel and series.
 
-    The means are the first and the last on the axis, the lowest, and the highest. Next to them are the
-    paper's numbers for the panel.
+    A row contains the first and the last mean on the horizontal axis, the lowest mean and the highest mean.
+    It also contains the paper's numbers for the panel.
     """
     lines = []
     for panel in panels:
@@ -325,14 +329,14 @@ def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
-    """Return the theoretical curves of a panel. Each is a pair of a label and a function."""
+    """Return the theoretical curves of a panel, each as a pair of a label and a function."""
     theory: Any = panel.theory
     return [theory] if theory and callable(theory[-1]) else theory
 
 
 def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
-    """Return the dash patterns of theoretical curves. Each label has one pattern, which is the same in all
-    panels of the drawing.
+    """Return the dash pattern of each theoretical curve of a panel. A label has the same pattern in all
+    panels of a figure.
     """
     labels = [label for label, _ in theory_curves(panel)]
     kinds = list(
@@ -351,23 +355,23 @@ def grid(
     sharey: bool = False,
     letters: str = "",
 ) -> Figure:
-    """Return a figure of many panels. They also show the paper's numbers and theoretical curves.
+    """Draw a figure with several panels, including the paper's numbers and theoretical curves.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows of all panels.
+        Results that the panels show.
     wanted : sequence of Panel
-        Panels, line by line.
+        Descriptions of the panels, row by row.
     columns : int
-        Panels side by side.
+        Number of panels in each row.
     height : float
         Height of one panel, in inches.
     sharey : bool
-        Whether panels side by side that measure the same have one vertical axis.
+        Whether panels in the same row share their vertical axis, if they show the same quantity.
     letters : str
-        One letter per panel, written next to its title. Default: a, b, c, …, or none for a single
-        panel.
+        Letters of the panels, which are written next to their titles. Default: a, b, c and so on. A single
+        panel has no letter.
 
     Returns
     -------

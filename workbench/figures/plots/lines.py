@@ -40,25 +40,27 @@ def curves(
     log: str = "xy",
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw one line per series. It shows the mean over seeds against `x`, with its 95 % interval.
+    """Draw one curve per series. A curve shows the mean over seeds, as a function of `x`, with a 95 %
+    confidence interval.
 
-    With fewer than five seeds, dots show the seeds instead of an interval.
+    If there are fewer than five seeds, dots show the value of each seed instead of an interval.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows of one metric.
+        Results of a single metric.
     x, series : str
-        Columns of the horizontal axis and of the names of lines.
+        Names of two columns: the column on the horizontal axis, and the column with the names of curves.
     ax : Axes
-        Where to draw.
+        Panel into which the curves are drawn.
     at : str, optional
-        Column at whose values seeds are averaged. Default `x`. Give another column if x itself varies
-        with the seed, for example `released`.
+        Name of the column that identifies the points of a curve. The mean over seeds is taken for each value
+        of this column. Default: the same as `x`. Pass another column if the values of `x` differ between
+        seeds, for example if it is the number of released cells.
     log : str
-        The logarithmic axes: "", "x", "y" or "xy".
+        Which axes are logarithmic: "", "x", "y" or "xy".
     styles : mapping, optional
-        Styles of series (`series_styles`) if the figure has more series than these rows.
+        Styles of series, from `series_styles`. Pass them if the figure contains more series than these rows.
     """
     what = metric_name(rows)
     at = at or x
@@ -126,9 +128,11 @@ def grouped_bars(
     log: bool = True,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw groups of bars with 95 % intervals. On a logarithmic axis, draw marks instead of bars.
+    """Draw groups of bars with 95 % confidence intervals. On a logarithmic axis, markers are drawn instead of
+    bars.
 
-    Names along `x` are in the order of the rows. Numbers are in descending order.
+    If the groups have names, they are in the order of the rows. If they are numbers, they are in descending
+    order.
     """
     what = metric_name(rows)
     places = list(rows[x].unique())
@@ -182,8 +186,8 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one mark per row on a logarithmic axis, with its number, and the first row on top. Brackets
-    show the paper's numbers.
+    """Draw one marker per row on a logarithmic axis, with its number next to it. The first row is on top.
+    Brackets show the paper's numbers.
     """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
@@ -209,8 +213,8 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the paper's numbers in grey. A number is a bracket if the paper prints a place on the axis, and
-    otherwise a stripe.
+    """Draw the paper's numbers in grey. If the paper says for which value of the other axis the number holds,
+    it is drawn as a bracket there. Otherwise it is drawn as a stripe across the panel.
     """
     for point in points:
         if point.at is not None:
@@ -258,8 +262,8 @@ def theory(
     *,
     fit: bool = False,
 ) -> Axes:
-    """Draw a dashed curve y = law(x) over the visible range of x. With `fit`, extend the vertical axis so
-    that it shows the whole curve.
+    """Draw a theoretical curve y = law(x), dashed, over the visible range of x. If `fit` is True, the
+    vertical axis is extended so that the whole curve is visible.
     """
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace

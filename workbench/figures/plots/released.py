@@ -44,23 +44,25 @@ _WITHIN = "within two deviations of noise"
 
 @with_style
 def release_picture(release: Any) -> Figure:
-    """Return a picture of a release. It uses only what is in the release.
+    """Draw a picture of a release. The function uses only the release, so this costs no budget.
 
-    For two attributes, it is a map of counts, in which counts within two standard deviations of noise are
-    grey. For one ordered attribute, it is a series with its noise. Above it are the largest likely counts
-    of cells that were not released. For other tables, it shows the largest cells with two standard
-    deviations of noise. If there are too many codes, neighbours are added up. Points are shown as the
-    released boxes, shaded by density. Strings and codes are shown as the largest nodes.
+    The kind of picture depends on the release. A table with two attributes is drawn as a map of counts.
+    Counts that differ from 0 by less than two standard deviations of the noise are grey. A table with one
+    ordered attribute is drawn as a curve with the noise. The picture also shows how large counts of cells
+    that were not released may be. For other tables, the picture shows the largest cells, with two standard
+    deviations of the noise. If there are too many labels, neighbouring labels are added up. For points, the
+    picture shows the released boxes, which are shaded by density. For strings and codes, it shows the nodes
+    with the largest counts.
 
     Parameters
     ----------
     release : Release
-        Release of labelled cells, or of adaptive points, strings or codes.
+        Release of a table, or of points, strings or codes that a mechanism divided into boxes or nodes.
 
     Returns
     -------
     Figure
-        Drawing as wide as a column of a paper.
+        Picture that is as wide as a column of a paper.
 
     Raises
     ------
