@@ -89,9 +89,9 @@ class Accounting(Figure):
     delta: float = number(1e-9, "δ at which ρ becomes an ε", 1e-15, 0.1)
     releases: tuple[int, ...] = whole((1, 2, 4, 8, 16, 32, 64), "numbers of releases")
     touched: tuple[int, ...] = whole(
-        (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit changes"
+        (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "number of counts that a unit changes"
     )
-    size: int = whole(1000, "empty nodes that pass a threshold")
+    size: int = whole(1000, "number of empty nodes that pass a threshold")
 
     @property
     def pure(self) -> DP:

@@ -46,10 +46,10 @@ class Tour(Figure):
     usual = "the tour's setting"
     shown = ("epsilon",)
 
-    m: int = whole(200_000, "size of the domain", 1000, 10**12, unit="cells")
+    m: int = whole(200_000, "number of all cells (m)", 1000, 10**12, unit="cells")
     density: float = number(0.05, "share of cells that are not empty", 0, 1, strict=True)
     epsilons: tuple[float, ...] = epsilons((0.1, 0.3, 1.0, 3.0))
-    size: int = whole(10_000, "size of filter and sample", unit="cells")
+    size: int = whole(10_000, "size of the summaries", unit="cells")
     query_size: int = whole(1000, "length of a queried range", unit="cells")
     queries: int = queries(200, "number of ranges")
     seeds: int = seeds(20)

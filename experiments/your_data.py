@@ -40,7 +40,7 @@ from workbench.value import parameter, value
 ZONES = [f"zone {k:03}" for k in range(1, 121)]
 HOURS = {"from": 0, "to": 23}
 DOMAIN = {"home": {"file": "zones.txt"}, "work": {"file": "zones.txt"}, "hour": HOURS}
-PEOPLE = "people"
+PEOPLE = "number of people"
 ASKED = (
     'home="zone 048" & work="zone 045" & hour=8',
     'home="zone 048" & work="zone 040".."zone 049"',
@@ -257,7 +257,7 @@ class YourData(Figure):
     size: int = whole(7000, "approximate number of released cells", unit="cells")
     density: float = number(0.02, "belief: share of non-empty cells", 0, 1, strict=True)
     mean: float = number(20, "belief: mean of their counts", unit="counts")  # the last census
-    spread: float = number(20, "belief: their standard deviation", unit="counts")
+    spread: float = number(20, "belief: standard deviation of their counts", unit="counts")
     query_sizes: tuple[int, ...] = whole(
         (1, 24, 240, 2_880, 28_800), "lengths of ranges that matter to you", unit="cells"
     )
@@ -266,7 +266,7 @@ class YourData(Figure):
         "queries to the release (none: examples)",
         many=True,
     )
-    best: int = whole(3, "number of summaries to rehearse")
+    best: int = whole(3, "number of summaries to simulate")
     epsilons: tuple[float, ...] = epsilons((0.5, 1.0, 2.0), "ε of the sweep at the end")
     seeds: int = seeds(20)
 

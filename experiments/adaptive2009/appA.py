@@ -179,7 +179,7 @@ class AppA(Figure):
     quick = {"people": 20_000, "seeds": 5}
     main = 4
 
-    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
+    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "values of ε of a whole release")
     setting: str = choice("total k", SETTINGS, "use of ε, and b", kind=UNPRINTED)
     every: int = unprinted(256, "people of a surname per record that is kept", 1)
     people: int = effort(100_000, "records of a stand-in", 1000, 10**7)

@@ -208,7 +208,7 @@ class Commutes(Swept):
 
     quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 3}
 
-    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
+    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "values of ε")
     settings: tuple[str, ...] = settings_field()
     data: tuple[str, ...] = choice(
         (REAL,), (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT

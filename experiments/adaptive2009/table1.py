@@ -53,7 +53,7 @@ from workbench.value import value
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
-MAP = "people"
+MAP = "number of people"
 AWAY = "TotalVariation"
 SQUARES = "EffectiveSquares"
 PLACE = ["latitude", "longitude"]

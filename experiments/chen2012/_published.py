@@ -102,9 +102,9 @@ class PublishedFigure(Figure):
     epsilon: float = epsilon(1.0)
     log_gamma: float = number(1.0, "ln γ, of an attribute or a tuple", 1e-3, 100)
     alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
-    size: int | None = whole(None, "tuples (none: as many as people)", kind=EFFORT)
-    people: int = whole(500_000, "people of the stand-in", kind=EFFORT)
-    steps: int = whole(3150, "steps of maximum entropy, at most", kind=EFFORT)
+    size: int | None = whole(None, "number of records (none: as many as people)", kind=EFFORT)
+    people: int = whole(500_000, "number of people in the stand-in", kind=EFFORT)
+    steps: int = whole(3150, "largest number of steps of maximum entropy", kind=EFFORT)
     seeds: int = seeds(10)
 
     def sweeps_of(self, metric: Any, *more: Any) -> dict[str, Sweep]:

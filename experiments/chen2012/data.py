@@ -182,9 +182,9 @@ class OverAlpha:
     epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
     prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
     scale: float = number(5000.0, "scale of the noise that the paper prints", unit="tuples")
-    low: float = number(10.0, "least α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    low: float = number(10.0, "smallest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
     high: float = number(3e6, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
-    points: int = whole(12, "values of α", 3, 1000, kind=UNPRINTED)
+    points: int = whole(12, "number of values of α", 3, 1000, kind=UNPRINTED)
 
     @property
     def alphas(self) -> tuple[float, ...]:

@@ -218,8 +218,8 @@ class Fig2(OverAlpha, Figure):
     }
     sized_by = ("past", "queries", "weights", "added", "union_weights")
 
-    past: int = whole(5000, "m, the past queries", kind=EFFORT)
-    queries: int = queries(1000, "new queries of each kind")
+    past: int = whole(5000, "number m of past queries", kind=EFFORT)
+    queries: int = queries(1000, "number of new queries of each kind")
     weights: tuple[float, ...] = number(
         (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
@@ -227,10 +227,10 @@ class Fig2(OverAlpha, Figure):
         unit="nats",
         kind=EFFORT,
     )
-    chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
+    chains: int = whole(512, "number of chains of maximum entropy", 64, 2**22, kind=EFFORT)
+    steps: int = whole(2400, "largest number of steps of maximum entropy", kind=EFFORT)
     added: tuple[int, ...] = whole(
-        (100, 1000, 5000), "new queries that are bought too", kind=EFFORT
+        (100, 1000, 5000), "number of new queries that are also bought", kind=EFFORT
     )
     union_weights: tuple[float, ...] = number(
         (0.03, 0.3, 1.0),
@@ -239,8 +239,8 @@ class Fig2(OverAlpha, Figure):
         unit="nats",
         kind=EFFORT,
     )
-    folds: int = whole(5, "parts of cross-validation in the union", 2, kind=UNPRINTED)
-    seeds: int = seeds(6, "histories, each with its own queries and noise")
+    folds: int = whole(5, "number of folds of cross-validation in the union", 2, kind=UNPRINTED)
+    seeds: int = seeds(6, "number of histories, each with other queries and noise")
 
     @property
     def tried(self) -> Approaches:

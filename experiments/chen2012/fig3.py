@@ -233,11 +233,11 @@ class Fig3(OverAlpha, Figure):
     sized_by = ("past", "queries")
 
     high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
-    points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)
-    past: int = whole(5000, "m, the past queries", kind=EFFORT)
-    queries: int = queries(2500, "new queries")
-    seeds: int = seeds(10, "histories, each with its own queries and noise")
-    folds: int = whole(5, "folds of cross-validation on past answers", 2)
+    points: int = whole(13, "number of values of α", 3, 1000, kind=UNPRINTED)
+    past: int = whole(5000, "number m of past queries", kind=EFFORT)
+    queries: int = queries(2500, "number of new queries")
+    seeds: int = seeds(10, "number of histories, each with other queries and noise")
+    folds: int = whole(5, "number of folds of cross-validation on past answers", 2)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The paper's noise, on all data and by both readings; and what computed noise shows."""

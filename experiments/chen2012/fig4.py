@@ -102,7 +102,7 @@ class Fig4(OverAlpha, Figure):
     }
     sized_by = ("past", "scales", "attributes", "tuples", "usual_past", "weights")
 
-    past: tuple[int, ...] = whole((1250, 2500, 5000), "m, the past queries", kind=EFFORT)
+    past: tuple[int, ...] = whole((1250, 2500, 5000), "number m of past queries", kind=EFFORT)
     scales: tuple[float, ...] = number(
         (2000.0, 5000.0, 12_500.0),
         "scales of the noise",
@@ -110,10 +110,10 @@ class Fig4(OverAlpha, Figure):
         unit="tuples",
         kind=EFFORT,
     )
-    attributes: tuple[int, ...] = whole((3, 6, 9), "attributes", 2, 9, kind=EFFORT)
-    tuples: tuple[int, ...] = whole((50_000, 150_000, 500_000), "people", kind=EFFORT)
+    attributes: tuple[int, ...] = whole((3, 6, 9), "number of attributes", 2, 9, kind=EFFORT)
+    tuples: tuple[int, ...] = whole((50_000, 150_000, 500_000), "number of people", kind=EFFORT)
     usual_past: int = whole(5000, "m where something else varies", kind=EFFORT)
-    people: int = whole(500_000, "people of the stand-in where something else varies")
+    people: int = whole(500_000, "people in the stand-in where something else varies")
     weights: tuple[float, ...] = number(
         (0.03, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
@@ -121,11 +121,11 @@ class Fig4(OverAlpha, Figure):
         unit="nats",
         kind=EFFORT,
     )
-    chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
-    folds: int = whole(5, "folds of cross-validation on past answers", 2)
-    queries: int = queries(500, "new queries")
-    seeds: int = seeds(5, "histories, each with its own queries and noise")
+    chains: int = whole(512, "number of chains of maximum entropy", 64, 2**22, kind=EFFORT)
+    steps: int = whole(2400, "largest number of steps of maximum entropy", kind=EFFORT)
+    folds: int = whole(5, "number of folds of cross-validation on past answers", 2)
+    queries: int = queries(500, "number of new queries")
+    seeds: int = seeds(5, "number of histories, each with other queries and noise")
 
     def sweeps(self) -> dict[str, Sweep]:
         """A panel a dataset and parameter; the point that they share is one trial."""

@@ -159,7 +159,7 @@ class Fig5(Figure):
 
     epsilon: float = epsilon(1.0)
     queries: tuple[int, ...] = whole(
-        (250, 500, 1000, 2500, 5000), "m, the past queries", kind=EFFORT
+        (250, 500, 1000, 2500, 5000), "number m of past queries", kind=EFFORT
     )
     attributes: tuple[int, ...] = whole(
         (2, 3, 4, 6, 9), "numbers of attributes, those with the most codes", 2, 9, kind=EFFORT
@@ -167,15 +167,15 @@ class Fig5(Figure):
     tuples: tuple[int, ...] = whole((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
     merged: tuple[int, ...] = whole((8, 4, 2, 1), "neighbouring codes merged", kind=EFFORT)
     usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
-    many: int = whole(29_570, "m at which kernel PCA's time is carried on", kind=EFFORT)
-    people: int = whole(500_000, "people where something else varies")
+    many: int = whole(29_570, "m from which kernel PCA's time is extrapolated", kind=EFFORT)
+    people: int = whole(500_000, "number of people where something else varies")
     kernel_alpha: float = number(
         3000.0, "α of kernel PCA", strict=True, unit="tuples", kind=UNPRINTED
     )
     entropy_alpha: float = number(1e-3, "α of maximum entropy", strict=True, kind=UNPRINTED)
-    chains: int = whole(2048, "chains of maximum entropy", 64, 2**22, kind=UNPRINTED)
-    steps: int = whole(200, "steps of maximum entropy", kind=EFFORT)
-    repeat: int = whole(9, "times to repeat, of which the fastest counts", kind=EFFORT)
+    chains: int = whole(2048, "number of chains of maximum entropy", 64, 2**22, kind=UNPRINTED)
+    steps: int = whole(200, "number of steps of maximum entropy", kind=EFFORT)
+    repeat: int = whole(9, "repetitions, of which the fastest counts", kind=EFFORT)
 
     def datasets_run(self) -> list[IPUMSTwin]:
         """Of the usual number of people."""

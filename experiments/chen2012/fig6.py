@@ -273,7 +273,7 @@ class Fig6(PublishedFigure):
     columns = 3
     height = 3.3
 
-    triples: int = whole(84, "triples of attributes", 1, 84, kind=EFFORT)
+    triples: int = whole(84, "number of triples of attributes", 1, 84, kind=EFFORT)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Noisy pair tables, and responses at γ."""

@@ -92,7 +92,7 @@ class Fig7(PublishedFigure):
     }
 
     dims: tuple[int, ...] = whole(tuple(range(1, 10)), "attributes k", 1, 9, kind=UNPRINTED)
-    queries: int = queries(150, "queries of each k")
+    queries: int = queries(150, "number of queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:
         """Databases of noisy pair tables, and responses at γ."""

@@ -123,9 +123,9 @@ class Modern(Figure):
     data: tuple[str, ...] = data_parameter()
     epsilons: tuple[float, ...] = number((0.03, 0.1, 0.3, 1.0), "ε", 1e-6, 1000, kind=UNPRINTED)
     delta: float = number(1e-9, "δ", 0, 0.1, strict=True, kind=UNPRINTED)
-    codes: int = whole(40, "neighbouring codes merged", kind=UNPRINTED)
-    people: int = whole(500_000, "people of the stand-in", kind=EFFORT)
-    queries: int = queries(200, "random ranges")
+    codes: int = whole(40, "number of neighbouring codes that are merged", kind=UNPRINTED)
+    people: int = whole(500_000, "number of people in the stand-in", kind=EFFORT)
+    queries: int = queries(200, "number of random ranges")
     seeds: int = seeds(10)
 
     def tables(self) -> dict[str, FewerCodes]:

@@ -373,7 +373,7 @@ class Fig2(Counts, Figure):
         tuple(range(5, 91, 5)), "θ of the filters", unit="counts"
     )
     both_thetas: tuple[int, ...] = whole(
-        tuple(range(5, 71, 5)), "θ of filter-priority", unit="counts"
+        tuple(range(5, 71, 5)), "threshold θ of filter-priority", unit="counts"
     )
     sizes: tuple[int, ...] = unprinted(SAMPLES, "sizes in (b)", unit="cells")
     size: int = whole(100_000, "s of filter-priority", unit="cells")

@@ -129,7 +129,7 @@ class Fig4(Figure):
         (10**6, 10**7), "sizes of the domain", 1000, 10**8, unit="cells"
     )
     densities: tuple[float, ...] = number(
-        (0.1, 0.01, 0.001), "ρ, the share of cells that are not empty", 0, 0.5, strict=True
+        (0.1, 0.01, 0.001), "share ρ of cells that are not empty", 0, 0.5, strict=True
     )
     mean: float = number(100.0, "μ of the counts", unit="counts")
     std: float = number(20.0, "σ of the counts", unit="counts")

@@ -309,7 +309,7 @@ class Fig5(Counts, Figure):
     regions: tuple[int, ...] = unprinted(REGIONS, "regions of skewed data")
     factors: tuple[float, ...] = unprinted_number(FACTORS, FACTOR, 0, 10, strict=True)
     densities: tuple[float, ...] = number(
-        (0.1, 0.01, 0.001), "ρ where throughput is measured", 0, 0.5, strict=True
+        (0.1, 0.01, 0.001), "shares ρ where throughput is measured", 0, 0.5, strict=True
     )
     queries: int = queries(1000)
     seeds: int = seeds(100)  # large ranges overlap: only seeds are independent

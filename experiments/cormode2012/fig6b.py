@@ -88,7 +88,7 @@ class Fig6b(CommutingTables, Figure):
     shown = ("size", "theta")
 
     epsilon: float = epsilon(0.1)
-    size: int = whole(500_000, "s on the stand-in (else as a share)", unit="nodes")
+    size: int = whole(500_000, "size s on the stand-in (elsewhere a share)", unit="nodes")
     data: tuple[str, ...] = published_tables(JUDGED, COUNTIES, TRACTS)
     shares: tuple[float, ...] = query_shares(
         (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "ranges"

@@ -46,7 +46,7 @@ FILTER = "filter, dyadic"
 PRIORITY = "priority, dyadic"
 BOTH = "filter-priority, dyadic"
 FACTORS = (0.6, 0.8, 1.0)  # θ of filter-priority over the filter's
-FACTOR = "θ of filter-priority over the filter's"
+FACTOR = "θ of filter-priority, divided by θ of the filter"
 
 DYADIC = Dyadic()
 
@@ -55,10 +55,10 @@ DYADIC = Dyadic()
 class Counts:
     """The made-up counts of section 4.1, as parameters of a figure."""
 
-    m: int = whole(10**6, "size of the domain", 1000, 10**8, unit="cells")
-    mean: float = number(100.0, "μ of the counts", 1, unit="counts")
-    std: float = number(20.0, "σ of the counts", unit="counts")
-    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
+    m: int = whole(10**6, "number of all cells (m)", 1000, 10**8, unit="cells")
+    mean: float = number(100.0, "mean μ of the counts", 1, unit="counts")
+    std: float = number(20.0, "standard deviation σ of counts", unit="counts")
+    density: float = number(0.1, "share ρ of cells that are not empty", 0, 1, strict=True)
 
     @property
     def data(self) -> GaussianSparse:

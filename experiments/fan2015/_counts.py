@@ -205,8 +205,8 @@ class FiveMethods(FanFigure, Figure):
 
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0)
-    l: int = whole(10, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
-    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    l: int = whole(10, "number of records that SRA and HPA keep per user", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "records kept per user (l) on MovieLens", unit="records")
     d: int | None = records_for_popularity()
     most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
     k: int | None = coefficients()
@@ -269,7 +269,7 @@ class Counts(FiveMethods):
 
     of: ClassVar[str]
 
-    top: int = whole(10, "K of (c), the most popular items")
+    top: int = whole(10, "number K of top items in (c)")
 
     def metrics(self) -> list[Any]:
         """With the precision of (c)."""

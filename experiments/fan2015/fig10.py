@@ -96,8 +96,8 @@ class Fig10(FanFigure, Figure):
     shown = ("l", "d")  # each dataset has its own
 
     data: tuple[str, ...] = datasets()
-    l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
-    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    l: int = whole(10, "number of records kept per user", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "records kept per user (l) on MovieLens", unit="records")
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:

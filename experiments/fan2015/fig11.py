@@ -104,10 +104,10 @@ class Fig11(FanFigure, Figure):
 
     data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
     epsilon: float = epsilon(1.0, "ε, a tenth for HPA's popularity")
-    l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
+    l: int = whole(10, "number of records kept per user", unit="records")  # noqa: E741
     d: int | None = records_for_popularity()
     netflix_users: int = users_of_netflix()
-    seeds: int = seeds(20, "samples")
+    seeds: int = seeds(20, "number of samples")
 
     def sweeps(self) -> dict[str, Sweep]:
         """No noise on what is kept."""

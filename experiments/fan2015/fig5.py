@@ -121,7 +121,7 @@ class Fig5(FanFigure, Figure):
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0, "privacy budget ε of HPA")
     popularity_share: float = number(0.1, "share of ε for popularity", 0.001, 0.999)
-    d: int | None = whole(None, "records of each user (none: the published least)")
+    d: int | None = whole(None, "records kept per user (none: published minimum)")
     tops: tuple[int, ...] = whole((1, 2, 5, 10, 20, 30, 50, 70, 100), "K", unit="items")
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20)

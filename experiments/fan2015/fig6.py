@@ -296,14 +296,14 @@ class Fig6(FanFigure, Figure):
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0)
     epsilons: tuple[float, ...] = epsilons(
-        (0.1, 0.3, 1.0, 3.0, 10.0), "budgets ε of SRA for the best l"
+        (0.1, 0.3, 1.0, 3.0, 10.0), "values of ε of SRA for the best l"
     )
     l: tuple[int, ...] = effort(  # noqa: E741
         DENSE, "records of each user that are kept, and M", unit="records"
     )
     netflix_l: tuple[int, ...] = effort(THIN, "l on Netflix", unit="records")
     d: int | None = records_for_popularity()
-    most: int | None = whole(None, "M, the last l (none: the most of a user)")
+    most: int | None = whole(None, "largest l, M (none: largest in the data)")
     exponent: str = choice(
         AS_PRINTED,
         (AS_PRINTED, INVENTED),
@@ -313,7 +313,7 @@ class Fig6(FanFigure, Figure):
     popularities: tuple[float, ...] = popularities()
     drawn_to: int = unprinted(PRINTED_UP_TO, "the last l drawn", 2)
     netflix_users: int = users_of_netflix()
-    netflix_seeds: int = seeds(3, "releases on Netflix")
+    netflix_seeds: int = seeds(3, "number of releases on Netflix")
     seeds: int = seeds(20)
 
     def cases(self) -> dict[str, Case]:

@@ -175,7 +175,7 @@ class Fig9(FiveMethods):
     main = 4
     sharey = True
 
-    tops: tuple[int, ...] = whole(TOPS, "K", unit="items")
+    tops: tuple[int, ...] = whole(TOPS, "number K of top items", unit="items")
 
     def metrics(self) -> list[Any]:
         """With the precision of every K."""

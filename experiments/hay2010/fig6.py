@@ -358,7 +358,7 @@ class Fig6(Figure):
 
     data: tuple[str, ...] = datasets("NetTrace", "Search Logs", "shop hours")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
-    branching: int = whole(2, "children of a node of the trees", 2, 1024)
+    branching: int = whole(2, "number of children of a tree's node", 2, 1024)
     sizes: tuple[int, ...] | None = whole(
         None, "sizes of ranges (none: powers of 2 up to a quarter)", unit="cells", many=True
     )

@@ -55,14 +55,14 @@ def _unknown_dataset(name: Any) -> str | None:
     return None if known else "no dataset has this name"
 
 
-def queries(default: int, doc: str = "queries of each size") -> Any:
+def queries(default: int, doc: str = "number of queries of each size") -> Any:
     """Return the field for the number of queries over which errors are averaged. It is part of the effort,
     which a profile sets.
     """
     return whole(default, doc, kind=EFFORT)
 
 
-def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
+def seeds(default: int, doc: str = "number of releases of each mechanism") -> Any:
     """Return the field for the number of releases behind each point. It is part of the effort, which a
     profile sets.
     """

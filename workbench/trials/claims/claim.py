@@ -333,7 +333,7 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on one statement of a paper: does it hold for our results?
+    """Verdict on one statement of a paper. It says whether the statement holds for our results.
 
     Parameters
     ----------
