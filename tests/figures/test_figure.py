@@ -170,7 +170,8 @@ def test_the_cell_of_parameters_holds_every_field_with_a_comment():
     cell = figures.parameters_cell(Fig1)
     assert "epsilon = 0.1  # privacy budget ε: number ≥ 1e-06 and ≤ 1000" in cell
     assert (
-        "seeds = None  # releases of each mechanism: integer ≥ 1; None: 50 (paper), 3" in cell
+        "seeds = None  # number of releases of each mechanism: integer ≥ 1; None: 50 (paper), 3"
+        in cell
     )
     assert "size = 100  # s: integer ≥ 1; the paper does not print it" in cell
     names = {}

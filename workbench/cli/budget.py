@@ -49,11 +49,11 @@ def new(
         Largest total privacy loss ρ, in place of --epsilon. Many releases with Gaussian noise then cost less
         together.
     delta
-        Largest total δ of all releases. By default 0.
+        Largest total δ of all releases.
     epsilon_is_meant
         Confirm an ε above 10, which protects little.
     relation
-        Rule that says which tables are neighbours: add-remove-one-unit (default), replace-one-unit or local.
+        Rule that says which tables are neighbours: add-remove-one-unit, replace-one-unit or local.
     counter : FILE
         File that counts the spends, so that an older copy of the budget is detected. Keep it outside the
         budget's backup. By default FILE.count.

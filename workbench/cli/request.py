@@ -91,7 +91,7 @@ class Request(StatedSpace):
         Who or what is protected, for example 'a trip'. Required without --user. The workbench then relies on
         your word that no unit exceeds --bound.
     report_cut : EPS
-        Also release a noisy number of users whose rows were truncated. This costs this ε in addition.
+        Additional ε for a noisy number of users whose rows were truncated. This number is then also released.
     choose : l=N,N,…
         Values of a parameter, of which one is chosen privately by the data. Possible for l of SRA and HPA,
         bound of LPA, and theta of HighPassFilter.
