@@ -1,5 +1,5 @@
-"""Batches of notebooks. papermill runs each notebook, and joblib runs several at a time, beginning with
-the longest.
+"""Batches of notebooks. The library papermill runs each notebook, and joblib runs several at the same time.
+The notebooks that take longest are started first.
 """
 
 from __future__ import annotations
@@ -76,37 +76,39 @@ def reproduce(
     timeout: float | None = None,
     on_change: Callable[[NotebookRun], None] = lambda run: None,
 ) -> list[NotebookRun]:
-    """Run notebooks and report the outcome of each. If one fails, the others go on.
+    """Run notebooks of figures, several at the same time, and return the outcome of each. If a notebook
+    fails, the others continue.
 
-    If you press Ctrl-C, the kernels end, and a KeyboardInterrupt is raised. Finished notebooks are kept.
+    If you press Ctrl-C, all notebooks stop, and a KeyboardInterrupt is raised. The results of finished
+    notebooks stay.
 
     Parameters
     ----------
     stems : sequence of str
-        Names of figures. Default all.
+        Names of figures, for example cormode2012_fig5. Default: all figures.
     notebooks : path
-        Folder of notebooks.
+        Folder that contains the notebooks.
     results : path
-        Folder of all results.
+        Folder in which the results of all figures are stored.
     profile : str
         "quick" or "paper".
     settings : sequence of str
-        `name=value` for parameters of the figures, for example `epsilon=0.1,0.5`. Every combination of
-        values runs, each in a folder of its own.
+        Values of the figures' parameters, each as a text `name=value`, for example `epsilon=0.1,0.5`. If
+        parameters have several values, every combination of values is run, and each gets a separate folder.
     workers : int, optional
-        Number of notebooks that run at once. Default one per core. Notebooks that measure times run one
-        by one after the others.
+        Number of notebooks that run at the same time. Default: one per core of this machine. Notebooks that
+        measure times run afterwards, one after the other.
     force : bool
-        Run up-to-date notebooks too, and draw all rows again.
+        Whether to run all notebooks again, even if nothing has changed, without using stored results.
     only_failed : bool
-        Run only notebooks that failed last time.
+        Whether to run only notebooks that failed in their last run.
     changed : bool
-        Run a notebook only if a module that it loaded, its settings or its data changed. Otherwise a
-        change of any source counts.
+        Whether to run a notebook again only if its settings, its data, or a module that it loaded have
+        changed. By default, a change of any source file leads to a new run.
     timeout : float, optional
-        Longest time of a cell, in seconds. Default 600, and 6 hours in the paper profile.
+        Time limit of each cell, in seconds. Default: 600, or 6 hours with the profile "paper".
     on_change : callable
-        Receives every change of state, from any thread.
+        Function that is called whenever the state of a run changes. It may be called from any thread.
 
     Returns
     -------
@@ -115,9 +117,9 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no notebook of that name, or a setting is not allowed.
+        If there is no notebook with a given name, or if a setting is invalid.
     OSError
-        If the folder of results cannot be written.
+        If files cannot be written to the folder of results.
     """
     notebooks = Path(notebooks).resolve()
     results = Path(results).resolve()

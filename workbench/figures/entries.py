@@ -1,4 +1,4 @@
-"""Entries of the report, from the files that notebooks wrote to their folders."""
+"""Entries of the report on all figures. They are made from the files that notebooks have written."""
 
 from __future__ import annotations
 
@@ -72,23 +72,23 @@ _MARKS = {"✓": "holds", "✗": "differs", "?": "undecided"}
 
 @dataclass(frozen=True)
 class Line:
-    """Statement with its outcome. This is the committed outcome of the paper profile or, if there is none,
-    that of this run.
+    """Statement of a paper, with its outcome (whether it holds). If the repository contains the outcome of a
+    full run, this outcome is shown. Otherwise it is the outcome of this run.
 
     Parameters
     ----------
     id, says : str
         Id and words of the statement.
     page, sentence, reading : str
-        Page of the paper, the paper's own sentence, and our reading of it.
+        Page of the paper, the sentence there, and our interpretation of it.
     needs : tuple of str
-        Datasets that decide the statement.
+        Names of the datasets whose real files are needed to decide the statement.
     here : row of verdicts, optional
         Verdict of this run.
     committed : row of verdicts, optional
-        Committed verdict of the paper profile.
+        Verdict of a full run, from the repository.
     points_at : mapping
-        Declared check, with names of series and rows.
+        Check of the statement as it is declared, with the names of series and the rows that it compares.
     """
 
     id: str
@@ -234,8 +234,8 @@ _FILES = {
 
 @dataclass
 class Entry:
-    """Entry of the report for one notebook. It has the figure (if one was saved), the texts, and the
-    outcome of the run.
+    """Entry of the report for one notebook. It contains the texts of the notebook, the outcome of its run,
+    and the figure, if the notebook saved one.
     """
 
     folder: Path

@@ -242,7 +242,9 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
-    """Return the export of a figure, or of some of its panels. Run the trials that are not in `store`."""
+    """Return the content of the files that are exported for a figure, or for some of its panels. Trials whose
+    results are not in the folder `store` are run first.
+    """
     import pandas as pd
 
     from workbench.figures.entries import Line
@@ -335,30 +337,30 @@ def _data_in_words(datasets: Sequence[Any]) -> list[str]:
 def write(
     export: Export, to: Path, *, width: str | float, font: str, formats: Sequence[str]
 ) -> list[Path]:
-    """Write the files of an export for a page of the given width.
+    """Write the files of an export. The pictures are drawn for a page of the given width.
 
     Parameters
     ----------
     export : Export
-        Figure or panel to write.
+        Content of the files, from `of_figure` or from the method `to_export` of a panel.
     to : path
-        Folder, which is created if it does not exist.
+        Folder for the files. It is created if it does not exist.
     width, font : str
-        Arguments of `plots.on_page`.
+        Width of the page and font of the pictures, the same as for `plots.on_page`.
     formats : sequence of str
-        Formats, some of `FORMATS`.
+        Formats to write, which must be in `FORMATS`.
 
     Returns
     -------
     list of Path
-        Paths of the files. `workbench whereis` shows how each was made.
+        Paths of the files. The command `workbench whereis` shows how each file was made.
 
     Raises
     ------
     ValueError
-        If rows compare with a truth that is not public.
+        If the results were computed from true data that are not public.
     OSError
-        If the folder cannot be written.
+        If files cannot be written to the folder.
     """
     from workbench.figures import plots
 

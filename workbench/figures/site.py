@@ -1,4 +1,6 @@
-"""The report: executed notebooks, indexes and figures as pages that open from disk."""
+"""The report on all figures: pages with figures, verdicts and executed notebooks. You can open the pages from
+disk, without a server.
+"""
 
 from __future__ import annotations
 
@@ -111,14 +113,14 @@ color: inherit; text-decoration: none">
 
 @dataclass(frozen=True)
 class Index:
-    """Figures of a paper, which a notebook shows as cards with links to their notebooks.
+    """Overview of the figures of a paper. A notebook shows each figure as a card with a link to its notebook.
 
     Parameters
     ----------
     paper : str
-        Folder of the paper among the notebooks, for example "cormode2012".
+        Name of the paper's folder, for example "cormode2012".
     results : path, optional
-        Folder of results. Default: that of the project.
+        Folder of results. Default: the project's folder of results.
     """
 
     paper: str
@@ -166,18 +168,20 @@ _COMPARED = """<!doctype html>
 
 
 def write_comparison(results: str | Path, profile: str, id: str, names: Sequence[str]) -> Path:
-    """Write a page that shows runs of one figure side by side, in the style of the report.
+    """Write a page that shows several runs of the same figure next to each other, so that you can compare
+    them.
 
     Parameters
     ----------
     results : path
-        The folder of all results.
+        Folder in which the results of all figures are stored.
     profile : str
         "quick" or "paper".
     id : str
-        The figure's.
+        Id of the figure.
     names : sequence of str
-        Folders of the runs, in the order of display. Runs that did not finish are left out.
+        Names of the folders of the runs, in the order in which they are shown. Runs that did not finish are
+        left out.
 
     Returns
     -------
@@ -318,7 +322,7 @@ def write(results: str | Path, profile: str) -> Path:
     Parameters
     ----------
     results : path
-        The folder of all results.
+        Folder in which the results of all figures are stored.
     profile : str
         "quick" or "paper".
 
