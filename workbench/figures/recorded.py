@@ -1,11 +1,13 @@
-"""Comparison of the rows of quick runs with recorded rows, figure by figure and in one sentence.
+"""Comparison of the results of quick runs with recorded results, for each figure. A sentence summarises the
+comparison.
 
-On the machine that recorded them rows are compared bit for bit; on another one, and wherever eigenvectors
-decide (chen2012, the answer bank), to 10⁻⁹, or to 10⁻⁸ where both hold. On another processor chains of
-draws part ways where the last bit of a weight does, so that what maximum entropy makes of them is compared
-loosely there (`OF_CHAINS` and `APART`). Times are left out, and so are those columns of `ADDED` that the
-record lacks: they came later. A figure on real files has two records, one of them for runs without the files. A
-figure that ran on other data is not compared.
+On the machine that recorded the results, they must be equal bit by bit. On another machine, a relative
+difference of 10⁻⁹ is allowed. The same is true for results that depend on eigenvectors (chen2012 and the
+answer bank). If both apply, 10⁻⁸ is allowed. On another processor, chains of random draws diverge as soon as
+the last bit of a weight differs. So results of maximum entropy are compared loosely there (`OF_CHAINS` and
+`APART`). Times are not compared. Columns in `ADDED` are not compared if the record is older than these
+columns. A figure that uses real files has two records, of which one is for runs without these files. A figure
+that ran on other data is not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ ADDED = {"mechanism_name"}  # columns that older records lack
 
 
 def recorded_folder() -> Path:
-    """Return the folder of the recorded rows."""
+    """Return the folder that contains the recorded results."""
     return project_folder() / "tests" / "rows"
 
 
@@ -66,7 +68,7 @@ def _processor() -> str:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the rows of a figure as text. Times are left out, and columns are sorted by name."""
+    """Read the results of a figure, as text. Times are left out, and columns are sorted by name."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     if "metric" in rows:
         rows.loc[rows["metric"].isin(TIMED), "value"] = ""
@@ -120,10 +122,10 @@ def difference(
 
 
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return `SAME`, `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or a description of the difference, for each
-    recorded figure.
+    """Compare the results of all recorded figures with their records. For each figure, return `SAME`,
+    `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or a description of the first difference.
 
-    `folders` gives the folder of each figure that ran with fewer seeds or timings.
+    If a figure ran with fewer seeds or timings, `folders` contains the name of its folder.
     """
     if not (recorded_folder() / "recorded.json").exists():
         return {}
@@ -167,19 +169,20 @@ def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:
-    """Return a sentence that says how many figures have the recorded numbers, and that names the others.
+    """Return a sentence that says how many figures agree with their records. It also names the figures that
+    do not.
 
     Parameters
     ----------
     outcomes : mapping
         Result of `compare`.
     ids : collection of str, optional
-        Figures that count. Default: all.
+        Ids of the figures that are counted. Default: all figures.
 
     Returns
     -------
     str
-        One sentence, or "" if none was run.
+        The sentence, or "" if no figure was run.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Panel of a bank for notebooks, and web page of a bank for other people. Both let you choose attributes
-and values, and ask.
+"""Panel of a bank for notebooks, and web page of a bank for other people. On both, you choose attributes and
+values, and get an answer from the stored noisy answers.
 
-Both are made from the template `bank.html`. A small server on this machine makes the page anew for each
-question. The page has no scripts, and its address contains a secret part. Several people may use it at
-the same time.
+Both are made from the template `bank.html`. A small server on this machine makes a new page for each
+question. The page contains no scripts, and its address contains a secret part. Several people may use the
+page at the same time.
 """
 
 from __future__ import annotations
