@@ -44,7 +44,7 @@ def test_a_dataset_is_a_value_that_says_what_it_is_and_where_it_is_from(cls):
     assert repr(one) == f"{cls.__name__}()"
     assert dataset(repr(one)) == one and hash(one) == hash(cls())
     assert cls.truth_public is True and cls.cite
-    assert all(word in cls.__doc__ for word in ("One unit is", "Source"))
+    assert all(word in cls.__doc__ for word in ("protected unit is", "Source"))
     assert one.kind == cls.kind == kind_of(one)
     assert (one.kind == REAL_FILE) == hasattr(one, "files")
     if one.kind == TWIN:
@@ -117,7 +117,7 @@ def test_the_text_of_a_view_can_be_pasted():
     assert [dataset(repr(one)) for one in VIEWS] == [*VIEWS]
     points = OnTheMap(year=2010).points()
     assert repr(points) == "CommutePoints(dataset=OnTheMap(year=2010))"
-    assert points.truth_public and "One unit is" in type(points).__doc__
+    assert points.truth_public and "protected unit is" in type(points).__doc__
     assert points.files() == OnTheMap(year=2010).files()
 
 

@@ -344,8 +344,8 @@ class SocialNetworkTwin(_Twin):
     Three numbers agree with the paper: the number of students, the sum of the numbers of friends (674,708),
     and the largest number of friends (1,678). Everything else is our invention. The numbers of friends are
     quantiles of a lognormal distribution, and half of them are 37 or less. A network with these numbers
-    exists. The paper does not print how many students have no friend. Here there are none. The protected unit
-    is one friendship, which changes two numbers by one each.
+    exists. The paper does not print how many students have no friend. Here there are none.
+    The protected unit is one friendship, which changes two numbers by one each.
 
     The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB
     2010, and the file that its authors publish.
