@@ -182,7 +182,7 @@ class AppA(Figure):
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "values of ε of a whole release")
     setting: str = choice("total k", SETTINGS, "use of ε, and b", kind=UNPRINTED)
     every: int = unprinted(256, "people of a surname per record that is kept", 1)
-    people: int = effort(100_000, "records of a stand-in", 1000, 10**7)
+    people: int = effort(100_000, "number of records in the stand-in", 1000, 10**7)
     seeds: int = seeds(50)
 
     def datasets(self) -> dict[str, tuple[Any, int]]:

@@ -264,7 +264,7 @@ class Fig10(Strings, Figure):
     sized_by = ("searches",)
 
     epsilon: float = epsilon(1.0)
-    frequent: int = whole(FREQUENT, "fewest appearances of a listed string", unit="times")
+    frequent: int = whole(FREQUENT, "smallest count of a listed string", unit="times")
     listed: int = unprinted(32, "number of listed strings")
     searches: int = effort(90_000_000, "searches of the stand-in", 1000, 10**8)
     seeds: int = seeds(12)

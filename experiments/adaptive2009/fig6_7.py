@@ -141,7 +141,9 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         5.0, "radius of an origin", 0, 1000, unit="miles", strict=True
     )
     origins: int = unprinted(2, "populous places, and sparse ones, in Rhode Island")
-    farthest: float = unprinted_number(80.0, "end of the curves", 0, unit="km", strict=True)
+    farthest: float = unprinted_number(
+        80.0, "largest distance on the axis", 0, unit="km", strict=True
+    )
 
     def sweeps(self) -> dict[str, Sweep]:
         """The source, and the improved histogram at the paper's people times ε, and at its ε."""

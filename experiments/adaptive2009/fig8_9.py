@@ -366,9 +366,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     columns = 3
     sharey = True
 
-    epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
+    epsilons: tuple[float, ...] = epsilons(EPSILONS, "values of ε")
     frequent: tuple[int, ...] = unprinted(
-        TIMES, "appearances of frequent strings, times ε", unit="times"
+        TIMES, "least count of a frequent string, times ε", unit="times"
     )
     searches: int = effort(1_500_000, "searches of the stand-in", 1000, 10**8)
     seeds: int = seeds(10)

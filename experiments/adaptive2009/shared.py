@@ -213,7 +213,7 @@ class Commutes(Swept):
     data: tuple[str, ...] = choice(
         (REAL,), (REAL, TWIN), "commutes (a stand-in if files are missing)", kind=EFFORT
     )
-    people: int = effort(4_000_000, "people of the stand-in", 1000, 10**8)
+    people: int = effort(4_000_000, "number of people in the stand-in", 1000, 10**8)
     depth: int = unprinted(
         10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels"
     )

@@ -138,7 +138,7 @@ class Thm3(Figure):
     fanouts: tuple[int, ...] = unprinted((2, 16, 38), "children k", 2, 1000)
     epsilon: float = unprinted_number(0.1, "ε where discount and depth vary", 1e-3, 100)
     fanout: int = unprinted(16, "children k where the depth varies or b = 3 ln k/ε", 2, 1000)
-    splits: int = unprinted(20, "longest path", 1, 1000)
+    splits: int = unprinted(20, "largest length of a path", 1, 1000)
 
     def rows(self, store=None) -> pd.DataFrame:
         """All losses, computed."""

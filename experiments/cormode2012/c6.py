@@ -136,8 +136,8 @@ class C6(Counts, Figure):
     thetas: tuple[int, ...] = unprinted(
         (20, 30, 40, 50, 60, 80, 100), "θ of filters in (a)", unit="counts"
     )
-    theta: int = unprinted(50, "θ of the filter in (b)", unit="counts")
-    both_theta: int = unprinted(40, "θ of filter-priority", unit="counts")
+    theta: int = unprinted(50, "threshold θ of the filter in (b)", unit="counts")
+    both_theta: int = unprinted(40, "threshold θ of filter-priority", unit="counts")
     ranges: tuple[int, ...] = unprinted(
         (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells"
     )

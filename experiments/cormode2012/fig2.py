@@ -370,14 +370,14 @@ class Fig2(Counts, Figure):
 
     epsilon: float = epsilon(0.1)
     thetas: tuple[int, ...] = unprinted(
-        tuple(range(5, 91, 5)), "θ of the filters", unit="counts"
+        tuple(range(5, 91, 5)), "thresholds θ of the filters", unit="counts"
     )
     both_thetas: tuple[int, ...] = whole(
         tuple(range(5, 71, 5)), "threshold θ of filter-priority", unit="counts"
     )
-    sizes: tuple[int, ...] = unprinted(SAMPLES, "sizes in (b)", unit="cells")
-    size: int = whole(100_000, "s of filter-priority", unit="cells")
-    length: int = whole(5000, "R, the length of a range", unit="cells")
+    sizes: tuple[int, ...] = unprinted(SAMPLES, "sizes s in (b)", unit="cells")
+    size: int = whole(100_000, "size s of filter-priority", unit="cells")
+    length: int = whole(5000, "length R of a range", unit="cells")
     lengths: tuple[int, ...] = unprinted(
         LENGTHS, "lengths R of the ranges in (c)", unit="cells"
     )

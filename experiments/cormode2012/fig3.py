@@ -184,17 +184,17 @@ class Fig3(Counts, Figure):
     main = 4
 
     epsilon: float = epsilon(0.1)
-    wide_std: float = number(40.0, "σ of the counts in (c)", unit="counts")
-    low_density: float = number(0.01, "ρ in (d)", 0, 1, strict=True)
-    theta: int = whole(50, "θ of the filter in (a) and (b)", unit="counts")
+    wide_std: float = number(40.0, "standard deviation σ of counts in (c)", unit="counts")
+    low_density: float = number(0.01, "share ρ of non-empty cells in (d)", 0, 1, strict=True)
+    theta: int = whole(50, "threshold θ of the filter in (a) and (b)", unit="counts")
     thetas: tuple[int, ...] = unprinted(
-        (20, 30, 40, 50, 60, 70), "θ of the filter in (c) and (d)"
+        (20, 30, 40, 50, 60, 70), "thresholds θ of the filter in (c) and (d)"
     )
-    both_theta: int = whole(40, "θ of filter-priority in (a) and (b)", unit="counts")
-    wide_theta: int = whole(20, "θ of filter-priority in (c)", unit="counts")
-    sparse_theta: int = whole(50, "θ of filter-priority in (d)", unit="counts")
-    size: int = whole(100_000, "s of the samples", unit="cells")
-    low_size: int = whole(10_000, "s of the samples in (d)", unit="cells")
+    both_theta: int = whole(40, "threshold θ of filter-priority in (a) and (b)", unit="counts")
+    wide_theta: int = whole(20, "threshold θ of filter-priority in (c)", unit="counts")
+    sparse_theta: int = whole(50, "threshold θ of filter-priority in (d)", unit="counts")
+    size: int = whole(100_000, "size s of the samples", unit="cells")
+    low_size: int = whole(10_000, "size s of the samples in (d)", unit="cells")
     small: tuple[int, ...] = unprinted(
         (100, 200, 500, 1000, 2000, 5000), "subsets of (a)", unit="cells"
     )

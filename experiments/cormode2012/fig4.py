@@ -126,14 +126,14 @@ class Fig4(Figure):
 
     epsilon: float = epsilon(0.1)
     domains: tuple[int, ...] = effort(
-        (10**6, 10**7), "sizes of the domain", 1000, 10**8, unit="cells"
+        (10**6, 10**7), "numbers of all cells (m)", 1000, 10**8, unit="cells"
     )
     densities: tuple[float, ...] = number(
         (0.1, 0.01, 0.001), "share ρ of cells that are not empty", 0, 0.5, strict=True
     )
-    mean: float = number(100.0, "μ of the counts", unit="counts")
-    std: float = number(20.0, "σ of the counts", unit="counts")
-    theta: int = unprinted(40, "θ of filter-priority", unit="counts")
+    mean: float = number(100.0, "mean μ of the counts", unit="counts")
+    std: float = number(20.0, "standard deviation σ of counts", unit="counts")
+    theta: int = unprinted(40, "threshold θ of filter-priority", unit="counts")
     repeat: int = effort(31, "timed releases (half as many beyond 10⁶ cells)", 2)
 
     def mechanisms(self, n: int) -> list:

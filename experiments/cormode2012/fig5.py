@@ -299,13 +299,13 @@ class Fig5(Counts, Figure):
     main = 4
 
     epsilon: float = epsilon(0.1)
-    size: int = whole(100_000, "s of the summaries", unit="nodes")
+    size: int = whole(100_000, "size s of the summaries", unit="nodes")
     ranges: tuple[int, ...] = unprinted(
         tuple(d * 10**k for k in range(2, 6) for d in (1, 2, 5)),
         "lengths of ranges",
         unit="cells",
     )
-    theta: int = unprinted(50, "θ of the filter of cells", unit="counts")
+    theta: int = unprinted(50, "threshold θ of the filter of cells", unit="counts")
     regions: tuple[int, ...] = unprinted(REGIONS, "regions of skewed data")
     factors: tuple[float, ...] = unprinted_number(FACTORS, FACTOR, 0, 10, strict=True)
     densities: tuple[float, ...] = number(
@@ -313,7 +313,7 @@ class Fig5(Counts, Figure):
     )
     queries: int = queries(1000)
     seeds: int = seeds(100)  # large ranges overlap: only seeds are independent
-    repeat: int = effort(TIMED, "releases timed", 1)
+    repeat: int = effort(TIMED, "number of timed releases", 1)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The paper's panels, skewed ones by regions; "zeros" and "bases" are told in words."""

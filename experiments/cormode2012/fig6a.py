@@ -105,10 +105,10 @@ class Fig6a(CommutingTables, Figure):
     shown = ("size",)
 
     epsilon: float = epsilon(0.1)
-    size: int = whole(3_000_000, "s on the stand-in (else as a share)", unit="cells")
+    size: int = whole(3_000_000, "size s on the stand-in (elsewhere a share)", unit="cells")
     theta: int = unprinted(5, "θ of filter-priority, drawn", unit="counts")
     thetas: tuple[int, ...] = unprinted(
-        THETAS, "θ of filter-priority on OnTheMap", unit="counts"
+        THETAS, "thresholds θ of filter-priority on OnTheMap", unit="counts"
     )
     data: tuple[str, ...] = published_tables(*COMMUTING)
     shares: tuple[float, ...] = query_shares(

@@ -171,21 +171,21 @@ class Modern(Figure):
         1e-6, "δ of the mechanisms that need one", 0, 0.1, strict=True
     )
     m: int = unprinted(100_000, "size of the domain", 1000, 10**8, unit="cells")
-    mean: float = unprinted_number(100.0, "μ of the counts", unit="counts")
-    std: float = unprinted_number(20.0, "σ of the counts", unit="counts")
+    mean: float = unprinted_number(100.0, "mean μ of the counts", unit="counts")
+    std: float = unprinted_number(20.0, "standard deviation σ of counts", unit="counts")
     density: float = unprinted_number(
-        0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True
+        0.01, "share ρ of cells that are not empty", 0, 0.5, strict=True
     )
     size: int = unprinted(1000, "size s where ε varies", unit="cells")
     sizes: tuple[int, ...] = unprinted(
         (300, 1000, 3000, 10_000), "sizes s at one ε", unit="cells"
     )
-    largest: int = unprinted(200, "the greatest count that ALP allows for")
+    largest: int = unprinted(200, "largest count that ALP can represent")
     short: int = unprinted(100, "length of short ranges", unit="cells")
     long: int = unprinted(10_000, "length of long ranges", unit="cells")
-    cell_queries: int = effort(20_000, "queries of one cell")
-    short_queries: int = effort(2000, "short ranges asked")
-    long_queries: int = effort(100, "long ranges asked")
+    cell_queries: int = effort(20_000, "number of queries of one cell")
+    short_queries: int = effort(2000, "number of short ranges asked")
+    long_queries: int = effort(100, "number of long ranges asked")
     seeds: int = seeds(40)
 
     @property

@@ -268,7 +268,7 @@ class Sec45(CommutingTables, Figure):
         (0.5, 1.0, 2.0, 4.0, 8.6), "ε of the ratios and of the prior", 1e-6, 1000
     )
     size: int = unprinted(3_000_000, "s on the stand-in (else as a share)", unit="cells")
-    theta: int = unprinted(2, "θ of filter-priority", unit="counts")
+    theta: int = unprinted(2, "threshold θ of filter-priority", unit="counts")
     records: int = effort(2**28, "largest number of synthetic records", high=2**28)
     places: int = effort(5000, "largest number of workplaces that are synthesised one by one")
     queries: int = queries(1000)

@@ -208,12 +208,12 @@ class FiveMethods(FanFigure, Figure):
     l: int = whole(10, "number of records that SRA and HPA keep per user", unit="records")  # noqa: E741
     movielens_l: int = whole(30, "records kept per user (l) on MovieLens", unit="records")
     d: int | None = records_for_popularity()
-    most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
+    most: int | None = whole(None, "bound M of LPA, DFT and GS (none: largest in the data)")
     k: int | None = coefficients()
-    width: int | None = unprinted(None, "GS' group size (none: chosen privately)")
+    width: int | None = unprinted(None, "group size of GS (none: chosen privately)")
     popularities: tuple[float, ...] = popularities()
     netflix_users: int = users_of_netflix()
-    beside_seeds: int = effort(5, "releases of other methods")
+    beside_seeds: int = effort(5, "number of releases of other methods")
     seeds: int = seeds(20)
 
     def methods(self, case: Case, reading: str) -> dict[str, Any]:

@@ -114,8 +114,8 @@ class Fig1(FanFigure, Figure):
     rough = {"netflix_users": 2000}
 
     data: tuple[str, ...] = datasets()
-    l: int = whole(10, "records of each user that sampling keeps", unit="records")  # noqa: E741
-    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    l: int = whole(10, "number of records that sampling keeps per user", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "records kept per user (l) on MovieLens", unit="records")
     points: int = unprinted(50, "ranks that are drawn", 2, 10_000)
     netflix_users: int = users_of_netflix()
 

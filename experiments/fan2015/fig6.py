@@ -311,7 +311,7 @@ class Fig6(FanFigure, Figure):
         kind=EFFORT,
     )
     popularities: tuple[float, ...] = popularities()
-    drawn_to: int = unprinted(PRINTED_UP_TO, "the last l drawn", 2)
+    drawn_to: int = unprinted(PRINTED_UP_TO, "largest l that is drawn", 2)
     netflix_users: int = users_of_netflix()
     netflix_seeds: int = seeds(3, "number of releases on Netflix")
     seeds: int = seeds(20)

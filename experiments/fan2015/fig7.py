@@ -39,7 +39,7 @@ class Fig7(Counts):
     quick = {**Counts.quick, "taken_apart": 1}
     of = OF
 
-    taken_apart: int = effort(5, "releases whose error is taken apart")
+    taken_apart: int = effort(5, "releases whose error is split into parts")
 
     def rows(self, store) -> pd.DataFrame:
         """The errors of all item counts; those of samples; where that of some releases comes from."""

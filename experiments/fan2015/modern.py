@@ -70,8 +70,8 @@ class Modern(FanFigure, Figure):
         "numbers of records to choose from, up to M of each dataset",
         unit="records",
     )
-    l: int = whole(10, "records of each user in the paper", unit="records")  # noqa: E741
-    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    l: int = whole(10, "number of records kept per user in the paper", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "records kept per user (l) on MovieLens", unit="records")
     netflix_users: int = effort(20_000, "users of Netflix' stand-in", 1000)
     seeds: int = seeds(20)
 

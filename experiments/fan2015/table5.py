@@ -94,11 +94,11 @@ class Table5(FanFigure, Figure):
     )
     group: str = choice("M under 25", GROUPS, "group whose films count")
     epsilon: float = epsilon(1.0)
-    l: int = whole(30, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
-    d: int = whole(20, "records of each user for the popularity", unit="records")
-    most: int | None = whole(None, "M of LPA, DFT and GS (none: the most of a user)")
+    l: int = whole(30, "number of records that SRA and HPA keep per user", unit="records")  # noqa: E741
+    d: int = whole(20, "number of records per user for the popularity", unit="records")
+    most: int | None = whole(None, "bound M of LPA, DFT and GS (none: largest in the data)")
     k: int | None = coefficients()
-    width: int | None = unprinted(None, "GS' group size (none: chosen privately)")
+    width: int | None = unprinted(None, "group size of GS (none: chosen privately)")
     tops: tuple[int, ...] = unprinted((1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films")
     seeds: int = seeds(20)
 

@@ -73,7 +73,7 @@ class Fig3(Figure):
     quick = {"samples": 40, "seeds": 5}
 
     epsilon: float = epsilon(1.0)
-    length: int = whole(RUN, "equal counts", high=10_000)
+    length: int = whole(RUN, "number of equal counts", high=10_000)
     count: int = unprinted(10, "value of the equal counts")
     steps: tuple[float, ...] = unprinted_number(
         (1.0, 3.0, 10.0, 30.0),
@@ -82,9 +82,9 @@ class Fig3(Figure):
         1e6,
         unit="1/ε",
     )
-    rest: int = unprinted(4, "counts after the unique one", high=10_000)
-    samples: int = effort(250, "releases of a batch")
-    seeds: int = seeds(20, "batches")
+    rest: int = unprinted(4, "number of counts after the unique one", high=10_000)
+    samples: int = effort(250, "number of releases in a batch")
+    seeds: int = seeds(20, "number of batches of releases")
 
     def sequences(self) -> dict[str, float]:
         """The step of each sequence, by what rows call it."""

@@ -131,11 +131,13 @@ class Fig7(Figure):
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
     first: int = unprinted(20, "first position shown")
     last: int = unprinted(1000, "last position shown")
-    last_of_start: int = unprinted(60, "last position of the beginning")
-    changes: tuple[int, ...] = unprinted((2, 1), "counts to which it falls in insets")
+    last_of_start: int = unprinted(60, "last position of the first part")
+    changes: tuple[int, ...] = unprinted(
+        (2, 1), "counts to which the curve falls in the insets"
+    )
     around: int = unprinted(60, "positions on either side of such a change")
-    samples: int = effort(40, "releases of a batch")
-    seeds: int = seeds(20, "batches")
+    samples: int = effort(40, "number of releases in a batch")
+    seeds: int = seeds(20, "number of batches of releases")
 
     def sweeps(self) -> dict[str, Sweep]:
         """One."""

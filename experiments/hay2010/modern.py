@@ -66,7 +66,7 @@ class Modern(Figure):
 
     data: tuple[str, ...] = datasets("Social Network", "NetTrace", "keywords")
     epsilons: tuple[float, ...] = epsilons((0.01, 0.03, 0.1, 0.3, 1.0))
-    largest: int = unprinted(500_000, "R, the public limit on counts", unit="counts")
+    largest: int = unprinted(500_000, "public limit R on counts", unit="counts")
     seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -226,8 +226,8 @@ class Thm4(Figure):
     )
     levels_8: tuple[int, ...] = unprinted((3, 4, 5), "levels of trees of 8 children", 3, 7)
     random: int = effort(200, "random rivals of each small tree")
-    samples: int = effort(100, "releases of a batch")
-    seeds: int = seeds(20, "batches")
+    samples: int = effort(100, "number of releases in a batch")
+    seeds: int = seeds(20, "number of batches of releases")
 
     def trees(self) -> dict[int, tuple[int, ...]]:
         """Levels, by k."""
