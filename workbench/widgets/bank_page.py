@@ -26,6 +26,7 @@ import traitlets
 
 from workbench.datasets import IPUMSTwin, Projected
 from workbench.estimates.files import process_folder
+from workbench.mechanisms.options import parse_number
 from workbench.owner import Session
 from workbench.owner.publication.folder import template
 from workbench.privacy import DP
@@ -236,7 +237,7 @@ class BankView:
         """
         wanted = [x for share in _SHARES if 0 < (x := share * largest) < inf]
         if typed.strip():
-            wanted = [float(typed) / 2]
+            wanted = [parse_number("error", typed) / 2]
         if not self._seen["remaining"]:
             wanted = []
         rows: list[tuple[str, str, float | None]] = []
