@@ -96,7 +96,8 @@ class PortionedGeometric:
     """Geometric noise on a long vector that you pass in portions. Create one object for the whole vector, and
     call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value exactly once. The attribute `receipt` records the cost of all portions together.
+    Pass each value of the vector exactly once. The attribute `receipt` is the record of the privacy cost of
+    all portions together.
 
     Parameters
     ----------
@@ -105,8 +106,8 @@ class PortionedGeometric:
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt, which records the privacy cost.
+        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
+        receipt (the record of the privacy cost) contains a smaller ρ.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -149,8 +150,8 @@ def geometric(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add two-sided geometric noise to integers. If one unit changes the values by at most `l1` in total, the
-    result is ε-differentially private.
+    """Add two-sided geometric noise to integers. If one unit (for example a person) changes the values by at
+    most `l1` in total, the result is ε-differentially private.
 
     The probability that the noise is the integer x is proportional to exp(−|x|·ε/l1).
 
@@ -166,8 +167,8 @@ def geometric(
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt, which records the privacy cost.
+        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
+        receipt (the record of the privacy cost) contains a smaller ρ.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -198,14 +199,14 @@ def laplace(
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Laplace noise to numbers, on the multiples of the step `grid`. If one unit changes the
-    values by at most `l1` in total, the result is ε-differentially private.
+    """Add discrete Laplace noise to numbers, on the multiples of the step `grid`. If one unit (for example a
+    person) changes the values by at most `l1` in total, the result is ε-differentially private.
 
     The function first rounds the values to multiples of the step. Suppose that one unit changes `l0` values
-    by l1 in total. After rounding, the change is at most l1 + l0·grid, and the noise is wide enough for this.
-    If the values are integers and 1 is a multiple of the step, the change stays l1. It would not be safe to
-    add noise in floating point and to round the result, because the last digits of floats can reveal the data
-    (Mironov, CCS 2012).
+    by l1 in total. After rounding, the total change is at most l1 + l0·grid, and the function adds enough
+    noise for this larger change. If the values are integers and 1 is a multiple of the step, the total change
+    stays l1. It would not be safe to add noise in floating point and to round the result, because the last
+    digits of floats can reveal the data (Mironov, CCS 2012).
 
     Parameters
     ----------
@@ -218,8 +219,8 @@ def laplace(
     grid : float
         Step of the grid, a power of two. It must be public.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt, which records the privacy cost.
+        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
+        receipt (the record of the privacy cost) contains a smaller ρ.
     l0 : int, optional
         Largest number of values that one unit changes. By default all.
     rng : Generator, optional
@@ -268,8 +269,8 @@ def add_noise(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers, from a distribution that you name. If one unit changes the values by at most
-    `l1` in total, the result is ε-differentially private.
+    """Add noise to integers, from a distribution that you name. If one unit (for example a person) changes
+    the values by at most `l1` in total, the result is ε-differentially private.
 
     Parameters
     ----------
@@ -283,8 +284,8 @@ def add_noise(
         Distribution of the noise. Laplace noise consists of multiples of a step. The step is a power of two:
         about a thousandth of the scale l1/ε, but at least 1/512 and at most 1.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. A smaller number gives a smaller ρ on
-        the receipt, which records the privacy cost.
+        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
+        receipt (the record of the privacy cost) contains a smaller ρ.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -311,13 +312,14 @@ def add_noise(
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     """Return the variance of the noise that `add_noise` adds to each value.
 
-    With α = exp(−ε/l1), the variance of geometric noise is 2α/(1−α)². For Laplace noise, the same formula
-    gives the variance in steps of its grid.
+    The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise consists of multiples of
+    a step. To get its variance, this formula is computed in steps and then converted to counts.
 
     Parameters
     ----------
     l1, epsilon, law
-        Sensitivity, privacy loss and distribution, as in `add_noise`.
+        Largest total change of the values by one unit (for example a person), privacy loss ε, and
+        distribution of the noise ("geometric" or "laplace"), as in `add_noise`.
 
     Returns
     -------

@@ -15,8 +15,8 @@ _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bit
 
 
 def decay(l1: float | Fraction, epsilon: float) -> Fraction:
-    """Return the decay of geometric noise, which is ε/l1, as an exact fraction. With decay a, the probability
-    that the noise is the integer x is proportional to exp(−a·|x|).
+    """Return the decay ε/l1 of geometric noise, as an exact fraction. If a is the decay, the probability that
+    the noise is the integer x is proportional to exp(−a·|x|).
 
     Parameters
     ----------

@@ -73,8 +73,8 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells of a domain: the non-empty cells whose noisy count reaches a threshold, and
-    random other cells that fill the remaining places.
+    """Choose exactly `size` cells of a domain. The function chooses the non-empty cells whose noisy count
+    reaches a threshold, and fills the remaining places with random other cells.
 
     The choice is ε-differentially private for tables with at most `nonempty` non-empty cells. The proof is in
     docs/proofs.toml.

@@ -35,9 +35,10 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Parameters of correlated noise, in counts. `shared` is the standard deviation of the draw that all
-    cells share. `own` is the standard deviation of the separate draw of each cell. `threshold` is the
-    smallest noisy count that is released.
+    """Parameters of noise that is correlated between cells, in counts. The noise of a cell is the sum of two
+    random numbers. The first is the same for all cells, and `shared` is its standard deviation. The second is
+    drawn for each cell, and `own` is its standard deviation. `threshold` is the smallest noisy count that is
+    released.
     """
 
     shared: float
@@ -114,15 +115,16 @@ def correlated_gaussian(
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
-        With a seeded generator, you get the same noise again. Default None.
+        With a seeded generator, you get the same noise again. By default, the noise comes from the operating
+        system.
 
     Returns
     -------
     int64[k], int64[k], float
         Keys of the released cells, their noisy counts rounded to integers, and the threshold.
     Receipt
-        Receipt that records the privacy cost. It is marked as idealised, because the noise was drawn in
-        floating point.
+        Receipt that records the privacy cost. The receipt is marked as idealised, because the noise was drawn
+        in floating point, and the proof of the guarantee does not hold exactly for such noise.
     """
     check_counts(counts)
     made = correlated_noise(nonempty, float(bound.linf), float(epsilon), float(delta))

@@ -325,9 +325,9 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells,
-    `l2_squared` is the square of their l2 sensitivity to one unit, and `rho` is the privacy loss ρ of their
-    noise.
+    """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells.
+    `l2_squared` is the largest sum of squared changes of their counts by one unit, for example a person.
+    `rho` is the privacy loss ρ of their noise.
     """
 
     size: int
@@ -336,7 +336,9 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Squared l2 sensitivity of the block to one unit, in the form that `Source.add` takes."""
+        """Largest sum of squared changes of the counts in this block by one unit (for example a person), in
+        the form that `Source.add` takes.
+        """
         return self.l2_squared
 
     @property
@@ -353,7 +355,8 @@ class PortionedGaussian:
     """Discrete Gaussian noise on a long vector that you pass in portions. Create one object for the whole
     vector, and call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value exactly once. The attribute `receipt` records the cost of all portions together.
+    Pass each value of the vector exactly once. The attribute `receipt` is the record of the privacy cost of
+    all portions together.
 
     Parameters
     ----------
@@ -363,7 +366,8 @@ class PortionedGaussian:
     rho : number
         Privacy loss ρ for the release of all portions together.
     relation : str
-        Definition of neighbours to which the sensitivity refers. By default, one unit is added or removed.
+        Change of the data that the guarantee is about, and to which `l2_squared` refers. By default, one unit
+        (for example a person) is added or removed.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -402,10 +406,12 @@ def gaussian(
     rho: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise to integers. If one unit changes the values by at most l2 in the Euclidean
-    norm, the result is ρ-zCDP.
+    """Add discrete Gaussian noise to integers. If one unit (for example a person) changes the values by at
+    most l2 in the Euclidean norm, the result is ρ-zCDP. Also return a receipt, which records the privacy
+    cost.
 
-    The probability that the noise is the integer x is proportional to exp(−x²·ρ/l2²).
+    The probability that the noise is the integer x is proportional to exp(−x²·ρ/l2²), where ρ is the argument
+    `rho` and l2² is the argument `l2_squared`.
 
     Source: Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md. The noise has exactly
     this distribution, without rounding errors (see `noise.discrete_gaussian`).
@@ -448,11 +454,13 @@ def gaussian_on_grid(
     grid: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If one unit changes the
-    values by at most √l2_squared in the Euclidean norm, the result is ρ-zCDP.
+    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If one unit (for example a
+    person) changes the values by at most √l2_squared in the Euclidean norm, the result is ρ-zCDP. Also return
+    a receipt, which records the privacy cost.
 
     The function first rounds each value to a multiple of the step, which changes it by at most half a step.
-    For n values, this raises the l2 sensitivity by at most √n steps, and the noise is wide enough for this.
+    So if there are n values, the largest change by one unit grows by at most √n steps in the Euclidean norm.
+    The function adds enough noise for this larger change.
 
     Parameters
     ----------
@@ -490,8 +498,8 @@ def gaussian_on_grid(
 
 
 def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
-    """Return (a + b)², computed from a² and b² and rounded up. It bounds the squared norm of the sum of two
-    vectors with norms a and b.
+    """Return (a + b)², computed from a² and b² and rounded up. If two vectors have the Euclidean norms a and
+    b, the squared norm of their sum is at most this number.
 
     Parameters
     ----------

@@ -47,22 +47,24 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """Choose one candidate at random for each row of scores. Candidates with a higher score are more likely,
-    and the choices are ε-differentially private.
+    """Choose one candidate at random for each row of scores. Candidates with a higher score are more likely.
+    The choices are ε-differentially private.
 
-    The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)).
+    The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)), where score_i is the
+    score of candidate i.
 
-    The choices in all rows together cost ε. If an added unit raises all scores of a row, or lowers all of
-    them, set `monotone`. Then the probability is proportional to exp(ε·score_i / sensitivity), without the
-    factor 2, and the choices are still ε-differentially private. The reason is that one unit multiplies each
-    weight by a factor between e^−ε and 1 (or between 1 and e^ε). The sum of the weights is multiplied by a
-    factor in the same range.
+    The choices in all rows together cost ε. Suppose that an added unit (for example a person) raises all
+    scores of a row, or lowers all of them. Then you may pass `monotone=True`. With this option, the
+    probability is proportional to exp(ε·score_i / sensitivity), without the factor 2, and the choices are
+    still ε-differentially private. The reason is that one unit multiplies this weight of each candidate by a
+    factor between e^−ε and 1 (or, for all candidates, between 1 and e^ε). So the sum of the weights is
+    multiplied by a factor in the same range.
 
     Integer scores are used unchanged. Float scores are first rounded down to multiples of the step `grid`. If
     a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most ⌈sᵢ/grid⌉
-    steps, in the same direction. For all rows together, this is at most ⌈sensitivity/grid⌉ + rows_per_unit −
-    1 steps, and the function uses this number. If you compute scores in floating point, add the rounding
-    error of your computation to the sensitivity.
+    steps, in the same direction. For all rows together, the change is at most ⌈sensitivity/grid⌉ +
+    rows_per_unit − 1 steps. The function uses this number as the sensitivity of the rounded scores. If you
+    compute scores in floating point, add the rounding error of your computation to the sensitivity.
 
     Parameters
     ----------
@@ -293,13 +295,15 @@ def dirichlet_multinomial(
     cost: DP,
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
-    """Draw synthetic records. First, the function draws a probability for each cell from the Dirichlet
-    distribution with parameters alpha + counts. Then it draws `records` records with these probabilities.
+    """Draw synthetic records from the counts of a table. First, the function draws a probability for each
+    cell from the Dirichlet distribution, whose parameter for a cell is alpha plus the count of the cell. Then
+    the function draws `records` records with these probabilities.
 
-    The number of records in empty cells is drawn first. If it is small, these records are assigned to empty
-    cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of Statistics 1973). The draws use
-    floating point, so the receipt is marked as `idealised`. The guarantee compares tables in which one record
-    is replaced by another.
+    To save time, the function draws the total number of records in empty cells first. If this number is
+    small, these records are assigned to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen,
+    Annals of Statistics 1973). The draws use floating point. So the receipt, which records the privacy cost,
+    is marked as `idealised`. The guarantee is about the replacement of one record by another, and not about
+    an added or removed record.
 
     Parameters
     ----------
@@ -310,20 +314,22 @@ def dirichlet_multinomial(
     size : int
         Number of all cells of the domain.
     alpha : float
-        Weight of each cell in the prior distribution, in records. With a larger weight, the synthetic records
-        follow the data less closely.
+        Number of records that are added to the count of each cell before the draws. With a larger number, the
+        synthetic records follow the data less closely.
     records : int
         Number of synthetic records to draw.
     cost : DP
-        Privacy cost for the receipt. The caller must have proved that the draws with this `alpha` cost no
-        more.
+        Privacy cost that the receipt will contain. The caller must have proved that draws with this `alpha`
+        cost no more.
     rng : Generator, optional
-        With a seeded generator, you get the same draws again. Default None.
+        With a seeded generator, you get the same draws again. By default, the random bits come from the
+        operating system.
 
     Returns
     -------
     SyntheticCounts
-        Cells with at least one synthetic record, their numbers of records, and a receipt.
+        Cells with at least one synthetic record, the number of synthetic records in each of these cells, and
+        a receipt.
 
     Raises
     ------

@@ -36,11 +36,14 @@ def _check_rate(x: Any) -> str | None:
 
 @value
 class Law:
-    """Distribution of the noise X on a count, for integers x. If the kind is "geometric", Pr[X = x] is
-    proportional to exp(−rate·|x|). If it is "gaussian", Pr[X = x] is proportional to exp(−rate·x²).
+    """Distribution of the noise on a count. The noise is a random integer X. If the kind is "geometric", the
+    probability Pr[X = x] is proportional to exp(−rate·|x|). If the kind is "gaussian", Pr[X = x] is
+    proportional to exp(−rate·x²).
 
-    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity of the counts. The rate of Gaussian
-    noise is ρ/Δ² = 1/(2σ²), where Δ is the l2 sensitivity and σ the standard deviation.
+    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity: the largest total change of the counts
+    by one unit, for example a person. The rate of Gaussian noise is ρ/Δ² = 1/(2σ²). Here Δ is the l2
+    sensitivity (the largest Euclidean distance by which one unit changes the counts), and σ is the standard
+    deviation of the noise.
 
     >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
     (100.0, 199.833416...)
@@ -59,8 +62,9 @@ class Law:
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the mean and the mean square of the noise v that an empty cell adds to an answer. The noise
-        counts only if it passes a filter: |v| >= θ if `sides` is 2, and v >= θ if it is 1.
+        """Return the mean and the mean square of the noise that an empty cell adds to an answer. The noise v
+        of an empty cell counts only if the cell passes a filter with the threshold θ: |v| >= θ if `sides` is
+        2, and v >= θ if `sides` is 1.
 
         For geometric noise, Pr[v] = (1−α)/(1+α)·α^|v| with α = exp(−rate). The formulas use two sums over all
         integers v >= t, with t = ⌈θ⌉ but at least 1. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
@@ -88,7 +92,7 @@ class Law:
         return cut + DEVIATIONS * sqrt(self.variance)
 
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Return the values of Gaussian noise that are at least `low`, with their probabilities.
+        """Return the values of Gaussian noise that are at least `low`, and the probability of each value.
 
         For wide noise, neighbouring integers are grouped, and one value stands for each group.
         """

@@ -93,9 +93,11 @@ class Measurement:
     ranges : sequence
         Ranges of cells for each part, in ascending order. Together, they must contain each cell exactly once.
     theta : number
-        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
+        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
+        `sides` = 2, the absolute value of the noisy value is compared with θ.
     sides : int
-        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
+        values pass. Default 2.
     tau : number
         Sampling threshold τ for `threshold_sample`, in counts. A noisy value v that passes the filter is kept
         with probability min(|v|/τ, 1). Default 0: all are kept.
@@ -157,7 +159,8 @@ class Measurement:
         Returns
         -------
         NoisyCells
-            Keys and noisy values of the released cells, and a receipt for each block.
+            Keys and noisy values of the released cells, and a receipt for each block, which records the
+            privacy cost.
         """
         parts = draw(survivors)
         released = _in_order(*map(np.concatenate, zip(*parts, strict=True)))
@@ -276,11 +279,12 @@ def threshold_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> NoisyCells:
-    """Add noise to all cells, including the empty ones. Release the cells that pass a filter and are then
-    sampled.
+    """Add noise to all cells, including the empty ones. Drop the cells with a small noisy value, and release
+    a random sample of the others. Return the released cells with a receipt, which records the privacy cost.
 
-    A noisy value v passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1). If
-    tau > 0, a cell that passes is released with probability min(|v|/tau, 1).
+    Let v be the noisy value of a cell. The first step is a filter: the cell passes if |v| >= theta (for
+    `sides` = 2) or if v >= theta (for `sides` = 1). The second step is sampling: a cell that passed is
+    released with probability min(|v|/tau, 1), or always if tau = 0.
 
     Parameters
     ----------
@@ -290,15 +294,18 @@ def threshold_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
-        counts to one unit, and the ε or ρ of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
+        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
+        of the noise.
     theta : number
-        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
+        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
+        `sides` = 2, the absolute value of the noisy value is compared with θ.
     sides : int
-        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
+        values pass. Default 2.
     tau : number
-        Sampling threshold τ, in counts. A noisy value v that passes the filter is kept with probability
-        min(|v|/τ, 1). Default 0: all are kept.
+        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, it is released
+        with probability min(|v|/τ, 1). Default 0: all cells that pass the filter are released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -309,7 +316,8 @@ def threshold_sample(
     Returns
     -------
     NoisyCells
-        Keys and noisy values of the released cells, and a receipt for each block.
+        Keys and noisy values of the released cells, and a receipt for each block, which records the privacy
+        cost.
 
     Raises
     ------
@@ -338,15 +346,17 @@ def threshold_sample_public(
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Choose from noisy values that are already public. The function keeps those that pass the filter and are
-    then sampled with a probability in proportion to their size.
+    """Choose some of the given noisy values, which are already public. The function drops small values, and
+    keeps a random sample of the others. Larger values are kept with a higher probability. The steps are the
+    same as in `threshold_sample`.
 
     Parameters
     ----------
     noisy : int64[n]
         Noisy values that are already public.
     theta, sides, tau, rng
-        Filter, signs, sampling threshold and generator, as in `threshold_sample`.
+        Settings with the same meaning as in `threshold_sample`: the threshold of the filter, whether negative
+        values pass the filter, the sampling threshold, and the random generator.
 
     Returns
     -------
@@ -370,8 +380,8 @@ def priority_sample(
     """Add noise to all cells, including the empty ones, and release the `size` cells with the largest
     priorities.
 
-    The priority of a cell with the noisy value v is |v|/r, where r is uniform between 0 and 1. So large
-    values are released more often.
+    The priority of a cell with the noisy value v is |v|/r, where r is a random number that is drawn for this
+    cell, uniformly between 0 and 1. So cells with large values are released more often.
 
     Parameters
     ----------
@@ -381,15 +391,17 @@ def priority_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
-        counts to one unit, and the ε or ρ of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
+        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
+        of the noise.
     theta : number
-        Filter θ, in counts. Only a cell whose noisy value v passes can be released: v >= θ or, with `sides` =
-        2, v <= −θ.
+        Threshold θ of a filter, in counts. Cells whose noisy value is smaller than θ are not released. With
+        `sides` = 2, the absolute value of the noisy value is compared with θ.
     size : int
         Number of cells to release. If fewer cells pass the filter, all of them are released.
     sides : int
-        2 if large negative values also pass the filter, and 1 if only positive values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
+        values pass. Default 2.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -400,8 +412,9 @@ def priority_sample(
     Returns
     -------
     PrioritySample
-        Keys and noisy values of the released cells, the next largest priority τ_s, and a receipt for each
-        block. If at most `size` cells pass the filter, τ_s is 0.
+        Keys and noisy values of the released cells, the largest priority of a cell that was not released
+        (τ_s), and a receipt for each block, which records the privacy cost. If at most `size` cells pass the
+        filter, τ_s is 0.
 
     Raises
     ------
@@ -425,22 +438,25 @@ def priority_sample_public(
     sides: int = 2,
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
-    """Choose `size` of the given noisy values, which are already public. The function keeps those with the
-    largest random priorities.
+    """Choose `size` of the given noisy values, which are already public. The function draws a random priority
+    for each value, as in `priority_sample`, and keeps those with the largest priorities. Values that do not
+    pass the filter are never kept.
 
     Parameters
     ----------
     noisy : int64[n]
         Noisy values that are already public.
     theta, size, sides, rng
-        Filter, number of values to keep, signs, and generator, as in `priority_sample`.
+        Settings with the same meaning as in `priority_sample`: the threshold of the filter, the number of
+        values to keep, whether negative values pass the filter, and the random generator.
 
     Returns
     -------
     bool[n]
         Mask of the values that are kept.
     float
-        Largest priority that is not kept, τ_s.
+        Largest priority of a value that is not kept (τ_s). It is 0 if all values that pass the filter are
+        kept.
     """
     kept = passes(noisy, max(ceil(theta), 1), sides)
     candidates = priorities.Candidates(noisy[kept], Source.of(rng).places(noisy[kept], None))

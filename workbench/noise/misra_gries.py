@@ -73,7 +73,8 @@ def _log_expm1(x: float) -> float:
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
-    """Return the threshold τ for noisy counters, and the δ that a release with this threshold costs.
+    """Return the threshold τ that a noisy counter of a Misra–Gries sketch must reach to be released. Also
+    return the δ that a release with this threshold costs.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Count the most frequent elements with a Misra–Gries sketch, which has only `size` counters. Add noise
-    to the counters, and release those that reach a threshold.
+    """Count the most frequent elements of a table with a Misra–Gries sketch, a small data structure that has
+    only `size` counters. Add noise to the counters, and release those that reach a threshold.
 
     Parameters
     ----------
@@ -132,7 +133,9 @@ def misra_gries(
     size : int
         Number of counters in the sketch.
     l1, epsilon, delta, rule
-        Sensitivity, privacy cost, and rule for the threshold, as in `misra_gries_threshold`.
+        Settings with the same meaning as in `misra_gries_threshold`: the largest number of elements of one
+        unit (for example a person), the privacy loss ε, the failure probability δ, and the rule for the
+        threshold ("derived" or "published").
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -140,9 +143,11 @@ def misra_gries(
     Returns
     -------
     int64[k], int64[k], int
-        Keys of the released counters, their noisy values, and the threshold.
+        Keys of the cells whose counters are released, the noisy values of these counters, and the threshold
+        in counts.
     Receipt
-        Receipt that records the privacy cost, with the δ that the threshold costs.
+        Receipt that records the privacy cost: the ε that you gave, and the δ that a release with this
+        threshold costs.
 
     Raises
     ------

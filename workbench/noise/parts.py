@@ -45,11 +45,11 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells that get geometric noise from the same distribution. One unit changes their counts by
-    at most `l1` in total, and the noise costs `epsilon`.
+    """Consecutive cells that get geometric noise from the same distribution. One unit (for example a person)
+    changes their counts by at most `l1` in total. The privacy cost of the noise is ε = `epsilon`.
 
-    `linf` is the largest change of any single count by one unit. Default `l1`. A smaller number gives a
-    smaller ρ on the receipt, which records the privacy cost.
+    `linf` is the largest change of any single count by one unit. Default `l1`. If you state a smaller number,
+    the receipt (the record of the privacy cost) contains a smaller ρ.
     """
 
     size: int
@@ -64,7 +64,9 @@ class Block(NamedTuple):
 
     @property
     def moved(self) -> float | Fraction:
-        """Sensitivity of the counts of the block to one unit, in the form that `Source.add` takes."""
+        """Largest change of the counts in this block by one unit (for example a person), in the form that
+        `Source.add` takes.
+        """
         return self.l1
 
     def receipt(self, source: Source, name: str) -> Receipt:

@@ -154,12 +154,12 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Replace the values of every record at random, independently of other records. The result for a record
-    is called its report. The report is locally ε-differentially private, for all attributes together. So the
-    record is protected even from someone who sees its report.
+    """Replace the values of every record at random, independently of other records. The result for one record
+    is called a report. Each report is locally ε-differentially private, for all attributes together. This
+    means that the record is protected even from someone who sees its own report.
 
-    All attributes with at least two codes get the same share of ε. The function sorts the reports by value,
-    because the original order of the records could identify people.
+    The function divides ε equally among all attributes with at least two possible values. The function sorts
+    the reports by value, because the original order of the records could identify people.
 
     Parameters
     ----------
@@ -170,11 +170,12 @@ def randomised_response(
     domain : Domain
         Domain with the attributes of the records.
     epsilon : number
-        Privacy loss ε of the report of a record.
+        Privacy loss ε of the report on one record.
     law : "retention" or "flipping"
-        Variant. "retention" keeps each value with probability p, and otherwise replaces it by a uniformly
-        random value. "flipping" writes each attribute as one bit per code, of which one is set, and flips
-        every bit with probability f.
+        Kind of random change. With "retention", each value is kept with a probability p, and otherwise
+        replaced by a uniformly random value. With "flipping", the value of an attribute is written as one bit
+        per possible value, and only the bit of the true value is 1. Then every bit is flipped with a
+        probability f. The function computes p and f from ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -182,9 +183,10 @@ def randomised_response(
     Returns
     -------
     RandomisedReports
-        Reports in sorted order, probabilities, and a receipt. For "retention", the reports are keys of cells
-        (int64[records]), and there is one p per attribute. For "flipping", they are rows of bits
-        (uint64[records, words]), and there is a single f.
+        Reports in sorted order, probabilities, and a receipt, which records the privacy cost. For
+        "retention", the reports are keys of cells (int64[records]), and there is one probability p per
+        attribute. For "flipping", the reports are rows of bits (uint64[records, words]), and there is a
+        single probability f.
 
     Raises
     ------
@@ -409,19 +411,22 @@ def alp_projection(
     alpha: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
-    """Store counts in an array of `size` bits, and flip each bit with probability 1/(α+2). The bits are
-    ε-differentially private.
+    """Store counts in an array of `size` bits, and flip each bit at random with probability 1/(α+2), where α
+    is the argument `alpha`. The resulting bits are ε-differentially private.
 
-    The function converts a count x to y = x·ε/(α·l1) levels. It rounds y up or down at random to an integer,
-    so that the mean is y, and limits the result to the number of hash functions. The hash function of each
-    level then says which bit is set for this level.
+    The function converts a count x to the number y = x·ε/(α·l1), which is the count in a coarser unit called
+    a level. It rounds y up or down at random to an integer, so that the mean is y. If the result is larger
+    than the number of hash functions, the function replaces it by this number. There is one hash function for
+    each level. If the count has k levels, the first k hash functions of the cell say which bits are set to 1.
 
-    Here is why this is ε-differentially private. Let f(k) be the probability of an output if one cell has k
-    levels and everything else is fixed. One more level sets at most one more bit. This changes the
-    probability of the output by at most the factor (1−p)/p = α + 1, where p = 1/(α+2) is the probability of a
-    flip. For a real number y of levels, random rounding gives the probability F(y), which interpolates
-    linearly between f(k) and f(k+1). Its slope is at most α·min(f(k), f(k+1)), which is at most α·F. So log F
-    changes by at most α per level, which is ε/l1 per count and ε per unit.
+    Here is why this is ε-differentially private. Let f(k) be the probability of a certain output if one cell
+    has k levels and all other cells are fixed. If this cell has one more level, at most one more bit is set.
+    So the probability of the output changes by at most the factor (1−p)/p = α + 1, where p = 1/(α+2) is the
+    probability of a flip. Let F(y) be the probability of the output if the number of levels before rounding
+    is a real number y between k and k + 1. Because of random rounding, F interpolates linearly between f(k)
+    and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at most α·F. So log F changes by at
+    most α for each level, by at most ε/l1 for each count, and by at most ε for each unit (for example a
+    person).
 
     Parameters
     ----------
@@ -430,7 +435,7 @@ def alp_projection(
     counts : int[n]
         Counts of these cells.
     hash_words : uint64[levels, 3]
-        Parameters of the hash function of each level. They are public.
+        Parameters of the hash functions, one row per level. The parameters are public.
     size : int
         Number of bits in the array, a power of two >= 64.
     l1 : number
@@ -438,7 +443,8 @@ def alp_projection(
     epsilon : number
         Privacy loss ε of the array of bits.
     alpha : number
-        Parameter α > 0. With a larger α, fewer bits are flipped, but a count has fewer levels.
+        Positive number α that determines how many bits are flipped and how large a level is. With a larger α,
+        fewer bits are flipped, but counts are rounded more coarsely.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

@@ -227,8 +227,8 @@ class Source:
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Write one receipt for a whole procedure that costs less than the sum of its measurements, as a theorem
-    proves.
+    """Write one receipt for a whole procedure. A receipt records a privacy cost. Use this function if a
+    theorem proves that the procedure costs less than the sum of its measurements.
 
     Parameters
     ----------
@@ -245,7 +245,8 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     Returns
     -------
     Receipt
-        Receipt that takes their place. It is marked as simulated or idealised if at least one of them is.
+        Receipt that replaces the receipts in `replaces`. It is marked as simulated or idealised if at least
+        one of them is.
 
     Raises
     ------
@@ -256,8 +257,8 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Write one receipt for a procedure whose guarantee in its paper is wrong. A release with this receipt
-    has no guarantee.
+    """Write one receipt, which records the privacy cost, for a procedure whose guarantee in its paper is
+    wrong. A release with this receipt has no guarantee.
 
     Parameters
     ----------
@@ -270,7 +271,8 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     Returns
     -------
     Receipt
-        Receipt with ε = ∞ that takes their place. A release with this receipt cannot be saved.
+        Receipt with ε = ∞ that replaces the receipts in `replaces`. A release with this receipt cannot be
+        saved.
 
     Raises
     ------
@@ -281,8 +283,8 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
 
 
 def unprotected(name: str) -> Receipt:
-    """Write a receipt for a value that is read from the data without noise. A release with this receipt has
-    no guarantee.
+    """Write a receipt, which records the privacy cost, for a value that is read from the data without noise.
+    A release with this receipt has no guarantee.
 
     Parameters
     ----------
@@ -371,7 +373,8 @@ def random_words(
         With a seeded generator, you get the same words again. Use None (the default) for words that you
         publish.
     names : array, optional
-        Identifiers of the words, if there is one word for each row of private data. Default None.
+        One identifier per word, if there is one word for each row of private data. By default, the words have
+        no identifiers.
 
     Returns
     -------

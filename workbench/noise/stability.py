@@ -93,15 +93,16 @@ def noisy_threshold(
 
     The table also contains counts of 0. You pass only their number, in `zeros`.
 
-    The comparisons cost as much privacy as a release of the noisy counts. Each zero reaches the threshold
-    independently, with the same probability. For integer counts and a positive threshold, the function draws
-    directly which zeros reach it, so the running time grows only with the number of these zeros.
+    The comparisons cost as much privacy as a release of the noisy counts would. All counts of 0 reach the
+    threshold with the same probability, independently of each other. If the counts are integers and the
+    threshold is positive, the function draws directly which counts of 0 reach the threshold. So the running
+    time grows only with the number of counts of 0 that reach it.
 
     Parameters
     ----------
     counts : int[n] or float[n]
-        Counts to compare. Integers get geometric noise. Floats get Laplace noise in floating point, and the
-        receipt is then marked as `idealised`.
+        Counts to compare. Integers get geometric noise. Floats get Laplace noise that is drawn in floating
+        point. The guarantee is not proven exactly for such noise, so the receipt is marked as `idealised`.
     zeros : int
         Number of additional counts of 0.
     threshold : number
@@ -114,14 +115,14 @@ def noisy_threshold(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     names : tuple of arrays, optional
-        Identifiers of the counts and of the zeros. Tests need them if the private data determine which counts
-        are 0. Default None.
+        Identifiers of the counts, and identifiers of the counts of 0. Tests need these identifiers if the
+        private data determine which counts are 0. Default None.
 
     Returns
     -------
     Comparisons
-        Mask of the counts that reach the threshold, positions of the zeros that reach it in ascending order,
-        and a receipt.
+        Mask of the counts that reach the threshold, ascending positions of the counts of 0 that reach the
+        threshold, and a receipt, which records the privacy cost.
 
     Raises
     ------
@@ -182,10 +183,10 @@ def stability_histogram(
     """Add noise to the counts of the non-empty cells, and release the cells whose noisy count reaches a
     threshold. Empty cells are never released.
 
-    Consider the cells that contain records of only one unit, for example a person. The probability that any
-    of them is released is at most δ. If none of them is released, the noise on the other cells hides the
-    unit. Together, this is (ε, δ)-differentially private. If you give `rho` in place of `epsilon`, the noise
-    is Gaussian, and the result is δ-approximate ρ-zCDP.
+    The result is (ε, δ)-differentially private for the following reason. Consider the cells that contain
+    records of only one unit, for example a person. The probability that any of these cells is released is at
+    most δ. If none of these cells is released, the noise on the other cells hides the unit. If you give `rho`
+    in place of `epsilon`, the noise is Gaussian, and the result is δ-approximate ρ-zCDP.
 
     Parameters
     ----------
@@ -206,7 +207,8 @@ def stability_histogram(
     Returns
     -------
     StableCells
-        Released cells, the threshold in counts, and a receipt with the exact δ.
+        Released cells with their noisy counts, the threshold in counts, and a receipt, which records the
+        privacy cost with the exact δ.
 
     Raises
     ------
@@ -332,7 +334,7 @@ def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
     """Return the smallest threshold that is safe for `stability_histogram`. With this threshold, the
-    probability that any cell with records of only one unit is released is at most δ.
+    probability is at most δ that any cell with records of only one unit (for example a person) is released.
 
     For Gaussian noise with a standard deviation above 512, the threshold may be a little larger than
     necessary.
