@@ -100,8 +100,8 @@ class Law:
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
         """Return the distribution of the noise on one block of nodes (transformed counts). In a release,
-        blocks may get noise of different widths. This object describes the noise for the whole budget of the
-        release, and the method computes the noise of one block.
+        blocks may get noise of different widths. This `Law` describes the noise that a block gets with the
+        whole budget of the release. The method computes from it the noise of the given block.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)

@@ -417,7 +417,8 @@ def alp_projection(
     The function converts a count x to the number y = x·ε/(α·l1), which is the count in a coarser unit called
     a level. It rounds y up or down at random to an integer, so that the mean is y. If the result is larger
     than the number of hash functions, the function replaces it by this number. There is one hash function for
-    each level. If the count has k levels, the first k hash functions of the cell say which bits are set to 1.
+    each level. If the count of a cell has k levels, the first k hash functions say which bits are set to 1
+    for this cell.
 
     Here is why this is ε-differentially private. Let f(k) be the probability of a certain output if one cell
     has k levels and all other cells are fixed. If this cell has one more level, at most one more bit is set.

@@ -20,10 +20,11 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return an ε such that ρ-zCDP implies (ε, δ)-DP.
+    """Return an ε such that ρ-zCDP implies (ε, δ)-differential privacy.
 
-    For every order α of the Rényi divergence, a formula gives a valid ε. The function chooses an order for
-    which this ε is small, and rounds up after about 60 digits.
+    Zero-concentrated differential privacy (zCDP) bounds a distance between distributions, the Rényi
+    divergence, for every order α > 1. For each order, a formula gives a valid ε. The function chooses an
+    order with a small ε, computes this ε to about 60 digits, and rounds it up.
     """
     if not rho:
         return Fraction(0)
@@ -170,8 +171,8 @@ class DP:
         )
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget is at least as large as the cost `spent`. If the cost is stated in ρ,
-        the method first converts it to ε, at the δ of this budget.
+        """Return whether this budget is at least as large as the cost `spent`. If `spent` is stated in ρ, the
+        method first converts `spent` to ε, at the δ of this budget.
         """
         if isinstance(spent, ZCDP):
             if spent.delta >= self.delta:
@@ -186,9 +187,9 @@ class ZCDP:
     privacy (zCDP). If δ > 0, it is δ-approximate zCDP, which may fail with probability δ.
 
     Consider the distributions of the output on two data sets that differ in one person. A release is ρ-zCDP
-    if the Rényi divergence of order α between these distributions is at most α·ρ, for every α > 1. The number
-    ρ alone does not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes δ and returns the
-    ε.
+    if, for every α > 1, the Rényi divergence of order α between the two distributions is at most α·ρ. The
+    number ρ alone does not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes this δ and
+    returns the ε.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -203,8 +204,8 @@ class ZCDP:
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:
-        """Return the largest ρ that still implies the (ε, δ)-differential privacy of `budget`. It is rounded
-        down.
+        """Return the largest ρ that still implies the (ε, δ)-differential privacy of `budget`. The result is
+        rounded down.
 
         Parameters
         ----------
@@ -214,8 +215,8 @@ class ZCDP:
         Returns
         -------
         ZCDP
-            Budget in ρ. If you convert it back with `at(budget.delta)`, the ε is never above that of
-            `budget`.
+            Budget in ρ. If you convert this budget to ε with `at(budget.delta)`, the ε is never larger than
+            the ε of `budget`.
 
         Raises
         ------
@@ -248,16 +249,16 @@ class ZCDP:
         """Return the (ε, δ)-differential privacy that this ρ implies, at a δ that you choose. The ε is
         rounded up.
 
-        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). The result holds for
-        every order α > 1 of the Rényi divergence, and some orders give a smaller ε than others. The method
-        searches for a good order in floating point. Then it computes the ε of this order with rational
-        numbers, so rounding errors cannot make ε too small.
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). The corollary gives
+        a valid ε for every order α > 1 of the Rényi divergence, which is a distance between distributions.
+        Some orders give a smaller ε than others. The method searches for a good order in floating point. Then
+        it computes the ε of this order with rational numbers, so rounding errors cannot make ε too small.
 
         Parameters
         ----------
         delta : float
-            Failure probability of the result, below 1 and larger than the δ of this budget. Choose δ before
-            you see any result.
+            Failure probability δ of the resulting guarantee, below 1 and larger than the δ of this budget.
+            Choose δ before you see any answer.
 
         Returns
         -------
@@ -284,8 +285,8 @@ class ZCDP:
         return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether this budget is at least as large as the cost `spent`. If the cost is stated in ε,
-        the method first converts it to ρ.
+        """Return whether this budget is at least as large as the cost `spent`. If `spent` is stated in ε, the
+        method first converts `spent` to ρ.
         """
         if isinstance(spent, DP):
             if spent.epsilon == inf:

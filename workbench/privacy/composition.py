@@ -37,23 +37,24 @@ class Receipt:
     cost. Only the package `workbench.noise` writes receipts.
 
     The field `relation` names the change of the data that the guarantee is about. By default, one unit
-    (usually a person) is added or removed. Otherwise one unit is replaced, or the values of a single record
-    change ("local").
+    (usually a person) is added or removed. For some receipts, one unit is replaced by another, or the values
+    of a single record change ("local").
 
-    The field `part` is for measurements of disjoint groups of people. It is a pair of two names: the first
-    names the division into groups, and the second names the measured group. Each person is in one group. So
-    measurements of all groups together cost only as much as the most expensive group. This rule is only used
-    if units are added or removed.
+    The field `part` is for measurements of disjoint groups of people. The field is a pair of two names: the
+    first names the division into groups, and the second names the measured group. Because each person is in
+    only one group, the measurements of all groups together cost only as much as those of the most expensive
+    group. This rule is used only for guarantees about added or removed units.
 
-    The field `simulated` marks noise that anyone with the seed can compute again. The field `idealised` marks
-    noise that was drawn in floating point, for which the proof does not hold exactly. Do not publish a
-    release with such noise.
+    The field `simulated` marks noise that was drawn from a seed, so that anyone with the seed can compute the
+    noise again. The field `idealised` marks noise that was drawn in floating point, for which the proof of
+    the guarantee does not hold exactly. Do not publish a release with simulated or idealised noise.
 
-    The field `theorem` cites a theorem if this theorem proves a smaller cost than the sum over all random
-    draws. The field `withdrawn` marks a procedure whose guarantee in its paper is wrong.
+    The field `theorem` is for a procedure with several random draws. It cites a theorem, if a theorem proves
+    that the procedure costs less than the sum over its draws. The field `withdrawn` marks a procedure whose
+    guarantee in its paper is wrong.
 
-    The field `rho` is for a measurement whose `cost` is in ε. It gives a ρ that was proven for this
-    measurement, and that is smaller than ε·tanh(ε/2), the ρ that every ε implies.
+    The field `rho` is for a measurement whose `cost` is in ε. Every cost in ε also implies a cost in ρ, which
+    is ρ = ε·tanh(ε/2). If a smaller ρ was proven for this measurement, the field contains this smaller ρ.
     """
 
     name: str
@@ -73,8 +74,8 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Name of the measurement. A remark is added if its cost is from a theorem, or if its guarantee is
-        withdrawn.
+        """Name of the measurement. If the cost comes from a theorem, or if the guarantee is withdrawn because
+        its proof is wrong, the name is followed by a remark.
         """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
@@ -87,25 +88,25 @@ class Receipt:
 
 
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
-    """Add up the privacy costs of measurements. For measurements of disjoint groups of people, only the most
-    expensive group counts.
+    """Add up the privacy costs of several measurements of private data. If measurements are about disjoint
+    groups of people, only the cost of the most expensive group counts.
 
     Source: Theorems 3 and 4 of McSherry, SIGMOD 2009, prove the rules for ε (sequential and parallel
-    composition). Lemma 1.7 of Bun & Steinke, TCC 2016, proves the rule for ρ. Their section 8 treats ρ
-    together with δ.
+    composition). Lemma 1.7 of Bun & Steinke, TCC 2016, proves the rule for ρ. Section 8 of Bun & Steinke
+    treats ρ together with δ.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must protect against the same change of the
-        data, for example one added or removed person.
+        Receipts, which record the privacy costs of measurements of one private data set. All receipts must
+        protect against the same change of the data, for example one added or removed person.
 
     Returns
     -------
     DP or ZCDP
         Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a
-        `ZCDP`, the sum is a `ZCDP`. For a measurement with a cost in ε, this sum uses the ρ that the ε
-        implies, or the smaller ρ in its receipt.
+        `ZCDP`, the sum is a `ZCDP`. Then each cost in ε is converted to the ρ that it implies, or replaced by
+        the smaller ρ in the receipt, if there is one.
 
     Raises
     ------
@@ -136,8 +137,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must protect against the same change of the
-        data, for example one added or removed person.
+        Receipts, which record the privacy costs of measurements of one private data set. All receipts must
+        protect against the same change of the data, for example one added or removed person.
 
     Returns
     -------
@@ -164,14 +165,14 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must protect against the same change of the
-        data, for example one added or removed person.
+        Receipts, which record the privacy costs of measurements of one private data set. All receipts must
+        protect against the same change of the data, for example one added or removed person.
 
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. For a measurement with a cost in ε, the sum uses the ρ that this ε
-        implies, or the smaller ρ in its receipt. If measurements are about disjoint groups of people, only
+        Sums over all measurements. A cost in ε is converted to the ρ that it implies, or replaced by the
+        smaller ρ in the receipt, if there is one. If measurements are about disjoint groups of people, only
         the most expensive group counts.
 
     Raises
@@ -186,19 +187,20 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest ε that is proven for all measurements together, at a δ that you choose.
 
-    Costs can be added up in ε or in ρ, and a cost in ε also implies a ρ. The function finds out which
-    measurements to add up in ε and which in ρ, so that the resulting ε is small (see the page on accounting).
-    The result holds only if you fixed the costs of all measurements before the first release. If you chose a
-    cost after you had seen an earlier answer, the guarantee is the whole budget from which you spent.
+    The costs of measurements can be added up in ε or in ρ, because each cost in ε also implies a cost in ρ.
+    The function decides for each measurement whether to add up its ε or its ρ, so that the resulting ε is
+    small (see the page on accounting). The result holds only if you fixed the costs of all measurements
+    before the first release. If you choose a cost after you have seen an earlier answer, use the whole budget
+    from which you spend as the guarantee.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set. All must protect against the same change of the
-        data, for example one added or removed person.
+        Receipts, which record the privacy costs of measurements of one private data set. All receipts must
+        protect against the same change of the data, for example one added or removed person.
     delta : float
-        Failure probability of the result. Choose δ before you see any answer. It may be 0 if every
-        measurement has a cost in ε and none has a δ.
+        Failure probability δ of the resulting guarantee. Choose δ before you see any answer. You may pass 0
+        if the costs of all measurements are stated in ε with δ = 0.
 
     Returns
     -------
@@ -209,7 +211,7 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Raises
     ------
     ValueError
-        If δ is not a probability, or is smaller than the sum of the measurements' own δ.
+        If δ is not a probability, or if δ is smaller than the sum of the δ that the measurements cost.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)

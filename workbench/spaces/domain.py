@@ -128,9 +128,9 @@ class Domain:
         Names of the values, with one entry per attribute. An entry is a tuple of labels (all of them text,
         integers, floats or booleans), a `range` of integers, or None if the codes themselves are the values.
     preparation : tuple, optional
-        One entry per attribute: a rule that computes the label from the columns of a row, for example a bin
-        from a number. The entry is None if the column with the attribute's name already contains the labels.
-        `from_dict` creates the rules.
+        One entry per attribute: a rule that computes the label of the attribute from the columns of a row,
+        for example a bin from a number. The entry is None if the table has a column with the attribute's name
+        that already contains the labels. The method `from_dict` creates the rules.
     missing_user : "refuse", "drop" or tuple of texts
         Treatment of rows in which the column of users is empty. "refuse" raises an error, and "drop" leaves
         the rows out. If you give texts, for example ("NA", "unknown"), rows with such a text in the column of
@@ -242,7 +242,7 @@ class Domain:
         keys : int64[kept], or int64[parts, kept] of a wide domain
             Keys of the rows that no rule leaves out. Do not use them if `refused` is not empty.
         kept : bool[rows] or None
-            Mask of the rows that no rule leaves out. None means that all rows are kept.
+            Mask that is true for the rows that no rule leaves out. It is None if all rows are kept.
         refused : list
             One entry for each column that has values that are not allowed: the name of the column, a text
             that says which values are allowed, and a mask of the rows with other values.
@@ -281,8 +281,8 @@ class Domain:
 
     @cached_property
     def parts(self) -> tuple[Domain, ...]:
-        """Smaller domains that together have all attributes, in their order. Each is small enough to number
-        its cells.
+        """Smaller domains that together have all attributes, in the same order. In each of these domains, the
+        number of cells is small enough to number them.
 
         If the domain is not wide, the only part is the domain itself.
         """
@@ -311,8 +311,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """One number per attribute. If the code of the attribute grows by 1, the key (number) of the cell
-        grows by this number.
+        """One number per attribute: the amount by which the key (number) of a cell grows if the code of the
+        attribute grows by 1.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
@@ -323,7 +323,7 @@ class Domain:
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Return the keys (numbers) of cells. You give each cell by its codes, which are the numbers of its
+        """Return the keys (numbers) of cells. Each cell is given by its codes, which are the numbers of its
         values.
 
         Parameters
@@ -368,8 +368,8 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the code of one attribute, for each of the cells with the given keys (numbers). For a wide
-        domain, give one row of keys for each of its `parts`.
+        """Return the code of one attribute, for each of the cells with the given keys (numbers). If the
+        domain is wide, pass one row of keys for each domain in `parts`.
         """
         axis = self.axis(attribute)
         if self.is_wide:
@@ -402,7 +402,7 @@ class Domain:
         Returns
         -------
         int64[cells]
-            Code of each label, or −1 for a label that the attribute does not have.
+            Code of each label. For a label that the attribute does not have, the code is −1.
         """
         rule = self._own_labels[self.attributes[self.axis(attribute)]]
         values = pd.Series(values)

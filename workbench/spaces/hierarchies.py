@@ -101,8 +101,9 @@ WORD = 2**64
 
 @value
 class Digits:
-    """Number system for the leaves of a tree. The number of a leaf is called its key. A key has one digit per
-    level of the tree, and the digit says which child of a node contains the leaf.
+    """Number system for the leaves of a tree, which are the nodes without children. The number of a leaf is
+    called its key. A key has one digit per level of the tree. The digit says in which child of a node the
+    leaf is.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)

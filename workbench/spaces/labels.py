@@ -55,7 +55,8 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Rule for a column that already contains the labels. You give a public list of the allowed labels.
+    """Rule for a column of a table that already contains the labels (names of values) of an attribute. You
+    give a public list of the allowed labels.
 
     Different spellings of a number are the same label, for example 3, 3.0, "3" and "3.00".
 
@@ -102,14 +103,14 @@ class Labels(Rule):
 
 @value
 class Map(Rule):
-    """Rule that looks up the label of each value of a column in a public map. Several values may have the
-    same label.
+    """Rule that looks up the label of each value in a column of a table. You give a public map from values to
+    labels (names). Several values may have the same label.
 
     Parameters
     ----------
     map : mapping, or pairs of value and label
-        Values of the column with their labels. Different spellings of a number are the same value, for
-        example "3" and "3.00".
+        Label of each value that may occur in the column. Different spellings of a number are the same value,
+        for example "3" and "3.00".
     labels : texts, optional
         All labels, in the order that you want for the attribute. By default, they are in the order in which
         they first occur in the map.
@@ -160,11 +161,12 @@ class Map(Rule):
 
 @value
 class Cross(Rule):
-    """Rule that combines several columns into one attribute. Its labels are all combinations of the columns'
-    labels.
+    """Rule that combines several columns of a table into one attribute. The labels (names of values) of this
+    attribute are all combinations of the labels of the columns.
 
-    Each column has a rule of its own, which contains the name of the column. This rule also says what happens
-    to missing values and to values without a label, so the combined rule has no settings for them.
+    You give one rule per column, which contains the name of the column. The rule of a column also says what
+    happens to missing values and to values without a label. So the combined rule has no settings for such
+    values.
 
     The combinations are in the order of a nested loop, with the last column in the innermost loop.
 
@@ -208,14 +210,14 @@ class Cross(Rule):
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of the single columns, whose labels are combined."""
+        """Rules of the single columns. The labels of these rules are combined."""
         return self.cross
 
 
 @value
 class Unlisted(Rule):
     """Rule for a column of texts without a public list of values, for example search terms. The texts stay
-    private until a mechanism selects some of them for publication.
+    private until a mechanism selects some of these texts for publication.
 
     Different spellings of a number are the same value, for example "3.00" and 3.
     """
@@ -254,8 +256,8 @@ _ENDS = ("other", "clamp")
 
 @value
 class Bins(Rule):
-    """Rule that sorts the numbers of a column into bins. Give all edges of the bins, or give `low` and `high`
-    together with `width` or `bins`.
+    """Rule that sorts the numbers in a column of a table into bins. Give all edges of the bins, or give `low`
+    and `high` together with `width` or `bins`.
 
     Edges are computed in exact decimals. For example, low=0, high=1 and width=0.1 give the edges 0, 0.1, 0.2,
     0.3, and so on.
@@ -267,24 +269,24 @@ class Bins(Rule):
     low, high : number
         First and last edge, if the bins have equal width.
     width : number
-        Width of each bin. The range from `low` to `high` must be a multiple of it.
+        Width of each bin. The distance from `low` to `high` must be a multiple of the width.
     bins : int
         Number of bins of equal width between `low` and `high`.
     closed : "left" or "right"
         Edge that belongs to the bin. With "left", a bin from 0 to 10 contains 0 and not 10. With "right", it
         contains 10 and not 0. Default "left".
     below, above : "other" or "clamp"
-        Treatment of numbers below the first bin and above the last bin. With "clamp", they are put into this
-        bin. With "other", they have no label, and the parameter `other` says what happens to them. Default
-        "other".
+        Treatment of numbers below the first bin and above the last bin. With "clamp", such a number is put
+        into the first or last bin. With "other", such a number has no label, and the parameter `other` says
+        what happens to its row. Default "other".
     labels : texts, optional
         One label per bin. By default, a label names the edges, for example "0 to under 10".
 
     Raises
     ------
     ValueError
-        If an edge is infinite, if the edges do not ascend, if you give them in two ways, or if there are more
-        than a million bins.
+        If an edge is infinite, if the edges do not ascend, if you give both `edges` and other settings of the
+        bins, or if there are more than a million bins.
 
     Examples
     --------

@@ -20,8 +20,8 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Tree of the prefixes (beginnings) of strings. Each level fixes one more symbol of a string, and the end
-    of a string counts as a symbol.
+    """Tree of the prefixes (beginnings) of strings. The root of the tree contains all strings. Each level
+    below fixes one more symbol of a string, and the end of a string counts as a symbol.
 
     Strings with more than `depth` symbols are left out, and so are strings with a symbol that is not in the
     alphabet. The workbench never shortens a string or replaces a symbol. Upper and lower case are different
@@ -91,12 +91,12 @@ class Prefixes(Hierarchy):
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each string, which is its number among all possible strings. Strings that do not
-        fit have no key and are left out.
+        """Return the key of each string, which is its number among all possible strings. Strings that are not
+        in the tree have no key and are left out.
 
-        The second array has one number per string. It is 0 if the string has a key, 1 if the string is too
-        long, and 2 if it contains a foreign symbol. The strings may be any sequence of text, for example a
-        list or a pandas Series.
+        The second array has one number per string. The number is 0 if the string has a key, 1 if the string
+        is too long, and 2 if the string contains a symbol that is not in the alphabet. The strings may be any
+        sequence of text, for example a list or a pandas Series.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)

@@ -40,7 +40,7 @@ class Quadtree(Boxed):
     ------
     ValueError
         If the number of coordinates or names is wrong, if a name occurs twice, or if `low` is not below
-        `high`. Also if there are more finest boxes than 128 bits can number.
+        `high`. Also if the number of boxes on the lowest level is too large for keys of 128 bits.
 
     Examples
     --------
@@ -76,7 +76,8 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys are written. The key of a finest box is its number.
+        """Number system in which keys are written. A box on the lowest level of the tree is called a finest
+        box, and its number is its key.
 
         A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
         the lower half (0) or the upper half (1). The first dimension has the highest bit.
@@ -85,7 +86,9 @@ class Quadtree(Boxed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of the finest boxes (cells) along each dimension."""
+        """Number of the finest boxes along each dimension. These are the boxes on the lowest level of the
+        tree.
+        """
         return (2**self.depth,) * self.dims
 
     @property
@@ -101,8 +104,8 @@ class Quadtree(Boxed):
     def encode(
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each point, which is the number of the finest box that contains the point. Points
-        outside the space have no key and are left out.
+        """Return the key of each point. The key is the number of the box on the lowest level of the tree that
+        contains the point. Points outside the space have no key and are left out.
 
         The second array has one number per point: 0 if the point has a key, and 1 if it is outside the space.
         """
@@ -122,7 +125,9 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """Return the lower corner of the box of each node. Coordinates are counted in finest boxes, from 0."""
+        """Return the lower corner of the box of each node. Coordinates are counted from 0, in boxes on the
+        lowest level of the tree.
+        """
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
         for level, width in enumerate(self.digits.widths):
@@ -133,16 +138,17 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension, a tuple with one number per level. It says into how many parts the level
-        divides a box along this dimension, and is always 2.
+        """For each dimension, a tuple with one number per level of the tree. The number says into how many
+        parts the level divides a box along this dimension. It is always 2.
         """
         return ((2,) * self.depth,) * self.dims
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the box of each node as two corners. Coordinates are counted in finest boxes, from 0. The
-        upper corner is one step beyond the last finest box in the node.
+        """Return the box of each node as two corners. Coordinates are counted from 0, in finest boxes, which
+        are the boxes on the lowest level of the tree. The upper corner is one step beyond the last finest box
+        in the node.
         """
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))

@@ -220,16 +220,17 @@ def check_texts(x: Any) -> str | None:
 class Rule:
     """Base class of rules that compute an attribute of a table from one column of the data.
 
-    A rule turns each value into a code, which is the position of a label in the list of all labels.
+    A rule turns each value of the column into a code. The code is the position of a label (the name of a
+    value) in the list of all labels of the attribute.
 
-    The code of a row, and whether the row is left out, depend only on the rule and on this row. So one
-    person's rows do not change how other rows are prepared. A bound on the number of rows per person
-    therefore still holds after the rule is applied.
+    The rule decides which code a row gets, and whether the row is left out. Both decisions depend only on
+    this row. So one person's rows do not change how other rows are prepared, and a bound on the number of
+    rows per person still holds after the rule is applied.
 
     Parameters
     ----------
     column : str, optional
-        Name of the column to read. By default the name of the attribute.
+        Name of the column of the data that this rule reads. By default, it is the name of the attribute.
     other : "refuse", "drop" or "label"
         Treatment of a value that has no label. "refuse" raises an error, "drop" leaves the row out, and
         "label" gives the row the label in `other_label`. Default "refuse".

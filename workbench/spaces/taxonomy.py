@@ -26,7 +26,8 @@ from workbench.value import Int, UInt8, shown, value
 
 @value
 class Taxonomy(Hierarchy):
-    """Tree of codes, for example of diagnoses. You list each code together with the code above it.
+    """Tree of codes, for example of codes for diagnoses. You list each code together with the code above it
+    in the tree.
 
     Only codes without other codes below them (leaves) are possible values. A record with any other code is
     left out. Codes that have the same code above them keep the order of the list.
@@ -41,8 +42,8 @@ class Taxonomy(Hierarchy):
     Raises
     ------
     ValueError
-        If a code is listed twice, if a code is (directly or indirectly) above itself, or if the code above a
-        code is not in the list.
+        If a code is listed twice, if a code is (directly or indirectly) above itself, or if you name a code
+        above another code but do not list it.
 
     Examples
     --------
@@ -128,10 +129,12 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys are written. The key of a leaf is its number.
+        """Number system in which keys are written. A leaf is a code without codes below it, and its number is
+        its key.
 
-        A key has one digit per level: the position of the code among the codes that have the same code above
-        them. If the leaf is above the lowest level, the remaining digits are 0.
+        A key has one digit for each level on the way from the root to the leaf. The digit is the position of
+        the code on this level among the codes that have the same code above them. If the leaf is above the
+        lowest level, the remaining digits are 0.
         """
         most = Counter[int]()
         for path in self._paths:
@@ -187,7 +190,9 @@ class Taxonomy(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw the key of one random leaf below each node. All leaves below the node are equally likely."""
+        """Draw one random leaf (a code without codes below it) below each node, and return its key. All
+        leaves below the node are equally likely.
+        """
         if not len(levels):
             return nodes
         leaves = self._leaves.keys
@@ -197,7 +202,7 @@ class Taxonomy(Hierarchy):
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """Return a data frame with the code of each node. The column `complete` says whether the code is a
-        leaf. The code of the root is "all".
+        leaf, which means that there are no codes below it. The code of the root is "all".
         """
         at = levels, self._first_leaves(nodes)
         complete = self._leaves.children[at] == 0
@@ -222,8 +227,8 @@ class Attributes(Boxed):
     """Tree that divides the cells of a domain by one attribute after the other. The first level fixes the
     value of the first attribute, the second level that of the second attribute, and so on.
 
-    The keys of cells are the same as in the domain. For a mechanism that itself chooses which attribute to
-    fix next, the order of the attributes does not matter.
+    The keys (numbers) of cells are the same as in the domain. Some mechanisms choose themselves which
+    attribute to fix next. For these mechanisms, the order of the attributes does not matter.
 
     Parameters
     ----------
@@ -268,9 +273,9 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each attribute, a tuple with the number of parts into which the tree divides it. An attribute
-        with n > 1 values is divided once, into n parts, so the tuple is (n,). For an attribute with one
-        value, the tuple is empty.
+        """For each attribute, a tuple with the number of parts into which the tree divides the values of the
+        attribute. An attribute with n > 1 values is divided once, into n parts, so the tuple is (n,). For an
+        attribute with one value, the tuple is empty.
         """
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
@@ -343,8 +348,8 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
 
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:
-    """Create a tree from a dictionary that `to_dict` returned. The tuples in it may have become lists, for
-    example in a JSON file.
+    """Create a tree from a dictionary that `to_dict` returned. The tuples in this dictionary may have become
+    lists, for example because it was stored in a JSON file.
     """
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))

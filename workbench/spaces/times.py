@@ -41,15 +41,15 @@ def _is_zone(x: Any) -> str | None:
 class TimePart(Rule):
     """Rule that computes an attribute from dates or times, for example the hour, the weekday or the month.
 
-    Some parts of a time recur, so their list of values is known. These are hour (0 to 23), weekday (Monday to
-    Sunday), day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other parts are
-    year, year-month (2024-03) and date (2024-03-31). For these, you state the first and the last possible
-    value. Choose both from public knowledge, and not from the data. A time outside this range has no label,
-    and the parameter `other` says what happens to it.
+    Some parts of a time recur, so all of their values are known: hour (0 to 23), weekday (Monday to Sunday),
+    day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other parts are year,
+    year-month (2024-03) and date (2024-03-31). If you use one of these three parts, state the first and the
+    last possible value. Choose the two values from public knowledge, and not from the data. A time outside
+    the stated range has no label (name of a value), and the parameter `other` says what happens to its row.
 
-    The column may contain dates and times as a data type. If it contains text, state the `format` of the
-    text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The times stay in the time zone in which
-    they were written, unless you state a `zone`.
+    The column that the rule reads may have a data type for dates or times. If the column contains text, state
+    the `format` of the text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. If you state no `zone`,
+    each time stays in the time zone in which it was written.
 
     Parameters
     ----------
@@ -57,25 +57,26 @@ class TimePart(Rule):
         Part of the time that becomes the attribute: "hour", "weekday", "day", "week", "month", "quarter",
         "year", "year-month" or "date".
     format : str, optional
-        Format of a column of text, in the notation of Python's `datetime.strptime`. The allowed directives
-        are %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
+        Format of the times, if the column contains text. It is written in the notation of Python's
+        `datetime.strptime`. The allowed directives are %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
-        Time zone of the attribute, by its name in the Time Zone Database, for example Europe/Zurich. Times
-        that contain an offset or a zone are converted to this zone. If the column contains such times and you
-        do not state a zone, an error is raised, because it would not be clear to which zone an hour refers.
+        Time zone from which the attribute is computed. Give its name in the Time Zone Database, for example
+        Europe/Zurich. Times with an offset or a zone are converted to this zone. If the column contains times
+        with an offset or a zone and you state no `zone`, an error is raised, because it would not be clear to
+        which zone an hour refers.
     recorded_in : str, optional
         Time zone in which times without a zone were recorded, for example UTC. The workbench converts such
-        times to `zone`. Dates without a time are not converted. When clocks are set back, an hour occurs
-        twice, and the workbench assumes the first. When clocks are set forward, an hour does not occur, and a
-        time in this hour has no label.
+        times to `zone`. Dates without a time are not converted. On a day on which clocks are set back, one
+        hour occurs twice, and the workbench assumes the first of the two. On a day on which clocks are set
+        forward, one hour does not occur, and a time in this hour has no label.
     first, last : str or int, optional
         First and last possible value of a year, year-month or date, for example 2020, "2020-01" or
         "2020-01-31".
     date_only : bool
-        Whether the column contains dates that some program exported as times at midnight UTC. If so, the rule
-        uses the date as written. A time that is not midnight then has no label. Default False.
+        Whether the column contains dates that a program exported as times at midnight UTC. With True, the
+        rule uses the date as written, and a time other than midnight has no label. Default False.
     labels : optional
-        Names for the values in place of the usual ones, in the same order.
+        Names for the values of the attribute. They replace the usual names, in the same order.
 
     Raises
     ------
