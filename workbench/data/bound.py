@@ -36,8 +36,9 @@ class Bound:
     unit : str
         Name of the unit that is protected, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether the workbench enforced the bound, or whether somebody only stated that the bound holds. Two
-        bounds that differ only in `unit` and `status` are equal and have the same `repr`.
+        Whether the workbench enforced the bound by leaving out data beyond it, or whether somebody only
+        stated that the bound holds. Two bounds that differ only in `unit` and `status` are equal and have the
+        same `repr`.
 
     Raises
     ------
@@ -81,11 +82,11 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound for a named unit, for example "a household". The new bound is marked as
-        believed, because the workbench does not truncate these units.
+        """Return the same bound for a unit that you name, for example "a household". The new bound is marked
+        as believed, because the workbench does not leave out data of this unit beyond the bound.
 
-        There is one exception: a bound with l0 = 1 and linf = 1 has the status "as stated", because it holds
-        whenever each row is a unit.
+        There is one exception: if l0 = 1 and linf = 1, the new bound has the status "as stated", because such
+        a bound holds whenever each row is a unit of its own.
 
         Parameters
         ----------
@@ -105,14 +106,14 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed. This means that the owner of the data states the bound,
-        but the workbench did not truncate units to it.
+        """Return the same bound, marked as believed. The mark means that the owner of the data states the
+        bound, but the workbench did not leave out data of units beyond the bound.
         """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
-        """Return the same bound, marked as enforced. This means that the workbench truncated each unit, so
-        the bound holds.
+        """Return the same bound, marked as enforced. The mark means that the workbench left out the data of
+        each unit beyond the bound, so the bound holds.
         """
         return replace(self, unit=unit, status=ENFORCED)
 
@@ -127,8 +128,8 @@ class Bound:
 
     @property
     def in_words(self) -> str:
-        """Sentence that says how much one unit adds at most. It also says whether the workbench truncated
-        units to this bound, or whether the owner only states it.
+        """Text that says how much one unit adds at most. The text also says whether the workbench left out
+        data beyond this bound, or whether the owner of the data only states the bound.
         """
         limit = self.limit_in_words
         if self.status == ENFORCED:
@@ -147,8 +148,9 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for the reader of a release if units were truncated: counts and error bars then describe
-        the truncated data. If the bound was not enforced, the text is empty.
+        """Sentence for the reader of a release. It says that data of units beyond the bound were left out,
+        and that counts and error bars describe the remaining data. If the bound was not enforced, the text is
+        empty.
         """
         return self.in_words if self.status == ENFORCED else ""
 
@@ -163,8 +165,8 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        In the worst case, a unit changes as many cells by linf as l1 allows, and one more cell by the
-        remainder.
+        The squared distance is largest if a unit changes as many cells by linf as l1 allows, and one more
+        cell by the remainder of l1.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -174,8 +176,8 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound after cells are added up in groups. Each group becomes one cell and contains at
-        most `cells` old cells. No cell is in two groups.
+        """Return the bound for a table in which groups of cells were added up. Each group becomes one cell of
+        the new table, and contains at most `cells` cells of the old table. No cell is in two groups.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)
@@ -184,7 +186,9 @@ class Bound:
 
 
 class Public:
-    """Type of the marker `PUBLIC`, which you give in place of a bound if the data are public."""
+    """Type of the marker `PUBLIC`. Pass `PUBLIC` in place of a `Bound` (the most that one person changes a
+    table) if the data are public.
+    """
 
     def __repr__(self) -> str:
         return "PUBLIC"
@@ -197,8 +201,8 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """Type of the marker `UNBOUNDED`, which you give in place of a bound if a user may have any number of
-    records. It is only for interactions.
+    """Type of the marker `UNBOUNDED`. Pass `UNBOUNDED` in place of a `Bound` if a user may have any number of
+    records. Only `Interactions` accept this marker.
     """
 
     def __repr__(self) -> str:

@@ -33,13 +33,13 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file, which lists the attributes of a table and their possible values. The draft has one
     attribute per column. In place of the possible values, it contains the text FILL IN.
 
-    The values that occur in a table are private. So the function reads only names and types of columns: for a
-    CSV file the first line, and for a Parquet file the schema.
+    The values that occur in a table are private. So the function reads only the names and types of the
+    columns. For example, it reads only the first line of a CSV file, and only the schema of a Parquet file.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table as a data frame, or file or files that contain it.
+        Table as a data frame, or one or more files that contain the table.
     table : str, optional
         Name of the table, if the file is a DuckDB or SQLite database.
 
@@ -95,8 +95,8 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """Return a domain with the values that occur in a table, as text. It leaves out the columns `but`. The
-    domain is private, because it is computed from the data.
+    """Return a domain, which lists for each column of a table all values that occur, as text. The columns
+    that are named in `but` are left out. The domain is private, because it is computed from the data.
     """
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
@@ -171,13 +171,14 @@ def check_table(
     """Find all values in a table that are not allowed in a release, for example because they are not in the
     domain. The function reads the rows in batches and does not keep them.
 
-    Do not add labels to the domain because of this check, because the domain would then depend on private
-    data. Instead, state in the domain what happens to values without a label.
+    If the check finds values that are not in the domain, do not add labels for these values. The domain would
+    then depend on private data. Instead, state in the domain what happens to values without a label.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table as a data frame, or file or files that contain it, in any form that `SparseTable.read` takes.
+        Table as a data frame, or one or more files that contain the table, in any form that
+        `SparseTable.read` takes.
     domain : Domain
         Domain that lists the possible values.
     count, user : str, optional

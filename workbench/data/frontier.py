@@ -28,13 +28,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Nodes (parts of the space) on one level of a tree, which a mechanism may still divide. There are nodes
-    with and without records.
+    """Nodes on one level of a tree that a mechanism may still divide. A node is a part of the space of
+    values, and may contain records or be empty.
 
     The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
-    `stop[i]` − 1. Records that were discarded on levels above are not included. The nodes without records are
-    in `empty`. If records were scaled down and not discarded, `share_left` says what share of each record is
-    left in a node.
+    `stop[i]` − 1. Records that the mechanism discarded on higher levels are not included. The nodes without
+    records are in `empty`. Some mechanisms do not discard records, but count each record less. Then
+    `share_left` says how much each record in a node still counts.
     """
 
     records: Records

@@ -159,28 +159,32 @@ class Interactions:
     domain : Domain
         Domain with two attributes: the possible items and the possible contexts. It must be public.
     users : int[records]
-        Number of the user of each record, at least 0, in ascending order. Which numbers occur is private.
+        For each record, the number of its user, at least 0. The numbers are in ascending order. It is private
+        which numbers occur.
     items, contexts : int[records]
         Item and context of each record, as codes of the first and the second attribute of the domain.
     bound : Bound, UNBOUNDED or PUBLIC
-        Limit on how much one user can change the edge counts. If a user has at most M records and no item
-        twice, use Bound(M, 1). If items may occur several times, use Bound(M, M, M). If you know no limit,
-        use `UNBOUNDED`. If the data are public, use `PUBLIC`. There is no default.
+        Limit on how much one user can change the numbers of records per edge. Suppose that a user has at most
+        M records. If no user has an item twice, use Bound(M, 1). If a user may have an item several times,
+        use Bound(M, M, M). If you know no limit, use `UNBOUNDED`. If the data are public, use `PUBLIC`. There
+        is no default.
     truth_public : bool
         Whether the exact counts are public, so that they may be shown next to a release. Default False.
     distinct : bool
-        Whether no user has an item twice. If True, this is checked. Default False.
+        Whether no user has an item twice. If you pass True, the workbench checks that no user has an item
+        twice. Default False.
     user_ids : uint64[users, 2], optional
-        Identifier of each user, at the position that is the user's number (see `UserNumbers.ids`). By
-        default, the number itself is the identifier.
+        Identifiers of users (see `UserNumbers.ids`). The identifier of user i is in row i. By default, the
+        number of a user is also the identifier.
     attributes : Domain, optional
         Domain of the original attributes, if items and contexts are combinations of several attributes.
 
     Raises
     ------
     ValueError
-        If a column has another type or length, or a code is outside the domain. Also if users are not in
-        ascending order, if the bound is missing, or if a user has an item twice although `distinct` is True.
+        If one of the arrays has another type or length, or if a code is outside the domain. Also if users are
+        not in ascending order, if the bound is missing, or if a user has an item twice although `distinct` is
+        True.
     """
 
     domain: Domain
@@ -306,11 +310,11 @@ class Interactions:
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         item, context : str or tuple of str, optional
-            Columns of items and of contexts. You can also give tuples of attributes of the domain. The items
-            or contexts are then the combinations of these attributes. With the empty tuple () as context, all
-            records have the same context. If the domain has rules that prepare columns, give names of
-            attributes and not of columns. By default, items are the first attribute of the domain and
-            contexts the second.
+            Columns of the data that contain the items and the contexts. You can also pass a tuple of
+            attributes of the domain. Then the items (or contexts) are the combinations of these attributes.
+            If you pass the empty tuple () as context, all records have the same context. If the domain has
+            rules that compute attributes from columns, pass names of attributes and not of columns. By
+            default, the first attribute of the domain contains the items, and the second the contexts.
         truth_public : bool
             Whether the exact counts are public, so that they may be shown. Default False.
         user_type : "text", optional
@@ -397,18 +401,19 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Return new interactions that keep at most `l` random records of each user.
+        """Return new interactions. Of each user, at most `l` records are kept, which are chosen at random.
 
-        All sets of `l` records of a user are equally likely. The choices for different users are independent.
+        If a user has more than `l` records, all sets of `l` of these records are equally likely. The choices
+        for different users are independent.
 
         Parameters
         ----------
         l : int
-            Largest number of records that a user keeps, at least 1. If the stated bound allows fewer, this
-            smaller number is used.
+            Largest number l of records that are kept for each user, at least 1. If the stated bound allows
+            fewer records, the number in the bound is used instead.
         rng : numpy Generator or 32 bytes, optional
-            Seeded generator or secret key. The same key gives the same choice again, and the choice for a
-            user then does not depend on other users. Default: a new key from the operating system.
+            Seeded generator or secret key. The same key gives the same choice again. With a key, the choice
+            for a user does not depend on other users. By default, a new key comes from the operating system.
 
         Returns
         -------
@@ -440,7 +445,7 @@ class Interactions:
         ----------
         bound : Bound
             Limit on how much one user may change the numbers of records per item and context. A user may have
-            at most l1 records. If linf is 1, a user may not have an item twice.
+            at most `bound.l1` records. If `bound.linf` is 1, a user may also not have an item twice.
 
         Returns
         -------
@@ -456,7 +461,8 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """Return new interactions that keep one random record for each pair of a user and an item.
+        """Return new interactions in which no user has an item twice. If a user has several records with the
+        same item, one of these records is kept at random.
 
         Parameters
         ----------
@@ -467,7 +473,7 @@ class Interactions:
         -------
         Interactions
             Interactions in which no user has an item twice. If a bound was stated, no user has more records
-            than it allows.
+            than the bound allows.
         """
         items = self.domain.shape[0]
         sample = self._columns
@@ -490,20 +496,21 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Return new interactions that keep the `l` records of each user whose items have the highest scores.
-        Among items with equal scores, the choice is random.
+        """Return new interactions. Of each user, the `l` records whose items have the highest scores are
+        kept. If items have equal scores, the choice between them is random.
 
         Parameters
         ----------
         l : int
-            Largest number of records that a user keeps, at least 1.
+            Largest number l of records that are kept for each user, at least 1.
         scores : numbers[items]
             Score of each item. The scores must be public.
         rng : numpy Generator, optional
             Seeded generator, to repeat the choice. Default: a new key from the operating system.
         random : int
-            Number of the `l` records that are chosen at random, from 0 to `l`. They are drawn first, and the
-            others are those with the highest scores among the rest. Default 0.
+            How many of the `l` records are chosen at random instead of by their scores, from 0 to `l`. The
+            random records are drawn first. Then the records with the highest scores are chosen from the
+            remaining ones. Default 0.
 
         Returns
         -------
@@ -573,21 +580,22 @@ class Interactions:
         key: bytes | None = None,
     ) -> SparseTable:
         """Return a table with the number of records of each edge, which is a pair of an item and a context.
-        Before the records are counted, each user is truncated to the given bound.
+        Before the records are counted, the records of each user beyond the given bound are left out at
+        random.
 
         Parameters
         ----------
         bound : Bound or PUBLIC
-            Limit on how much one user changes the table, to which users are truncated. Give PUBLIC if the
-            interactions are public.
+            Limit on how much one user may change the table. Records of a user beyond this limit are left out.
+            Pass PUBLIC if the interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `SparseTable.from_keys`.
 
         Returns
         -------
         SparseTable
-            Table with the attributes items and contexts. If these are combinations of several attributes, the
-            table has the original attributes.
+            Table with one attribute for items and one for contexts. If items or contexts are combinations of
+            several attributes, the table has the original attributes.
 
         Raises
         ------
@@ -620,11 +628,11 @@ class Interactions:
         Parameters
         ----------
         workload : Workload
-            Queries on the domain, or on a domain with only its first attribute (the items) if `of` is
-            "items".
+            Queries on the domain of items and contexts. If `of` is "items", queries on a domain with only the
+            attribute of items.
         of : "edges" or "items"
-            Which counts the queries add up: those of edges (pairs of an item and a context) or those of
-            items. Default "edges".
+            Counts that the queries add up: the counts of edges (pairs of an item and a context) or the counts
+            of items. Default "edges".
 
         Returns
         -------

@@ -244,7 +244,7 @@ def counted_rows(
     count : str, optional
         Name of the column of counts. By default each row counts one.
     users : UserNumbers, optional
-        Object that contains the name of the column of users and gives each user a number.
+        Object that gives each user a number. It contains the name of the column of users.
     table, progress
         Name of a table in a database file, and function that is called with the progress, as in
         `row_batches`.

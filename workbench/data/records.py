@@ -80,9 +80,9 @@ class Children(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
-    """Private records, for example points, strings or codes. Their values are organised in a hierarchy, which
-    is a tree that divides the space of values. Each value has a number, which is called its key. The records
-    are stored as a sorted list of keys with counts.
+    """Private records, for example points, strings or codes. A hierarchy contains all possible values of the
+    records. It is a tree that divides the space of values into smaller and smaller parts. Each value has a
+    number, which is called its key. The records are stored as a sorted list of keys with counts.
 
     Parameters
     ----------
@@ -94,14 +94,16 @@ class Records(OverHierarchy):
     counts : int[n] or None
         Number of records with each key, at least 1. None means one record per key.
     bound : Bound or PUBLIC
-        Limit on how many records one unit (for example a person) can add. Only its field l1 is used. There is
-        no default.
+        Limit on how many records one unit (for example a person) can add. Only the field l1 of the bound, the
+        largest total, is used. There is no default.
     truth_public : bool
         Whether the exact counts are public, so that they may be shown next to a release. Default False.
     left_out : dict[str, int]
-        Number of values that were left out because they are not in the tree, by reason. It is private.
+        For each reason, the number of values that were left out because they are not in the tree. These
+        numbers are private.
     users_cut : int, optional
-        Number of users who lost records because they had more than the bound allows. It is private.
+        Number of users for whom records were left out, because the users had more records than the bound
+        allows. This number is private.
 
     Raises
     ------
@@ -251,7 +253,7 @@ class Records(OverHierarchy):
         truth_public : bool
             Whether the exact counts are public, so that they may be shown. Default False.
         left_out : dict[str, int], optional
-            Number of values that were left out before, by reason.
+            For each reason, the number of values that were already left out because they are not in the tree.
 
         Returns
         -------
@@ -284,8 +286,8 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Create records from a table of counts. Their tree divides the cells of the table by one attribute
-        after the other.
+        """Create records from a table of counts. The records get a tree (`Attributes`) that divides the cells
+        of the table by one attribute after the other.
         """
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
@@ -313,8 +315,8 @@ class Records(OverHierarchy):
         Parameters
         ----------
         path : path, several, or a frame
-            Data with one row per record, or with a column of counts. It must have the columns that are listed
-            in `hierarchy.attributes`.
+            Data with one row per record, or with a column of counts. The data must have the columns that are
+            listed in `hierarchy.attributes`.
         hierarchy : Hierarchy
             Tree that contains all possible values: a `Quadtree` for columns of numbers, `Prefixes` for
             strings, or a `Taxonomy` for codes. Values that are not in the tree are left out.
@@ -342,8 +344,8 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            If a file cannot be read, if a column is missing, or if a field is empty or should be a number and
-            is not. The message names the column and the row.
+            If a file cannot be read, if a column is missing, if a field is empty, or if a field that should
+            contain a number contains something else. The message names the column and the row.
         """
         columns = list(hierarchy.attributes)
         people = None if user is None else UserNumbers(user, user_type)
@@ -404,7 +406,7 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the children of nodes (parts of the space) at `level`, without children that contain no
+        """Return those children of the given nodes (parts of the space of values) at `level` that contain
         records. Node i contains the records with the numbers from `start[i]` to `stop[i]` − 1.
 
         Records are numbered in the order of their keys. The method copies no records, and its time grows with
@@ -433,8 +435,9 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """Return one number for each key of a sorted list: how many records have at least this key and less
-        than the next key of the list. For the last key, all larger keys count.
+        """Count records between the keys of a sorted list. For each key of the list, return the number of
+        records whose key is at least this key and below the next key of the list. For the last key of the
+        list, all records with this key or a larger one are counted.
         """
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))

@@ -218,16 +218,17 @@ class SparseTable(Table):
         Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public data.
         There is no default.
     truth_public : bool
-        Whether the exact counts are public, for example because the file is published or synthetic. If False,
-        a comparison of a release with the exact counts raises an error. Default False.
+        Whether the exact counts are public, for example because the data are published or synthetic. With
+        False, the workbench raises an error if you compare a release with the exact counts. Default False.
     users_cut : int, optional
-        Number of users who lost counts because they had more than the bound allows. It is private.
+        Number of users for whom counts were left out, because the users had more than the bound allows. This
+        number is private.
 
     Raises
     ------
     ValueError
-        If keys or counts have another form, or if the bound is missing. Use `from_keys` for keys in any
-        order.
+        If keys or counts do not have this form, or if the bound is missing. To create a table from keys in
+        any order, use `from_keys`.
     """
 
     domain: Domain
@@ -287,8 +288,8 @@ class SparseTable(Table):
             Whether the exact counts are public, so that they may be shown. Default False.
         users : sequence, optional
             User of each row, as integers, text, dates or times. If a user has more rows than the bound
-            allows, rows are left out at random (see `bounded_contributions`). Without users, the workbench
-            relies on the bound that you state.
+            allows, the workbench leaves out rows at random (see `bounded_contributions`). If you name no
+            users, the workbench cannot enforce the bound and relies on your statement.
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
@@ -390,12 +391,14 @@ class SparseTable(Table):
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def ranked(self) -> SparseTable:
-        """Return a table of all counts in ascending order, without their cells. The new table has one
-        attribute, the rank of a count in this order.
+        """Sort the counts of all cells in ascending order, and return a new table of the sorted counts. The
+        new table does not say to which cell a count belongs. Its only attribute is the rank of a count in
+        this order.
 
         If a unit changes the counts by at most l1 in total, the sorted counts also change by at most l1 in
-        total. But the changes may be at other positions. For example, suppose that three counts are equal and
-        one of them grows by 1. In the sorted list, the last of the three then grows by 1.
+        total. But the sorted list may change at other positions. For example, suppose that three counts are
+        equal and that the first of them grows by 1. In the sorted list, the last of the three grows by 1
+        instead.
 
         Returns
         -------
@@ -434,7 +437,7 @@ class WideTable(Table):
     """Table of counts over a domain that is wide, which means that it has more than 2⁶³ − 1 cells. The table
     stores only the cells that are not empty.
 
-    The cells of such a domain are too many to number them, so most mechanisms cannot use the table.
+    A wide domain has too many cells to number them, so most mechanisms cannot use the table.
     `LaplaceQueries`, `GaussianQueries` and sessions can answer queries on a few attributes at a time, for
     example `Marginals(2)`. For any other mechanism, first reduce the table to some of its attributes with
     `project(attributes)`.
@@ -444,8 +447,9 @@ class WideTable(Table):
     domain : Domain
         Domain that lists all possible cells. It is public and wide.
     words : int64[parts, cells]
-        Keys of the cells that are not empty, with one row for each of the smaller domains in `domain.parts`.
-        The cells are different and in ascending order.
+        Keys (numbers) of the cells that are not empty. Because a wide domain has no keys, `domain.parts`
+        divides it into smaller domains, and there is one row of keys for each of these domains. The cells are
+        different and in ascending order.
     counts : int64[cells]
         Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
@@ -454,7 +458,8 @@ class WideTable(Table):
     truth_public : bool
         Whether the exact counts are public, so that they may be shown next to a release. Default False.
     users_cut : int, optional
-        Number of users who lost counts because they had more than the bound allows. It is private.
+        Number of users for whom counts were left out, because the users had more than the bound allows. This
+        number is private.
     """
 
     domain: Domain
@@ -552,5 +557,7 @@ class WideTable(Table):
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries (weighted sums of counts). These answers are private."""
+        """Return the exact answers to linear queries, which are weighted sums of counts. The exact answers
+        are private.
+        """
         return linear_queries(workload, self.domain).sums(self.domain, self.words, self.counts)

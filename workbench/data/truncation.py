@@ -38,25 +38,27 @@ def bounded_contributions(
     bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
-    """Truncate the rows of each user to a bound. Of each user, at most `l0` cells are kept, with at most
-    `linf` counts per cell and at most `l1` counts in total.
+    """Truncate the rows of each user to a bound, which means that rows beyond the bound are left out. For
+    each user, at most `l0` cells are kept, with a count of at most `linf` per cell and of at most `l1` in
+    total.
 
     First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them are
-    kept at random. Then counts above `linf` are lowered to `linf`. If more than `l1` counts remain, `l1` of
-    them are kept at random, so the kept counts have a multivariate hypergeometric distribution. In both
-    steps, all choices are equally likely. Counts are integers, so `linf` and `l1` are rounded down.
+    kept at random. Then counts above `linf` are lowered to `linf`. If the sum of the counts is still above
+    `l1`, the function treats a count of n as n single units, and keeps `l1` of all these units at random. So
+    the kept counts have a multivariate hypergeometric distribution. In each random step, all choices are
+    equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
     Which counts of a user are kept depends only on the key, on the identity of the user and on the records of
-    the user. It does not depend on the order of rows or on other users. So if the user is added or removed,
-    the table changes only by the kept counts of this user, which are within the bound. This is true even for
-    someone who knows the key. The guarantee therefore does not need a secret key. A random key only makes the
+    the user. The choice does not depend on the order of rows or on other users. So if the user is added or
+    removed, the table changes only by the kept counts of this user, which are within the bound. For each
+    single key, the bound holds. So the guarantee does not need a secret key. A random key only makes the
     table more accurate.
 
-    The random draws for a user begin at a state of 256 bits, which the cipher AES computes from the identity
-    of the user with the key. If AES behaves like a random permutation, the states of different users are
-    independent and uniform. The function `mark_some` then draws a uniformly random set of cells by Floyd's
-    algorithm. The function `keep_units` gives every count a uniform random number, and keeps the counts with
-    the smallest numbers.
+    The random draws for a user come from a random number generator. Its first state has 256 bits, which the
+    cipher AES computes from the identity of the user and the key. If AES behaves like a random permutation,
+    the states of different users are independent and uniform. The function `mark_some` then draws a uniformly
+    random set of cells by Floyd's algorithm. The function `keep_units` gives every single unit of a count a
+    uniform random number, and keeps the units with the smallest numbers.
 
     Parameters
     ----------
@@ -74,7 +76,8 @@ def bounded_contributions(
     Returns
     -------
     BoundedContributions
-        Kept counts with one row per user and cell, sorted by user, and a mask of the users who lost counts.
+        Kept counts with one row per user and cell, sorted by user, and a mask of the users for whom counts
+        were left out.
 
     Raises
     ------

@@ -26,16 +26,17 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """Raise a ValueError if a generator or key is given although no users are named, because then nothing is
-    chosen at random.
+    """Raise a ValueError if you pass a generator or a key but name no users. Without users, the workbench
+    leaves out no rows, so nothing is chosen at random.
     """
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """Return a key of 32 bytes for the random choice of rows. It is the given key, or it is drawn from the
-    generator. If neither is given, it comes from the operating system.
+    """Return a key of 32 bytes for the random choice of the rows that are kept. If you pass a key, the result
+    is this key. If you pass a generator, the key is drawn from the generator. By default, the key comes from
+    the operating system.
     """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
@@ -90,11 +91,11 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users of rows. `numbers` contains the number of the user of each row, and `ids` contains the identifier
-    that belongs to each number.
+    """Users to whom the rows of a table belong. `numbers` contains, for each row, the number of its user.
+    `ids` contains the identifier of each number.
 
-    If `ids` is None, the number itself is the identifier. `who` describes one user for texts, for example "a
-    user (column id)".
+    If `ids` is None, the number itself is the identifier. `who` is the name of a user in texts, for example
+    "a user (column id)".
     """
 
     numbers: Int[np.ndarray, " rows"]
@@ -128,8 +129,8 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
 
 
 def in_words(unit: str, column: str) -> str:
-    """Return a text that names a unit and its column, for example "a user (column id)". A long name of a
-    column is cut off.
+    """Return a text that names a protected unit and the column that identifies units, for example "a user
+    (column id)". If the name of the column is long, its end is cut off.
     """
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
@@ -137,7 +138,9 @@ def in_words(unit: str, column: str) -> str:
 
 
 def without_column(text: str) -> str:
-    """Return the name of a unit without its column: "a user" for "a user (column id)"."""
+    """Return the name of a protected unit without the name of its column. For example, "a user (column id)"
+    becomes "a user".
+    """
     return text.partition(" (column ")[0]
 
 
@@ -174,7 +177,8 @@ class UserNumbers:
     Integers are compared by value. For example, 3.0 in a column of floats is the same user as 3 in another
     batch. Texts are compared without the spaces around them and after Unicode normalisation (NFC). If a text
     is an unusual spelling of a number, for example 007, 7.0 or 1,000, an error is raised. With
-    `user_type="text"`, such a text is a user of its own. Dates are compared by day, and times by microsecond.
+    `user_type="text"`, such a text is a user of its own. Dates are equal if they are the same day, and times
+    if they are the same microsecond.
 
     All batches of a column must contain values of the same type, because it is unknown whether 7 and "7" are
     the same user.
@@ -184,8 +188,8 @@ class UserNumbers:
     column : str
         Name of the column, which is also used in error messages.
     user_type : "text", optional
-        With "text", all users are read as text. Integers become text in their usual spelling. By default, the
-        type of the column decides.
+        With "text", all users are read as text. Integers become text in their usual spelling. By default,
+        users are read in the type that the column has.
     missing : "refuse", "drop" or texts, optional
         Treatment of rows without a user, as in `Domain.missing_user`. By default, such rows raise an error.
     """
@@ -213,8 +217,8 @@ class UserNumbers:
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
     def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
-        """Read the users of a batch of rows. Return the batch without the rows that are left out, the number
-        of each remaining row's user, and the values that are not allowed.
+        """Read the users of a batch of rows. Return three things: the batch without the rows that are left
+        out, the number of the user of each remaining row, and the values that are not allowed.
         """
         numbers, refused = self.read(batch.frame[self.column])
         if self._drops:
@@ -225,8 +229,8 @@ class UserNumbers:
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
-        """Return the number of the user of each row. Also return the values that are not allowed. The first
-        entry of this list is about rows whose user is missing.
+        """Return the number of the user of each row. Also return a list of the values that are not allowed.
+        The first entry of the list is about rows whose user is missing.
         """
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)

@@ -26,7 +26,9 @@ _COLUMNS = ("count", "noisy", "sd", "low", "high")
 
 
 class UnlistedColumn(NamedTuple):
-    """Description of a column without a public list of values, as a domain file contains it."""
+    """Description of a column without a public list of values, in the form in which a domain file contains
+    it.
+    """
 
     attribute: str
     rule: Unlisted
@@ -71,10 +73,11 @@ class UnlistedValues:
         One entry for each value of each user: the number of the user, and the position of the value in
         `labels`.
     bound : Bound
-        Limit for one user, who has at most `l1` values. Its `linf` must be 1, because each value counts once
-        per user.
+        Limit on the values of one user. A user has at most `bound.l1` values. The field `bound.linf` must be
+        1, because each value counts once per user.
     users_cut : int, optional
-        Number of users who lost values because they had more than the bound allows. It is private.
+        Number of users for whom values were left out, because the users had more values than the bound
+        allows. This number is private.
 
     Examples
     --------
