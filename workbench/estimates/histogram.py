@@ -37,14 +37,14 @@ from workbench.value import Float, Int, Num, sealed
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
     """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells).
-    `variance` is the variance of the noise on each count. It is None if the noise of different cells is not
-    independent.
+    `variance` is the variance of the noise on each count. The field is None if the noise of different cells
+    is not independent.
 
-    A histogram can answer any workload. Its first answer computes running sums of all values. After that,
-    each range takes time O(1). The standard error of an answer over several cells is sqrt(cells · variance).
-    If the noise of different cells is not independent, the field `noise` may describe its distribution. Then
-    the standard errors of ranges are computed from this description. If `variance` and `noise` are both None,
-    standard errors are NaN.
+    A histogram can answer any workload (list of queries). When you ask the first queries, running sums of all
+    values are computed. After that, each range of cells takes time O(1). The standard error of an answer over
+    several cells is sqrt(cells · variance). If the noise of different cells is not independent, the field
+    `noise` may describe the joint distribution of the noise. Then the standard errors of ranges are computed
+    from this description. If `variance` and `noise` are both None, standard errors are NaN.
     """
 
     domain: Domain
@@ -89,7 +89,7 @@ class Histogram(Estimate):
     @property
     def why_unknown(self) -> str:
         """Sentence that explains why errors are unknown: the counts were changed after the noise was added.
-        It is "" if errors are known.
+        The text is empty if errors are known.
         """
         known = self.variance is not None or self.noise is not None
         return (
@@ -118,12 +118,13 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
-    """Noisy sums for all nodes of a tree over the cells of a domain. A node is the sum of consecutive cells.
-    Nodes are in order, level by level from the root down. Nodes beyond the last cell are left out.
+    """Noisy sums for all nodes of a tree over the cells of a domain. Each node of the tree stands for some
+    consecutive cells, and its sum is the sum of their counts. The sums are listed level by level, from the
+    root down. Nodes beyond the last cell are left out.
 
-    `variance` is the variance of the noise on every node. It is None if the noise of different nodes is not
-    independent, and then standard errors are NaN. The estimate can answer ranges of cells, and queries that
-    consist of ranges.
+    `variance` is the variance of the noise on every sum. If the noise of different nodes is not independent,
+    `variance` is None and standard errors are NaN. The estimate can answer queries about ranges of cells, and
+    queries that consist of ranges.
     """
 
     domain: Domain
@@ -175,8 +176,8 @@ class HierarchicalSums(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors are unknown: some nodes were set to zero, and it depends on the
-        noise which ones. It is "" if errors are known.
+        """Sentence that explains why errors are unknown: the sums of some nodes were set to zero, and which
+        nodes these are depends on the noise. The text is empty if errors are known.
         """
         if self.variance is not None:
             return ""
@@ -209,8 +210,9 @@ class HierarchicalSums(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemEdgeCounts(Estimate):
-    """Estimated counts of all items and of all edges. Both are stored as a `Histogram`. An edge is a pair of
-    an item (for example a film) and a context (for example a day of the week).
+    """Estimated counts of all items and of all edges. An edge is a pair of an item (for example a film) and a
+    context (for example a day of the week). The counts of items are stored in one `Histogram`, and the counts
+    of edges in another.
 
     The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise
     on two edges of the same item, which is 0 if their noise is independent. `sampled` is True if records may
@@ -255,9 +257,9 @@ class ItemEdgeCounts(Estimate):
         workload : Workload
             Queries over the domain of edges. If `of` is "items", queries over the domain of items.
         weights : "unbiased" or "raw"
-            Both give the same answers, because cells are not sampled.
+            The two settings give the same answers, because cells are not sampled.
         error : bool
-            Whether to return errors as well. Default False.
+            Whether to return also the errors of the answers. Default False.
         of : "edges" or "items"
             Table from which the queries are answered. Default "edges".
 
@@ -295,7 +297,7 @@ class ItemEdgeCounts(Estimate):
     @property
     def why_unknown(self) -> str:
         """Sentence that explains why errors are unknown: records of users with too many records may have been
-        dropped. It is "" if errors are known.
+        dropped. The text is empty if errors are known.
         """
         reasons = []
         if self.sampled:
@@ -332,12 +334,12 @@ class ItemEdgeCounts(Estimate):
         of both tables are adjusted by weighted least squares.
 
         There are two noisy values for the count of an item. The first is the item's own noisy count y, with
-        variance v. The second is the sum e of its h edges, each with variance w, so e has variance h·w. Their
-        mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v + h·w). The difference x − e is divided
-        evenly among the h edges. The noise of e is uncorrelated with the difference between an edge and the
-        mean of the edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and two edges
-        of the same item have the covariance Var(x)/h² − w/h. The results are real numbers, and may be
-        negative. The adjustment uses only public numbers, so it costs no budget.
+        variance v. The second is the sum e of its h edges, each with variance w, so e has variance h·w. The
+        mean of y and e, weighted by inverse variance, is x = (h·w·y + v·e)/(v + h·w). The difference x − e is
+        divided evenly among the h edges. The noise of e is uncorrelated with the difference between an edge
+        and the mean of the edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and
+        two edges of the same item have the covariance Var(x)/h² − w/h. The results are real numbers, and may
+        be negative. The adjustment uses only public numbers, so it costs no budget.
 
         Returns
         -------
@@ -381,7 +383,7 @@ class ItemEdgeCounts(Estimate):
         Parameters
         ----------
         total : float
-            Number of records. It must be public, or a noisy number that was paid for.
+            Number of records. It must be a public number, or a noisy number whose privacy cost was paid.
 
         Returns
         -------
@@ -418,7 +420,9 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def variances(self) -> tuple[float | None, float | None]:
-        """Pair of variances: that of the noise on an item's count, and that of the noise on an edge's count."""
+        """Pair of variances: the variance of the noise on the count of an item, and the variance of the noise
+        on the count of an edge.
+        """
         return self.items.variance, self.edges.variance
 
     @property
@@ -454,9 +458,9 @@ class Partition(OverHierarchy, Estimate):
     """Boxes (regions) that do not overlap, with their noisy counts. A box has a range from `lo` to `hi` - 1
     for each attribute, and contains the cells whose values are in all ranges.
 
-    A partition can answer `Boxes`. It assumes that the records of each released box are spread evenly over
-    the cells of the box. There are no standard errors, because the noisy counts were adjusted so that they
-    add up to the total.
+    A partition can answer queries of the type `Boxes`. For an answer, it is assumed that the records of each
+    released box are spread evenly over the cells of the box. There are no standard errors, because the noisy
+    counts were adjusted so that they add up to the total.
     """
 
     hierarchy: Hierarchy

@@ -45,17 +45,18 @@ class _Position(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
     """Nodes of a hierarchy with their noisy counts. A hierarchy is a tree that divides the space of values
-    into smaller and smaller regions, its nodes. The released nodes do not overlap. They are in ascending
-    order of their keys, which are numbers of values.
+    into smaller and smaller regions, which are called nodes. The released nodes do not overlap. Each value
+    has a number, its key, and the released nodes are in ascending order of their keys.
 
     `levels` and `keys` identify the nodes. `keys` (uint64[words, n]) contains the lowest key of each node.
     Values outside the released nodes are assumed to have no records. `law` is the distribution of the noise
-    on every count. It is None if the noise differs between counts, and then there are no standard errors.
+    on every count. If the noise differs between counts, `law` is None and there are no standard errors.
 
-    The estimate can answer workloads over the hierarchy. It assumes that the records of a node are spread
-    evenly over the node's keys, or over its volume if the nodes are boxes of points. If a query contains only
-    whole nodes, its standard error is that of the noise. If a query contains part of a node, the standard
-    error is NaN, because nobody knows where in the node the records are.
+    The estimate can answer lists of queries (workloads) on the hierarchy. For an answer, it is assumed that
+    the records of a node are spread evenly over the keys in the node, or over the volume of the node if the
+    nodes are boxes of points. If a query contains only whole nodes, its standard error is that of the noise.
+    If a query contains part of a node, the standard error is NaN, because nobody knows where in the node the
+    records are.
     """
 
     hierarchy: Hierarchy
@@ -75,8 +76,8 @@ class Leaves(OverHierarchy, Estimate):
         this count is negative.
 
         Because negative counts become 0, the sum over many empty nodes is too large on average. The method
-        `answer` does not have this bias, because it uses the unchanged noisy counts. You can also avoid the
-        bias with `inference.project_to_simplex`, which keeps the sum of the counts.
+        `answer` does not have this bias, because it uses the unchanged noisy counts. The function
+        `inference.project_to_simplex` also avoids the bias, because it keeps the sum of the counts.
 
         Returns
         -------
@@ -229,8 +230,8 @@ class Leaves(OverHierarchy, Estimate):
         -------
         pandas.DataFrame
             For points, one row per point and one column per dimension. For strings and codes, one row per
-            node that has records. Its columns describe the node, its number of records (`count`), and whether
-            it is a whole value instead of a prefix (`complete`).
+            node that has records. The columns contain a description of the node, its number of records
+            (`count`), and whether the node is a whole value instead of a prefix (`complete`).
         """
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
@@ -240,8 +241,8 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors may be unknown: a query may contain part of a node, and the
-        places of the records within the node were not released.
+        """Sentence that explains why errors may be unknown: a query may contain only a part of a node, and
+        the places of the records within the node were not released.
         """
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
@@ -292,9 +293,9 @@ class Microdata(Estimate):
     """Synthetic records that were drawn from a model of the data. The answer to a query is the number of
     synthetic records that the query selects.
 
-    `keys` contains the number of the cell of each record, in ascending order. `gap` and `lacks` describe how
-    well the model was fitted (see `inference.model.Model`). Standard errors are NaN, because the difference
-    between the model and the true data is unknown.
+    `keys` contains the number of the cell of each record, in ascending order. The fields `gap` and `lacks`
+    describe how well the model was fitted (see `inference.model.Model`). Standard errors are NaN, because the
+    difference between the model and the true data is unknown.
     """
 
     domain: Domain

@@ -50,10 +50,11 @@ class NoisyAnswers(Estimate):
     """Queries over a domain, with their noisy answers. The noise of different answers is independent.
     `variances` contains the variance of the noise on each answer.
 
-    If a query was asked twice, both noisy answers are kept. For such a query, the method `answer` returns
-    their mean, weighted by inverse variance. The method answers only queries that were asked. If every cell
-    of the domain was asked, it also answers sums of cells. For any other query, it raises a ValueError,
-    because the answer has to be estimated by the package `inference`.
+    If a query was asked twice, the two noisy answers are kept. For such a query, the method `answer` returns
+    the mean of the noisy answers, weighted by inverse variance. The method answers only queries that were
+    asked. There is one exception: if the count of every cell of the domain was asked, the method also answers
+    sums of cells. For any other query, the method raises a ValueError. To estimate the answer to such a
+    query, use the package `inference`.
     """
 
     domain: Domain
@@ -140,8 +141,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise on all answers, as counts of records. If a query has weights, its
-        standard deviation is divided by its largest weight.
+        """Standard deviations of the noise on all answers, as counts of records. If a query counts records
+        with weights, the standard deviation of its answer is divided by the largest weight.
         """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
@@ -155,8 +156,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """One scale b per answer. Laplace noise of scale b has the variance 2b², which is the variance of the
-        noise on this answer.
+        """One scale b per answer. The scale is chosen so that 2b², the variance of Laplace noise of scale b,
+        is the variance of the noise on this answer.
         """
         return np.sqrt(self.variances / 2)
 
@@ -278,8 +279,8 @@ class DerivedAnswers(NoisyAnswers):
     """Answers that were computed from other noisy answers by least squares. The errors of different answers
     are correlated.
 
-    `variances` contains the variance of each answer. Because the errors are correlated, the class cannot
-    answer sums of these answers, and the package `inference` does not accept them.
+    `variances` contains the variance of each answer. Because the errors are correlated, the class cannot add
+    up several answers, and the package `inference` does not accept these answers.
     """
 
     kind = "derived-answers"

@@ -103,20 +103,21 @@ class Release:
     Parameters
     ----------
     estimate : Estimate
-        Public numbers, from which the release answers queries.
+        Public numbers, for example noisy counts, from which the release computes answers to queries.
     ledger : tuple of Receipt
-        One receipt per measurement. The receipts belong to the estimate for which they paid. If you replace
-        the estimate, the release loses its receipts and cannot be saved. If you write a mechanism that
-        computes its estimate from another release, pass `tuple(release.ledger)`.
+        One receipt per measurement. The receipts belong to this estimate. If you replace the estimate of a
+        release by another, the release loses its receipts and cannot be saved. If you write a mechanism that
+        computes its estimate from another release, pass `tuple(release.ledger)`, the receipts of that
+        release.
     mechanism : Mechanism or str
-        Mechanism that made the release. If the release was loaded from a file, this is the text that
+        Mechanism that made the release. If the release was loaded from a file, the field contains a text that
         describes the mechanism.
     bound : Bound, optional
-        Largest change of the data by one unit, as the owner of the data stated it. The guarantee holds only
-        if no unit changes the data more.
+        Largest change of the data by one unit (for example a person), as the owner of the data stated it. The
+        guarantee holds only if no unit changes the data more than this bound says.
     users_cut : int, optional
-        Noisy number of users who were truncated because they had more data than the bound allows. None if
-        this number was not requested.
+        Noisy number of users who had more data than the bound allows, so that some of their data were left
+        out. It is None if this number was not requested.
     """
 
     estimate: Any
@@ -146,7 +147,9 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """Total privacy cost of the release, which is the sum over its receipts."""
+        """Total privacy cost of the release. It is the sum over its receipts, which record the cost of each
+        measurement.
+        """
         return compose(self.ledger)
 
     def at(self, delta: float) -> DP:
@@ -155,8 +158,8 @@ class Release:
         Parameters
         ----------
         delta : float
-            Probability with which the factor e^ε may be exceeded, for example 1e-6. It is used as in
-            `privacy.guarantee`.
+            Small probability δ with which the factor e^ε may be exceeded, for example 1e-6. Choose δ before
+            you see any answer.
 
         Returns
         -------
@@ -166,28 +169,28 @@ class Release:
         Raises
         ------
         ValueError
-            If δ is not a probability, or if it is smaller than the δ that the measurements spent.
+            If δ is not a probability, or if δ is smaller than the sum of the δ that the measurements cost.
         """
         return guarantee(self.ledger, delta)
 
     @property
     def relation(self) -> str:
-        """Relation that defines which data sets are neighbours, for example that one unit is added or
-        removed.
+        """Name of the change of the data that the guarantee is about, for example that one unit (usually a
+        person) is added or removed.
         """
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
 
     @property
     def by_theorem(self) -> str:
-        """Sentence that names a theorem. The theorem proves that the release costs less than the sum of its
-        noisy measurements. The sentence is "" for releases without such a theorem.
+        """Sentence that names a theorem, if a theorem proves that the release costs less than the sum of its
+        noisy measurements. For other releases, the text is empty.
         """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
     @property
     def simulated(self) -> bool:
         """Whether the noise was drawn from a seed. Anyone who knows this seed can compute the noise again and
-        subtract it.
+        subtract it from the release.
         """
         return any(r.simulated for r in self.ledger)
 
@@ -206,20 +209,21 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> Any:
-        """Return estimated answers to queries. They are computed from public numbers, so they cost no budget.
+        """Return estimated answers to queries. The answers are computed from public numbers, so they cost no
+        privacy budget.
 
         Parameters
         ----------
         queries : workload, or queries by label
             Queries to answer. For example, {"origin": "Bern", "hour": (7, 9)} counts the records from Bern
-            between hours 7 and 9. The value of an attribute is a label, a pair (first, last) with both ends
-            included, or a list or set of these. You can write the same query as a text, `'origin=Bern
-            hour=7..9'`. Pass a list to ask several queries. The query {} counts all records.
+            between hours 7 and 9. For each attribute, give a label, a pair (first, last) of labels with both
+            ends included, or a list or set of labels and pairs. You can write the same query as a text,
+            `'origin=Bern hour=7..9'`. Pass a list to ask several queries. The query {} counts all records.
         error : bool
-            Whether to return the errors of the answers as well. Default False.
+            Whether to return also the errors of the answers. Default False.
         belief : "empty", optional
             Pass "empty" to assume that all cells that were not released are empty. Then only the noise counts
-            as error. The result records this assumption.
+            as an error. The result says that you made this assumption.
         options
             Further options, which depend on the class of the estimate, for example `weights="raw"`.
 
@@ -227,11 +231,12 @@ class Release:
         -------
         float64[queries], or estimates.estimate.Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
-            and standard errors. Its attribute `noise` describes the error from noise, and `absent_cells` and
-            `absent` describe the cells that were not released. A standard error is NaN if cells below a
-            threshold were left out, because the answer is then too low by an unknown amount. If users were
-            truncated, counts and errors are about the truncated table. For example, they are about patients
-            of whom each is counted in at most 4 cells (see `counts_what`).
+            and standard errors. The attribute `noise` of this pair describes the error from noise. The
+            attributes `absent_cells` and `absent` describe the cells that were not released. A standard error
+            is NaN if cells below a threshold were left out, because the answer is then too low by an unknown
+            amount. If the workbench left out data of users beyond the bound, counts and errors are about the
+            remaining data. For example, they may describe a table in which each patient is counted in at most
+            4 cells (see `counts_what`).
 
         Raises
         ------
@@ -273,8 +278,8 @@ class Release:
         DataFrame
             One row per combination of labels, with its estimated `count`. If `error` is True, there are three
             more columns. `noise` is the standard deviation of the noise in the count. `absent_cells` is the
-            number of cells in this combination that were not released. `absent` is an upper limit on the sum
-            of their true counts.
+            number of cells with this combination of labels that were not released. `absent` is an upper limit
+            on the sum of the true counts of these cells.
 
         Raises
         ------
@@ -315,8 +320,9 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence that explains that counts and error bars describe truncated data. It is "" if no unit was
-        truncated.
+        """Sentence for releases from truncated data, in which data of units beyond the bound were left out.
+        It explains that counts and error bars describe the truncated data. For other releases, the text is
+        empty.
         """
         return self.bound.counts_what if self.bound else ""
 
@@ -326,15 +332,15 @@ class Release:
         Returns
         -------
         float64[released] or float
-            One standard deviation per row of `to_frame`, or a single number that holds for all rows. It is
-            NaN if it is unknown.
+            One standard deviation per row of `to_frame`, or a single number that holds for all rows. A
+            standard deviation is NaN if it is unknown.
         """
         return self.estimate.deviations(**self._law_of_noise)
 
     @property
     def absent_at_most(self) -> float:
         """Largest plausible true count of a cell (or of a node of a tree) that was not released. Fewer than
-        one in a hundred such cells have a larger count. It is NaN if it is unknown.
+        one in a hundred cells that were not released have a larger count. The number is NaN if it is unknown.
         """
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
@@ -408,26 +414,29 @@ class Release:
 
         If the cells are a random sample, the table has two columns of counts. `noisy` is the count of the
         cell with noise. `count` is a larger number, with which sums over cells are unbiased. For example,
-        suppose that the sampling threshold is τ = 500. A cell with the noisy value 80 is kept with
-        probability 80/500, and then has the `count` 500. Use `count` for sums, and `noisy` for single cells.
+        suppose that the sampling threshold is 500 counts. A cell with the noisy value 80 is kept with
+        probability 80/500. If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for
+        single cells.
 
-        If users were truncated to a bound, counts and errors are about the records that were kept. For
-        example, each patient may be counted in at most 4 cells. The attribute `counts_what` explains this in
-        a sentence.
+        If records of users beyond a bound were left out, counts and errors are about the records that were
+        kept. For example, each patient may be counted in at most 4 cells. The property `counts_what` contains
+        a sentence that explains the truncation.
 
         Returns
         -------
         DataFrame
-            One row per released cell, node, query or report. The first columns contain its labels. `count` is
-            the estimated count, which is unbiased unless the mechanism sorts or truncates counts. `sd` is the
-            standard deviation of its noise. `low` and `high` are two standard deviations below and above the
-            count, so the truth is between them about 19 times in 20. The column `noisy` exists only if it
-            differs from `count`. Unknown errors are NaN. If an attribute has the same name as one of these
-            columns, the column's name ends with an underscore. If cells were not released, the frame's
-            `attrs` contain the number of these cells (`absent_cells`) and the largest plausible count of each
-            (`absent_at_most`). In a release of several marginals, an attribute over which a row sums has the
-            label `*` (see `tables`). Synthetic records and sketches have no counts, so their frames do not
-            have these columns.
+            One row per released cell, node, query or report. The first columns contain the labels of the row.
+            `count` is the estimated count, which is unbiased unless the mechanism sorts or truncates counts.
+            `sd` is the standard deviation of the noise in the count. `low` and `high` are two standard
+            deviations below and above the count. About 19 times in 20, the true count is between `low` and
+            `high`. There is a column `noisy` only if its values differ from `count`. Unknown errors are NaN.
+            If an attribute has the same name as one of these columns, the column's name ends with an
+            underscore. If cells were not released, the `attrs` of the data frame contain the number of these
+            cells (`absent_cells`) and the largest plausible true count of such a cell (`absent_at_most`).
+            Some releases contain several marginals, which are tables on some of the attributes. If a row sums
+            over all values of an attribute, the label of this attribute is `*` (see `tables`). Synthetic
+            records and sketches (small summaries of a table) have no counts, so their data frames do not have
+            the columns of counts and errors.
         """
         return self._with_errors(self.estimate.to_frame())
 
@@ -468,9 +477,9 @@ class Release:
         thresholds, if the table were empty.
 
         The number is computed from public information. On average, at most this number of the released cells
-        are empty in the true table, because no table has more empty cells than the empty table. Some
-        mechanisms always release every cell, or a stated number of cells. For these, the result is the number
-        of released cells. It is None if the release does not contain enough information.
+        are empty in the true table, because no table has more empty cells than the empty table. If a
+        mechanism always releases every cell, or a stated number of cells, the result is the number of
+        released cells. The result is None if the release does not contain enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
@@ -498,10 +507,12 @@ class Release:
     def mostly_noise(self) -> bool:
         """Whether half of the released cells or more may be empty cells that appeared because of noise.
 
-        It is True if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. From an empty
-        table, n cells are released on average, and rarely more than three standard deviations above n. If the
-        mechanism releases cells whatever their values are, only cells with values above three standard
-        deviations of the noise are counted. It is False if the release does not contain enough information.
+        The result is True if at most 2n + 3√n cells were released. Here n is `cells_from_nothing`, the number
+        of cells that are released from an empty table on average. The number that is released from an empty
+        table is rarely more than three standard deviations above n. Some mechanisms release cells whatever
+        the values of the cells are. For these mechanisms, only cells with values above three standard
+        deviations of the noise are counted. The result is False if the release does not contain enough
+        information.
         """
         estimate = self.estimate
         expected = self.cells_from_nothing
@@ -526,15 +537,16 @@ class Release:
 
         Parameters
         ----------
-        delta : If the cost is a ρ, the description also states the ε that holds for this δ.
+        delta : Failure probability δ. If the privacy cost of the release is stated in ρ, the description also
+        states the ε that follows for this δ.
 
         Returns
         -------
         list of (name, text)
-            One row per topic. The topics are the contents and how they were drawn, the mechanism, the
-            guarantee, who is protected and whether their bound is enforced or only assumed, truncation,
-            cautions, the cost of each measurement, the noise, sampling and thresholds, and the number of
-            cells that would be released from an empty table.
+            One row per topic. The first topics are the contents of the release, the origin of its noise, the
+            mechanism, and the guarantee. Then follow the protected unit with its bound (enforced or only
+            assumed), truncation, and cautions. The last topics are the cost of each measurement, the noise,
+            sampling and thresholds, and the number of cells that would be released from an empty table.
         """
         return described(self, delta)
 
@@ -576,25 +588,27 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release with one more noisy number. This is the number of users who had more data than
-        the bound allows, and were therefore truncated.
+        """Return the release with one more noisy number: the number of users who had more data than the bound
+        allows, so that some of their data were left out.
 
-        Whether a user is truncated depends only on the records of this user. So adding or removing one user
-        changes the number by at most one. The workbench adds geometric noise for the sensitivity 1 to the
-        number, and records the cost in a separate receipt. The workbench never releases the number of dropped
-        rows, because one user can change this number a lot.
+        Whether a user has more data than the bound allows depends only on the records of this user. So adding
+        or removing one user changes the number by at most one. The workbench adds geometric noise for a
+        largest change of 1 to the number. The privacy cost of this noise is recorded in a separate receipt.
+        The workbench never releases the number of rows that were left out, because one user can change that
+        number a lot.
 
         Parameters
         ----------
-        data : Private data from which the release was made. Their users must have been truncated, either when
-        the data were read or by the mechanism.
-        epsilon : Cost of the number in ε, in addition to the cost of the release.
-        rng : Seeded generator for noise that can be replayed. Pass None if you want to publish the release.
+        data : Private data from which the release was made. The data of users beyond the bound must have been
+        left out, either when the data were read or by the mechanism. epsilon : Privacy cost ε of the noisy
+        number. It is added to the cost of the release. rng : Seeded generator for noise that can be replayed.
+        Pass None if you want to publish the release.
 
         Returns
         -------
         Release
-            Release with the number in `users_cut`, and with one more receipt.
+            Release with the noisy number in the field `users_cut`, and with one more receipt, which records
+            the cost of this number.
 
         Raises
         ------

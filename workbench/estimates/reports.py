@@ -223,12 +223,13 @@ class _CellCounts:
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
     """Reports of people whose values were kept or replaced at random. `keys` contains the number of each
-    report's cell, in ascending order. Several reports may be in the same cell.
+    report's cell, in ascending order. Several reports may have the same cell.
 
     `retention` contains the probability p, for each attribute, that the true value was kept. Otherwise the
-    value was drawn uniformly from the attribute's n values. The probabilities of the reported values form the
-    matrix p·I + (1 − p)/n·11ᵀ. To estimate the true counts, the reported counts are multiplied by the inverse
-    of this matrix, (I − (1 − p)/n·11ᵀ)/p.
+    value was drawn uniformly from the attribute's n values. So the probability of each reported value, for
+    each true value, is an entry of the matrix p·I + (1 − p)/n·11ᵀ, where I is the identity matrix and 11ᵀ a
+    matrix of ones. To estimate the true counts, the reported counts are multiplied by the inverse of this
+    matrix, which is (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -338,13 +339,14 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Reports that consist of bits. A report has one bit for each possible value of each attribute. Before
-    the report was sent, each bit was flipped with probability f.
+    """Reports that consist of bits. A report contains the randomised values of one person. It has one bit for
+    each possible value of each attribute. Before the report was sent, each bit was flipped with a probability
+    f.
 
     A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value
-    of the first attribute. If b is a reported bit, (b − f)/(1 − 2f) is an unbiased estimate of the original
-    bit. To estimate the count of a combination of values, the estimates of its bits are multiplied, and the
-    products are added up over the reports.
+    of the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of
+    the original bit. To estimate the count of a combination of values, the estimates of its bits are
+    multiplied, and the products are added up over the reports.
     """
 
     domain: Domain

@@ -27,8 +27,8 @@ class SelectedValues(Estimate):
 
     `labels` contains the selected values. `values` contains one noisy count per label, or is empty if no
     counts were released. The noise of different counts is independent, and `variance` is its variance. The
-    domain has one more label, which stands for all values that were not selected. The count of this label is
-    unknown.
+    domain of the release has one more label, which stands for all values that were not selected. The count of
+    this additional label is unknown.
     """
 
     attribute: str

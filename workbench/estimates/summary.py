@@ -30,12 +30,12 @@ class Summary(Estimate):
     """Cells that a mechanism released. `keys` contains the numbers of these cells in ascending order, and
     `values` their noisy counts. The other fields describe how the cells were selected.
 
-    `tau` is the sampling threshold: a cell whose noisy value is at least τ was always kept. It is 0 if cells
-    were not sampled. `theta` is the threshold of the filter, below which noisy values were dropped. `sides`
-    is 1 if only positive values were kept, and 2 otherwise. `law` is the distribution of the noise on every
-    cell. It is None if the noise differs between cells, and then there are no standard errors. In answers,
-    every released count is multiplied by `scale`. This factor differs from 1 only for uniform samples of
-    cells and for synthetic samples.
+    `tau` is the sampling threshold τ: a cell was always kept if its noisy value is at least τ, and smaller
+    values were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter:
+    cells with a smaller noisy value were dropped. `sides` is 1 if only positive noisy values were kept, and 2
+    otherwise. `law` is the distribution of the noise on every cell. If the noise differs between cells, `law`
+    is None and there are no standard errors. In answers, every released count is multiplied by the factor
+    `scale`. The factor differs from 1 only for uniform samples of cells and for synthetic samples.
     """
 
     domain: Domain
@@ -67,16 +67,16 @@ class Summary(Estimate):
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """Return one weight per released cell. It is the number that the cell adds to the answer of a query
-        that covers it.
+        """Return one weight per released cell. The weight is the number that the cell adds to the answer of a
+        query that counts the cell.
 
         Parameters
         ----------
         kind : "unbiased" or "raw"
             "unbiased" gives the Horvitz–Thompson weight sign(v)·max(|v|, τ), where v is the noisy value and τ
-            the sampling threshold. Answers are then unbiased estimates of the answers from the noisy table
-            after the filter. "raw" gives the noisy value v. It makes sums too small, but is closer to the
-            truth for single cells.
+            the sampling threshold. With these weights, answers are unbiased estimates of the answers from the
+            noisy table after the filter. "raw" gives the noisy value v. Sums of raw weights are too small,
+            but for a single cell, the raw weight is closer to the true count.
 
         Returns
         -------
@@ -107,11 +107,13 @@ class Summary(Estimate):
     ) -> Any:
         """Return the estimated count for each query. If `error` is True, also return the errors.
 
-        The standard error measures the difference from the true count. It is sqrt(cells · σ² + Σ τ·(τ −
-        |v|)⁺), where the sum is over the released values v in the query. The first term comes from the noise
-        of variance σ² on every cell of the query. The second term is an unbiased estimate of the variance
-        that the sampling adds. There is no such formula for filters (θ > 1 or one side), for uniform samples,
-        for raw weights of sampled cells, and if `absent` is given. The standard error is then NaN.
+        The standard error measures the difference from the true count. Its formula is sqrt(cells · σ² + Σ
+        τ·(τ − |v|)⁺), where τ is the sampling threshold, the sum is over the released noisy values v in the
+        query, and (…)⁺ replaces negative numbers by 0. The first term comes from the noise of variance σ² on
+        every cell of the query. The second term is an unbiased estimate of the variance that the sampling
+        adds. In some cases there is no such formula, and the standard error is NaN: if cells were filtered
+        (with a threshold θ > 1, or because only positive values were kept), for uniform samples of cells, for
+        raw weights of sampled cells, and if you pass `absent`.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
         the square root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells in the
@@ -125,13 +127,13 @@ class Summary(Estimate):
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether to return errors as well.
+            Whether to return also the errors of the answers.
         absent : float
-            Count that is assumed for every cell that was not released. For filtered cells, the paper
-            recommends half of θ. Default 0.
+            Count that is assumed for every cell that was not released. If cells below a threshold θ were
+            filtered out, θ/2 is a possible choice, which the paper of the mechanism recommends. Default 0.
         filled_law : Law, optional
-            Distribution of the noise for mechanisms that add noise only to non-empty cells. The summary
-            itself does not contain it.
+            Distribution of the noise, for mechanisms that add noise only to non-empty cells. The summary
+            itself does not contain this distribution.
 
         Returns
         -------
@@ -209,7 +211,7 @@ class Summary(Estimate):
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
         """Return the standard deviation of the noise on the weight of each released cell. The weight is the
-        number that the cell adds to answers.
+        number that the cell adds to the answers of queries.
         """
         law = filled_law or self.law
         if law is None:
@@ -220,8 +222,8 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors are unknown for a uniform sample of cells. It is "" for other
-        summaries.
+        """Sentence that explains why errors are unknown if the released cells are a uniform sample. For other
+        summaries, the text is empty.
         """
         if self.scale == 1:
             return ""
@@ -236,8 +238,8 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible true count of a cell that was not released. It is the threshold plus
-        three standard deviations of the noise.
+        """Return the largest plausible true count of a cell that was not released. It is the noisy count from
+        which cells are always released, plus three standard deviations of the noise.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -288,12 +290,14 @@ class Summary(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
-    """Nodes of a transform of the table that a mechanism released, for example wavelet coefficients or sums
-    of cells. `keys` contains the numbers of these nodes in ascending order, and `values` their noisy values.
+    """Released numbers from a transform of a table, for example wavelet coefficients or sums of cells. The
+    transformed numbers are called nodes. `keys` contains the numbers of the released nodes in ascending
+    order, and `values` contains the noisy values of these nodes.
 
     Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. `law` is a
-    distribution for the whole release, from which `Law.of_nodes` computes that of each block. If the tree is
-    `consistent`, a node is released only if all nodes above it are released.
+    distribution for the whole release, from which `Law.of_nodes` computes that of each block. The nodes form
+    a tree. If the field `consistent` is True, a node was released only if all nodes above it in the tree were
+    released.
     """
 
     law: Law
@@ -319,9 +323,10 @@ class TransformedSummary(Summary):
         """Return the estimated count for each range of cells. Other queries are possible if they consist of
         ranges, for example subsets and boxes.
 
-        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, but from the
-        nodes that a query needs instead of its cells. If there is no formula, the standard error is NaN. For
-        wavelets, all errors of queries with several ranges are NaN.
+        Nodes (transformed counts) that were not released count as 0. Errors are computed as in
+        `Summary.answer`, but from the nodes that a query needs instead of the cells that it counts. If there
+        is no formula, the standard error is NaN. For wavelets, all errors of queries with several ranges are
+        NaN.
 
         Parameters
         ----------
@@ -330,7 +335,7 @@ class TransformedSummary(Summary):
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether to return errors as well.
+            Whether to return also the errors of the answers.
 
         Returns
         -------
@@ -412,8 +417,8 @@ class TransformedSummary(Summary):
         return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
-        """Return the standard deviation of the noise on the weight of each released node. The weight is the
-        value of the node that answers use.
+        """Return the standard deviation of the noise on the weight of each released node (transformed count).
+        The weight is the value of the node in answers.
         """
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
@@ -488,13 +493,14 @@ class TransformedSummary(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
-    """Noisy sketch of a table, which consists of rows of buckets (numbers). In each row, a hash function
-    assigns every cell to one bucket and to a random sign. The cell's count was added to this bucket with this
-    sign.
+    """Noisy sketch of a table. A sketch is a small summary that consists of rows of numbers, which are called
+    buckets. In each row, hash functions assign every cell of the table to one bucket and to a random sign.
+    The count of the cell was added to this bucket with this sign.
 
     `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
-    every bucket. `estimate` is "mean" or "median". It determines how the estimates from the rows are
-    combined. The sketch can answer Ranges and Subsets. To answer, it looks up every cell of a query.
+    every bucket. `estimate` is "mean" or "median", and determines how the estimates from the rows are
+    combined. The sketch can answer queries of the types `Ranges` and `Subsets`. For an answer, the count of
+    every cell of the query is estimated.
 
     Suppose that a query selects r cells, and that S is the sum of their counts. With "mean", the standard
     error of the answer is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). Here F₂ is the sum of the
@@ -564,15 +570,15 @@ class Sketch(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(Estimate):
-    """Array of noisy bits, from which the count of any cell can be estimated. Public hash functions determine
-    which bits belong to a cell. The number of bits is a power of two.
+    """Array of noisy bits, from which the count of any cell of a table can be estimated. Public hash
+    functions determine which bits of the array belong to a cell. The number of bits is a power of two.
 
-    Counts are measured in levels, where one level is `step` records. Each level of a cell has one bit. For a
-    count of y levels, the bits of the cell's first y levels were set to 1. Then noise flipped some of the
-    bits. The projection can answer Ranges and Subsets. To answer, it looks up every cell of a query. The
-    count of a cell is estimated by a walk along its bits, one step up for each 1 and one step down for each
-    0. The estimate is the mean of the positions where the walk is highest, times `step`. There are no
-    standard errors.
+    Counts are measured in a coarser unit, a level, which is `step` records. Each level of a cell has one bit.
+    If the count of a cell is y levels, the bits of its first y levels were set to 1. Then noise flipped some
+    of the bits. The projection can answer queries of the types `Ranges` and `Subsets`. For an answer, the
+    count of every cell of the query is estimated. The count of a cell is estimated by a walk along its bits,
+    one step up for each 1 and one step down for each 0. The estimate is the mean of the positions where the
+    walk is highest, times `step`. There are no standard errors.
     """
 
     domain: Domain
