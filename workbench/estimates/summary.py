@@ -502,12 +502,14 @@ class Sketch(Estimate):
     combined. The sketch can answer queries of the types `Ranges` and `Subsets`. For an answer, the count of
     every cell of the query is estimated.
 
-    Suppose that a query selects r cells, and that S is the sum of their counts. With "mean", the standard
-    error of the answer is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). Here F₂ is the sum of the
-    squared counts of all cells, and σ² is the variance of the noise on a bucket. The first two terms come
-    from cells that share a bucket, and the third from noise. F₂ is estimated from the buckets, because the
-    sum of bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a single
-    cell, the term S²/width is omitted, and the formula is exact. With "median", standard errors are NaN.
+    Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let `depth` be
+    the number of rows, and `width` the number of buckets in a row. With "mean", the standard error of the
+    answer is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). Here F₂ is the sum of the squared counts of
+    all cells, and σ² is the variance of the noise on a bucket. The first two terms are the error from cells
+    that share a bucket, and the third term is the error from noise. F₂ is estimated from the buckets, because
+    the sum of bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a
+    single cell, the term S²/width is omitted, and the formula is exact. With "median", standard errors are
+    NaN.
     """
 
     domain: Domain

@@ -20,7 +20,8 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
     """Return the number of nodes on each level of a tree, from the root down. Each node has `branching`
     children.
 
-    If the number of leaves is not a power of `branching`, the last node of a level may have fewer children.
+    If the number of leaves (nodes on the lowest level) is not a power of `branching`, the last node of a
+    level may have fewer children.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
@@ -105,14 +106,14 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Interface of linear transforms of a table's counts. A mechanism adds noise to the transformed counts,
-    which are called nodes. In the simplest case, the nodes are the counts themselves.
+    """Interface of linear transforms of the counts of a table. Transformed counts are called nodes, and a
+    mechanism adds noise to the nodes. In the simplest case, the nodes are the counts themselves.
     """
 
     @property
     def transform(self) -> Any:
-        """Transform that the basis applies, for example `Haar()`. It is None if the nodes are the counts
-        themselves.
+        """Transform that is applied to the counts of a table, for example `Haar()`. It is None if the counts
+        are not transformed.
         """
 
     @property
@@ -149,11 +150,11 @@ class Basis(Protocol):
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the nodes (transformed counts) that depend on more than one range of cells. Return their
-        numbers and their values.
+        """Compute the nodes (transformed counts) that depend on the cells of more than one of the given
+        ranges. Return the numbers and the values of these nodes.
 
-        Together, the ranges contain all cells. They are given by their first cells and by the sums of their
-        counts (`totals`).
+        Together, the ranges contain all cells. Each range is given by its first cell and by the sum of its
+        counts (in `totals`).
         """
 
 
@@ -174,14 +175,16 @@ class TransformBasis(Basis, Protocol):
         """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns that describe the given nodes (transformed counts): their level in the tree, their
-        first cell, and the cell after their last one.
+        """Return columns that describe the given nodes (transformed counts). The columns contain, for each
+        node, its level in the tree of nodes, its first cell, and the cell after its last one.
         """
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Basis without a transform. Every node is the count of one cell."""
+    """Basis (transform of the counts of a table) that leaves the counts unchanged. Every transformed count,
+    called a node, is the count of one cell.
+    """
 
     domain: Domain
     transform: ClassVar[None] = None
@@ -210,13 +213,15 @@ class Cells:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no nodes, because in this basis no node depends on more than one cell."""
+        """Return no nodes (transformed counts), because without a transform no node depends on more than one
+        cell.
+        """
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return the basis for a transform on a domain, which computes the transformed counts. If the transform
-    is None, these are the counts themselves.
+    """Return a basis: an object that computes the transformed counts of a table on a domain. If the transform
+    is None, the counts stay unchanged.
     """
     return Cells(domain) if transform is None else transform.on(domain)
 

@@ -22,8 +22,8 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
-    """Convert a workload to linear queries, which are weighted sums of counts. If you give a recipe for
-    random queries, the queries are drawn first.
+    """Convert a workload (list of queries) to linear queries, which are weighted sums of counts. If you give
+    a recipe for random queries, the queries are drawn first.
 
     On a domain with d attributes, a range of cells becomes a sum of at most 2d − 1 boxes. Raise a ValueError
     if the workload cannot be converted, for example because it contains too many scattered cells.
@@ -54,8 +54,8 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads joined into one. It contains the queries of the first workload, then those of the
-    second, and so on.
+    """Several workloads (lists of queries) that are joined into one. The joined workload contains the queries
+    of the first workload, then the queries of the second, and so on.
     """
 
     parts: tuple[Any, ...]
@@ -98,7 +98,9 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value of one term of a query for one record, or an upper bound on this value."""
+        """Largest absolute value of one term of a query for one record, or an upper bound on this value. A
+        query is a sum of one or more terms.
+        """
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
@@ -114,16 +116,20 @@ class Together(Linear):
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. `prior` contains one vector of
-        probabilities per attribute, and the attributes are independent.
+        """Return the expected value of each query for one random record. Its values are drawn independently
+        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
         """
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries of all parts, computed from the marginals of a table."""
+        """Return the answers to the queries of all parts, computed from marginals (tables of counts on some
+        of the attributes).
+        """
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries of all parts as integers, in units of the step `grid`."""
+        """Return the answers to the queries of all parts, rounded and given as integers. An integer n stands
+        for n times the step `grid`.
+        """
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

@@ -28,15 +28,17 @@ _L2_RATIO = 2 ** (1 / 2)
 
 @value
 class Dyadic:
-    """Transform of counts to sums over dyadic intervals. The first interval contains all cells, and each
-    level halves the intervals of the level above. A range query is a sum of at most two intervals per level.
+    """Transform of the counts of a table to sums over dyadic intervals, which form a tree. The interval at
+    the top contains all cells, and each level halves the intervals of the level above. The answer to a range
+    query is a sum over at most two intervals per level.
 
     With `dims` = 2, the sums are over boxes. A box has one dyadic interval in each of two attributes.
 
-    `split` says how the levels share the privacy budget. With "uniform", all levels get the same share, as in
-    the paper. With "geometric", each level gets 2^⅓ times as much ε, or √2 times as much ρ, as the level
-    above it. Cormode, Procopiuc, Srivastava, Shen & Yu (ICDE 2012) propose this split, for queries that need
-    more of the small intervals than a range query does.
+    `split` says how the levels share the privacy budget. With "uniform", all levels of the tree get the same
+    share, as in the paper of Cormode, Procopiuc, Srivastava & Tran (ICDT 2012). With "geometric", each level
+    gets 2^⅓ times as much ε, or √2 times as much ρ, as the level above it. Cormode, Procopiuc, Srivastava,
+    Shen & Yu (ICDE 2012) propose the geometric split. It is for queries that need more of the small intervals
+    than a range query needs.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 for boxes)")
@@ -51,7 +53,8 @@ class Dyadic:
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """Return an object that computes the sums of counts over all dyadic intervals of a domain.
+        """Return an object that computes the sums of counts over all dyadic intervals of a domain. These
+        intervals are obtained by halving the list of all cells again and again.
 
         Parameters
         ----------
@@ -61,14 +64,14 @@ class Dyadic:
         Returns
         -------
         DyadicBasis
-            Object that computes the sums. The intervals consist of cells in the order of the domain. If
-            `dims` is 2, the sums are over boxes.
+            Object that computes the sums. Each interval consists of consecutive cells, in the order of the
+            domain. If `dims` is 2, the sums are over boxes with one interval per attribute.
 
         Raises
         ------
         ValueError
             If `dims` is 2 but the domain does not have two attributes, or if there are more than 2⁶³ − 1
-            nodes.
+            intervals or boxes.
         """
         if self.dims > 1 and len(domain.shape) != self.dims:
             why = f"need 1, or a domain of {self.dims} attributes"

@@ -20,21 +20,21 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Haar wavelet transform of counts, without normalisation. It computes the total and, for each dyadic
-    interval, the sum of its left half minus the sum of its right half. Dyadic intervals are obtained by
-    halving the list of all cells again and again.
+    """Haar wavelet transform of the counts of a table, without normalisation. The transform computes the sum
+    of all counts. For each dyadic interval, it also computes the sum of the left half minus the sum of the
+    right half. Dyadic intervals are obtained by halving the list of all cells again and again.
     """
 
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return an object that computes the Haar coefficients of the counts on a domain, with the cells in
-        the order of the domain.
+        """Return an object that computes Haar coefficients, which are the results of the transform. The
+        transform uses the counts of all cells of a domain, in the order of the cells.
 
         Parameters
         ----------
         domain : Domain
-            Domain of the table. It must not be wide.
+            Domain of the table. The domain must not be wide (have more than 2⁶³ − 1 cells).
 
         Returns
         -------

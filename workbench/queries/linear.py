@@ -67,20 +67,20 @@ class Linear(ABC):
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. `prior` contains one vector of
-        probabilities per attribute, and the attributes are independent.
+        """Return the expected value of each query for one random record. Its values are drawn independently
+        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
         """
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries, computed from marginals of a table. For each query, only the
-        marginal on the attributes that it uses is needed.
+        """Return the answers to the queries, computed from marginals (tables of counts on some of the
+        attributes). For each query, only the marginal on the attributes of this query is needed.
         """
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers, in units of the step `grid`. Each term of a query is
-        rounded to a multiple of the step, separately for each record.
+        """Return the answers to the queries, given as integers. An integer n stands for n times the step
+        `grid`. Each term of a query is rounded to a multiple of the step, separately for each record.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
@@ -113,8 +113,9 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return the answers to the queries as integers, in units of the step `grid`. The weights are rounded
-        to multiples of the step, and then added up exactly. Answers beyond ±2⁶² are clipped.
+        """Return the answers to the queries, given as integers. An integer n stands for n times the step
+        `grid`. The weights of records are rounded to multiples of the step, and then added up exactly.
+        Integers beyond ±2⁶² are replaced by ±2⁶².
 
         Each term of a query is rounded separately for each record, so one record does not change how another
         is rounded. Raise a ValueError if a term is larger than 2²⁷ steps.
@@ -133,7 +134,7 @@ class Linear(ABC):
 
 class Margins(ABC):
     """Base class of objects that compute marginals of a table. A marginal is a table on a few of the
-    attributes, with counts that are added up over all others.
+    attributes. Its counts are added up over the values of all other attributes.
     """
 
     domain: Domain

@@ -27,7 +27,7 @@ class Nodes:
     levels : int64[queries]
         Level of each node. The root has level 0.
     keys : uint64[words, queries]
-        Lowest key of each node. A key is the number of a value in the tree.
+        For each node, the lowest key of the values in it. The key of a value is its number in the tree.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return the number of possible values below the node of each query."""
+        """Return, for each query, the number of possible values in its node."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
@@ -87,7 +87,7 @@ class Level:
     )
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return one query per node of the level, in the given tree.
+        """Return one query for each node on this level of the given tree.
 
         Parameters
         ----------

@@ -38,8 +38,8 @@ _MOST_VALUES = 2**26  # of all different factors: half a gigabyte
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(Linear):
-    """Linear queries whose value for a record is a product of one factor per attribute, or a sum of such
-    products (Chen et al., EDBT 2012, Equation 9).
+    """Linear queries, which give a value to each record and add up these values. The value is a product of
+    one factor per attribute, or a sum of such products (Chen et al., EDBT 2012, Equation 9).
 
     For example, a query that counts women under 18 has the factor 1 for these ages and 0 for others, and the
     factor 1 for women and 0 for men. Each product is called a term and has a coefficient.
@@ -54,13 +54,13 @@ class Products(Linear):
         One matrix per attribute. Each row is a factor, with one number for each code (number of a value) of
         the attribute. The first row contains only ones.
     which : int64[terms, attributes]
-        Row of `factors` that each term uses for each attribute. It is 0 if the term does not depend on the
-        attribute.
+        For each term and each attribute, the row of the matrix in `factors` that the term uses. The number is
+        0 if the term does not depend on the attribute.
     times : float64[terms]
         Coefficient by which each term is multiplied.
     offsets : int64[queries + 1]
-        Start of each query in the list of terms. Query i is the sum of the terms from offsets[i] to offsets[i
-        + 1] − 1.
+        Position in the list of terms at which each query starts. Query i is the sum of the terms from
+        offsets[i] to offsets[i + 1] − 1.
 
     Raises
     ------
@@ -206,8 +206,8 @@ class Products(Linear):
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
         """Create queries for sums of products of powers. For example, {"age": 1, "income": 2} asks for the
-        sum of age·income² over all records. If the labels of an attribute are not numbers, its codes are
-        used.
+        sum of age·income² over all records. If the labels of an attribute are not numbers, the codes (numbers
+        of the values) are used instead.
         """
         queries = []
         for query in powers:
@@ -222,8 +222,9 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Create one query per set of attributes, which asks for a Fourier coefficient. This is the sum over
-        all records of Π (−1)^code, where the product runs over the codes of these attributes.
+        """Create one query per set of attributes, which asks for a Fourier coefficient. The coefficient is a
+        sum over all records. Each record adds the product of (−1)^code over the attributes in the set, where
+        the code is the number of the record's value.
         """
         queries = []
         for names in subsets:
@@ -249,8 +250,8 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """Return the same queries for another domain. It must contain the attributes that the queries use,
-        with the same numbers of codes.
+        """Return the same queries for another domain. This domain must contain the attributes that the
+        queries use, with the same numbers of codes (values).
         """
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
@@ -292,8 +293,8 @@ class Products(Linear):
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms grouped by the attributes that they use. Each group is a pair: the positions of the
-        attributes, and the numbers of the terms.
+        """Terms of the queries, in groups of terms that use the same attributes. Each group is a pair: the
+        positions of the attributes, and the numbers of the terms.
         """
         if not len(self.which):
             return ()
@@ -337,8 +338,8 @@ class Products(Linear):
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers are integers if all counts are integers. It is also False if a term could be
-        larger than 2²⁷.
+        """Whether all answers are integers if all counts are integers. The result is also False if a term
+        could be larger than 2²⁷.
         """
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
@@ -347,9 +348,9 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms for all cells of the attributes at the positions `axes`, one block of
-        terms at a time. Each block comes with the numbers of its terms. The values are multiplied by the
-        coefficients.
+        """Yield the values of terms for all cells of the attributes at the positions `axes`. The terms come
+        in several blocks, each with the numbers of its terms. The values of a term are already multiplied by
+        its coefficient.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -361,8 +362,8 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. `prior` contains one vector of
-        probabilities per attribute, and the attributes are independent.
+        """Return the expected value of each query for one random record. Its values are drawn independently
+        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
         """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
@@ -371,8 +372,8 @@ class Products(Linear):
         return np.bincount(self.query, terms, len(self))
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries, computed from marginals of a table. For each term, only the
-        marginal on the attributes that it uses is needed.
+        """Return the answers to the queries, computed from marginals (tables of counts on some of the
+        attributes). For each term of a query, only the marginal on the attributes of this term is needed.
         """
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
@@ -391,8 +392,8 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers, in units of the step `grid`. Each term is rounded to
-        a multiple of the step, separately for each record.
+        """Return the answers to the queries, given as integers. An integer n stands for n times the step
+        `grid`. Each term of a query is rounded to a multiple of the step, separately for each record.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:

@@ -27,8 +27,8 @@ class Workload(Protocol):
     """
 
     def on(self, domain: Domain) -> Workload:
-        """Return the queries for the given domain. If the queries are random, they are drawn now. Raise a
-        ValueError if they do not fit the domain.
+        """Return the queries for the given domain. If the queries are random, they are drawn when you call
+        this method. Raise a ValueError if the queries do not fit the domain.
         """
 
     def __len__(self) -> int:
@@ -40,8 +40,8 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of its cells. The values belong to the
-        cells with the numbers `keys`, in ascending order. All other cells have the value 0.
+        """Return the answer to each query: the sum of the `values` of its cells. The `values` belong to the
+        cells with the numbers `keys`, which are in ascending order. All other cells have the value 0.
         """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
@@ -57,7 +57,9 @@ class Recipe(Protocol):
     """
 
     def on(self, domain: Any) -> Any:
-        """Return the queries for the given domain or tree. Raise a ValueError if they do not fit."""
+        """Return the queries for the given domain or tree. Raise a ValueError if the queries do not fit the
+        domain or tree.
+        """
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
@@ -157,16 +159,16 @@ class Ranges:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its range. The values
-        belong to the cells with the numbers `keys`, in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its range. The `values`
+        belong to the cells with the numbers `keys`, which are in ascending order.
         """
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query, computed from the running sums `prefix`. These are sums of the
-        values of the cells `keys`, or of the values of all cells if `keys` is None.
+        """Return the answer to each query, computed from the running sums `prefix`. The running sums are sums
+        over the cells with the numbers `keys`, or over all cells if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -174,7 +176,9 @@ class Ranges:
         return (prefix[last] - prefix[first]).astype(float)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
-        """Return the queries themselves, because they are already ranges, and their numbers 0, 1, 2, …."""
+        """Return the queries themselves, because they are already ranges. Also return the numbers 0, 1, 2, …
+        of the queries.
+        """
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
@@ -185,8 +189,9 @@ class Ranges:
         most 2d − 1 boxes.
 
         The method goes through the attributes from the last to the first. Cells that differ only in the
-        current attribute form a block. A range consists of whole blocks, and of a part of a block at each
-        end. The parts become boxes, and the whole blocks are treated at the next attribute.
+        current attribute form a block. A range consists of whole blocks, and of a part of a block at each end
+        of the range. The parts of blocks become boxes. The whole blocks are treated when the method comes to
+        the next attribute.
         """
         boxes = []
         owners = []
@@ -241,11 +246,11 @@ class Subsets:
     Parameters
     ----------
     offsets : int64[queries + 1]
-        Start of each query in `members`. Query i counts the records in the cells members[offsets[i]:offsets[i
-        + 1]].
+        Position in `members` at which each query starts. Query i counts the records in the cells
+        members[offsets[i]:offsets[i + 1]].
     members : int64[cells]
-        Numbers of the cells of all queries, one query after the other. Within a query, they are different and
-        in ascending order.
+        Numbers of the cells of all queries, one query after the other. The numbers of one query are different
+        and in ascending order.
 
     Examples
     --------
@@ -285,8 +290,8 @@ class Subsets:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its subset. The values
-        belong to the cells with the numbers `keys`, in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its subset. The `values`
+        belong to the cells with the numbers `keys`, which are in ascending order.
         """
         if not len(keys):
             return np.zeros(len(self))
@@ -308,8 +313,8 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Queries that count the records in boxes. A box has one interval of values per attribute. The values are
-    given by their codes (numbers), and the interval contains the codes from `lo` to `hi` − 1.
+    """Queries that count the records in boxes. A box has one interval of values per attribute. Values of an
+    attribute are given by their codes (numbers). An interval contains the codes from `lo` to `hi` − 1.
 
     Parameters
     ----------
@@ -360,8 +365,8 @@ class Boxes:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its box. The values belong
-        to the cells with the numbers `keys`, in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its box. The `values`
+        belong to the cells with the numbers `keys`, which are in ascending order.
         """
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
@@ -380,8 +385,8 @@ class Boxes:
         each range belongs.
 
         For each combination of codes of the other attributes, the interval of the last attribute is one range
-        of consecutive cells. If all boxes contain all codes of the last attribute, these ranges are joined to
-        longer ones.
+        of consecutive cells. If all boxes contain all codes of the last attribute, ranges that follow one
+        another are joined to longer ranges.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -414,12 +419,12 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Pseudo-random order of the integers from 0 to `size` − 1. The position of each number is computed from
-    the seed when it is needed, so the order takes no memory. The order is public.
+    """Pseudo-random order of the integers from 0 to `size` − 1. The position of each integer is computed from
+    a seed when it is needed, so the order takes no memory. The order is public.
 
-    The computation uses a permutation of the integers below the next power of two. The permutation is applied
-    again and again until the result is below `size`. The permutation consists of multiplications by odd
-    numbers and of xor-shifts, as in the last step of the hash function MurmurHash3.
+    The computation uses a permutation of the integers below the next power of two. This permutation is
+    applied again and again until the result is below `size`. It consists of multiplications by odd numbers
+    and of xor-shifts, as in the last step of the hash function MurmurHash3.
     """
 
     size: int

@@ -113,8 +113,8 @@ def _wrong_box_shape(x: Any) -> str | None:
 @value
 class RandomBoxes:
     """Recipe for queries on random boxes. Each of the `count` queries counts the records in a box, which has
-    an interval of values for each attribute. `shape` contains the lengths of the intervals. All positions of
-    the box are equally likely.
+    an interval of values for each attribute. `shape` contains the length of the interval for each attribute.
+    All positions of the box in the domain are equally likely.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -221,9 +221,9 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """Recipe for random queries on k attributes. For each of the `count` queries, k attributes are chosen at
-    random. The query counts the records with certain combinations of values of these attributes. Each
-    combination is among them with probability ½.
+    """Recipe for random queries on `k` attributes. For each of the `count` queries, `k` attributes are chosen
+    at random. The query counts the records with certain combinations of values of the chosen attributes. For
+    each combination, it is random with probability ½ whether the query counts it.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -272,10 +272,11 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """Recipe for queries that ask for all marginals on k attributes. There is one query for each cell of a
-    marginal, that is, for each combination of values of the k attributes.
+    """Recipe for queries that ask for all marginals on `k` attributes. A marginal is a table of counts on
+    some of the attributes. There is one query for each cell of a marginal, that is, for each combination of
+    values of its attributes.
 
-    The sets of attributes are in the order of `itertools.combinations`.
+    The marginals are in the order in which `itertools.combinations` lists the sets of `k` attributes.
 
     >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
     26
@@ -321,8 +322,9 @@ def _check_sets(sets: Any) -> str | None:
 
 @value
 class NamedMarginals:
-    """Recipe for queries that ask for the marginals that you list. There is one query for each cell of a
-    marginal, that is, for each combination of values of its attributes.
+    """Recipe for queries that ask for the marginals that you list. A marginal is a table of counts on some of
+    the attributes. There is one query for each cell of a marginal, that is, for each combination of values of
+    its attributes.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14

@@ -25,8 +25,8 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 class CodeSets(NamedTuple):
     """Sets of codes, which are the numbers of the values of one attribute. A set consists of runs of
-    consecutive codes, from `lo` to `hi` − 1. Set i has the runs from position offsets[i] to offsets[i + 1] −
-    1.
+    consecutive codes. A run contains the codes from `lo` to `hi` − 1. The runs of set i are at the positions
+    from offsets[i] to offsets[i + 1] − 1.
 
     Set 0 always contains all codes.
     """
@@ -77,7 +77,7 @@ class Selections:
     attributes : tuple of str
         Names of all attributes of the domain.
     sets : tuple of CodeSets
-        Different sets of codes for each attribute. No set is empty.
+        For each attribute, the sets of codes that the queries use. No set is empty, and no set occurs twice.
     which : int64[queries, attributes]
         For each query and attribute, the number of the set that the query uses. Set 0 contains all codes.
 
@@ -188,10 +188,10 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells that it selects. The values
-        belong to the cells with the numbers `keys`, in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells that it selects. The `values`
+        belong to the cells with the numbers `keys`, which are in ascending order.
 
-        Attributes that no query restricts are first added up.
+        If no query restricts an attribute, the values are first added up over this attribute.
         """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -243,8 +243,8 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """The same sets in the form that `Products` uses: for each attribute, a matrix with one row per set.
-        The row is 1 for the codes in the set, and 0 for others.
+        """The sets of codes in the form that `Products` uses: for each attribute, a matrix with one row per
+        set. The row contains 1 for the codes in the set, and 0 for other codes.
         """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):

@@ -36,14 +36,15 @@ class TableGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
-    """Linear queries that each depend on a few attributes. A table gives the value of a query for each
-    combination of codes of these attributes (Chen et al., EDBT 2012, Theorem 2).
+    """Linear queries that each depend on a few attributes. A linear query gives a value to each record and
+    adds up these values. For each query, a table contains its value for each combination of codes (numbers of
+    the values) of its attributes (Chen et al., EDBT 2012, Theorem 2).
 
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
-        One pair per set of attributes: the names of the attributes in the order of the domain, and the tables
-        of all queries on these attributes.
+        One pair per set of attributes. A pair contains the names of the attributes, in the order of the
+        domain, and the tables of all queries on these attributes.
     order : int64[queries], optional
         For each table, the position of its query in the list of all queries. Tables are counted through all
         groups. By default, the queries are in the order of the tables.
@@ -69,8 +70,8 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """Create queries from pairs of attributes and a table. The table gives the value of the query for
-        each combination of codes.
+        """Create queries from pairs. The pair of a query contains the names of its attributes and a table.
+        The table contains the value of the query for each combination of codes (numbers of the values).
 
         Parameters
         ----------
@@ -115,10 +116,10 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the same queries for another domain. It must contain the attributes of the queries, with the
-        same numbers of codes.
+        """Return the same queries for another domain. This domain must contain the attributes of the queries,
+        with the same numbers of codes (values).
 
-        The axes of the tables are brought into the order of that domain.
+        The axes of the tables are brought into the order of the attributes in the new domain.
         """
         groups = []
         for names, tables in self.groups:
@@ -177,15 +178,15 @@ class TableQueries(Linear):
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers are integers if all counts are integers. It is also False if an entry of a
-        table is larger than 2²⁷.
+        """Whether all answers are integers if all counts are integers. The result is also False if an entry
+        of the table of a query is larger than 2²⁷.
         """
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. `prior` contains one vector of
-        probabilities per attribute, and the attributes are independent.
+        """Return the expected value of each query for one random record. Its values are drawn independently
+        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
         """
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -193,8 +194,9 @@ class TableQueries(Linear):
         return means
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries, computed from marginals of a table: for each group of queries,
-        the marginal on its attributes.
+        """Return the answers to the queries, computed from marginals (tables of counts on some of the
+        attributes). Queries on the same attributes form a group, and for each group, the marginal on its
+        attributes is needed.
         """
         sums = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -209,8 +211,8 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers, in units of the step `grid`. The entries of the
-        tables are rounded to multiples of the step.
+        """Return the answers to the queries, given as integers. An integer n stands for n times the step
+        `grid`. The entries of the tables of the queries are rounded to multiples of the step.
         """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():

@@ -284,7 +284,8 @@ class TypedQuestion(NamedTuple):
     attributes.
 
     The field `by` contains the names of these attributes, and `labels` contains their labels for each query.
-    If every attribute in the text has a condition, there is only one query, and its tuple of labels is empty.
+    If every attribute in the text has a condition, there is only one query, and the tuple of labels of this
+    query is empty.
     """
 
     queries: Selections
@@ -293,9 +294,9 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a question, for example `sex & age in 30..39`. It contains conditions, and names of attributes
-    without a condition. The result has one query for each combination of labels of the attributes without a
-    condition.
+    """Parse a question, for example `sex & age in 30..39`. A question contains conditions, and names of
+    attributes without a condition. In the example, `sex` has no condition. The result has one query for each
+    combination of labels of the attributes without a condition.
 
     Parameters
     ----------
@@ -310,8 +311,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     Returns
     -------
     TypedQuestion
-        Queries, and the labels of each query. They are in the order of a nested loop, with the last attribute
-        in the innermost loop.
+        Queries, and the labels of each query. The queries are in the order of a nested loop, with the last
+        attribute in the innermost loop.
 
     Raises
     ------
