@@ -67,7 +67,7 @@ class Frontier:
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
         """Return a frontier with some of the nodes that contain records, namely those for which the mask
-        `rows` is true. It has no empty nodes.
+        `rows` is true. The new frontier has no empty nodes.
         """
         return replace(
             self,
@@ -98,9 +98,9 @@ class Frontier:
         are not divided further.
 
         Two kinds of nodes are divided: nodes with records for which the mask `passed` is true, and the empty
-        nodes whose numbers are in `spawning`. The function `discount` is optional. It is called with the
-        divided nodes that have records, discards some of these records, and returns the nodes together with
-        their children that have records.
+        nodes whose numbers are in `spawning`. The function `discount` is optional. If you pass this function,
+        it is called with the divided nodes that have records. The function discards some of the records, and
+        returns the nodes together with their children that have records.
         """
         split = self.where(passed)
         if discount is None:

@@ -300,8 +300,8 @@ class Interactions:
         Parameters
         ----------
         path : path, several, or a frame
-            Data with one row per record. It must have the columns from which the attributes of the domain are
-            computed.
+            Data with one row per record. The data must have the columns from which the attributes of the
+            domain are computed.
         user : str
             Name of the column of users. The users may be integers, text, dates or times.
         domain : Domain

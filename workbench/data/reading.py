@@ -237,7 +237,7 @@ def counted_rows(
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table in a form that `open_sources` takes. It must have the columns that are listed in
+        Table in a form that `open_sources` takes. The table must have the columns that are listed in
         `domain.columns`.
     domain : Domain
         Domain that lists all possible cells.

@@ -490,7 +490,7 @@ class WideTable(Table):
         Parameters
         ----------
         domain : Domain
-            Domain that lists all possible cells. It must be wide.
+            Domain that lists all possible cells. The domain must be wide (have more than 2⁶³ − 1 cells).
         codes : int[rows, attributes]
             Codes of each row, counted from 0. Rows with the same codes are added up.
         bound : Bound or PUBLIC

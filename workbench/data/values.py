@@ -68,7 +68,7 @@ class UnlistedValues:
     attribute : str
         Name that the column of values gets in a release.
     labels : text[labels]
-        All values that at least one user has, in ascending order. They are private.
+        All values that at least one user has, in ascending order. These values are private.
     users, values : int[pairs]
         One entry for each value of each user: the number of the user, and the position of the value in
         `labels`.

@@ -184,7 +184,7 @@ class Leaves(OverHierarchy, Estimate):
         Parameters
         ----------
         seed : int
-            Seed of the generator that draws the positions within nodes. It may be public.
+            Seed of the generator that draws the positions within nodes. The seed may be public.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Leaves(OverHierarchy, Estimate):
         Parameters
         ----------
         seed : int
-            Seed of the generator that draws the positions within nodes. It may be public.
+            Seed of the generator that draws the positions within nodes. The seed may be public.
 
         Returns
         -------

@@ -537,8 +537,9 @@ class Release:
 
         Parameters
         ----------
-        delta : Failure probability δ. If the privacy cost of the release is stated in ρ, the description also
-        states the ε that follows for this δ.
+        delta : float, optional
+            Failure probability δ. If the privacy cost of the release is stated in ρ, the description also
+            states the ε that follows for this δ.
 
         Returns
         -------
@@ -599,10 +600,14 @@ class Release:
 
         Parameters
         ----------
-        data : Private data from which the release was made. The data of users beyond the bound must have been
-        left out, either when the data were read or by the mechanism. epsilon : Privacy cost ε of the noisy
-        number. It is added to the cost of the release. rng : Seeded generator for noise that can be replayed.
-        Pass None if you want to publish the release.
+        data : SparseTable, Interactions or other private data
+            Private data from which the release was made. The data of users beyond the bound must have been
+            left out, either when the data were read or by the mechanism.
+        epsilon : float
+            Privacy cost ε of the noisy number. This cost is added to the cost of the release.
+        rng : numpy Generator, optional
+            Seeded generator for noise that can be replayed. Pass None (the default) if you want to publish
+            the release.
 
         Returns
         -------
@@ -648,11 +653,16 @@ class Release:
 
         Parameters
         ----------
-        path : Path of the file, which must end in `.parquet` or `.csv`. The folder must exist.
-        simulated : Pass True to save a release whose noise came from a seed. The file is then marked as
-        simulated.
-        force : Whether to overwrite an existing file.
-        command : Command with which a simulated release can be made again. It is stored in the file.
+        path : str or Path
+            Path of the file, which must end in `.parquet` or `.csv`. The folder of the file must exist.
+        simulated : bool
+            Pass True to save a release whose noise came from a seed. The file is then marked as simulated.
+            Default False.
+        force : bool
+            Whether to overwrite an existing file. Default False.
+        command : str
+            Command with which you can make a simulated release again. The file contains this command.
+            Default empty.
 
         Returns
         -------
@@ -688,12 +698,15 @@ class Release:
 
         Parameters
         ----------
-        folder : Path of the new folder. A zip file with the same name is written next to it.
-        about : Information about the publication, as a mapping or as the path of a JSON file. It contains the
-        title, the publisher, a contact, the licence, and the other fields of
-        `workbench.owner.publication.About`.
-        simulated : Pass True to publish a release whose noise came from a seed. The data sheet then says that
-        it is simulated.
+        folder : str or Path
+            Path of the new folder. A zip file with the same name is written next to the folder.
+        about : mapping or path
+            Information about the publication, as a mapping or as the path of a JSON file. The information
+            consists of the title, the publisher, a contact, the licence, and the other fields of
+            `workbench.owner.publication.About`.
+        simulated : bool
+            Pass True to publish a release whose noise came from a seed. The data sheet then says that the
+            release is simulated. Default False.
 
         Returns
         -------
@@ -755,7 +768,8 @@ class Release:
 
         Parameters
         ----------
-        path : Path of the file, which ends in `.parquet` or `.csv`.
+        path : str or Path
+            Path of the file, which ends in `.parquet` or `.csv`.
 
         Returns
         -------

@@ -204,8 +204,8 @@ class Summary(Estimate):
 
     @property
     def cut(self) -> float:
-        """Noisy count from which a cell is always released. It is the larger of the filter threshold and the
-        sampling threshold.
+        """Noisy count from which a cell is always released. It is the larger one of two thresholds: the
+        threshold of the filter and the sampling threshold.
         """
         return max(self.theta, self.tau)
 
@@ -308,7 +308,9 @@ class TransformedSummary(Summary):
 
     @cached_property
     def basis(self) -> TransformBasis:
-        """Transform on the domain of this summary. It computes nodes from cells, and cells from nodes."""
+        """Transform on the domain of this summary. The transform computes nodes (transformed counts) from
+        counts of cells, and counts of cells from nodes.
+        """
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:

@@ -217,7 +217,7 @@ def laplace(
     epsilon : number
         Privacy loss ε for the release of all values together.
     grid : float
-        Step of the grid, a power of two. It must be public.
+        Step of the grid to which noisy values belong. The step must be a power of two and public.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
         receipt (the record of the privacy cost) contains a smaller ρ.

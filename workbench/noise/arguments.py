@@ -28,8 +28,8 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Returns
     -------
     Fraction
-        The exact ratio ε/l1. If it is larger than 2^60, the result is 2^60, because the noise is then always
-        0.
+        The exact ratio ε/l1. If this ratio is larger than 2^60, the result is 2^60, because the noise is then
+        always 0.
 
     Raises
     ------

@@ -472,7 +472,7 @@ def gaussian_on_grid(
     rho : number
         Privacy loss ρ for the release of all values together.
     grid : float
-        Step of the grid, a power of two. It must be public.
+        Step of the grid to which noisy values belong. The step must be a power of two and public.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

@@ -73,18 +73,19 @@ def exponential_mechanism(
         −inf must be public.
     sensitivity : number
         Upper bound on the sum of sᵢ over all rows, where sᵢ is the largest change of any score in row i by
-        one unit.
+        one unit (for example a person).
     epsilon : number
         Privacy loss ε of all choices together.
     monotone : bool
         Whether an added unit always changes all scores of a row in the same direction. Default False.
     grid : float, optional
-        Step to whose multiples float scores are rounded, a power of two. It must be public. By default a
-        thousandth of the sensitivity or less.
+        Step of the rounding: float scores are rounded to multiples of this step. The step must be a power of
+        two and public. By default, it is a thousandth of the sensitivity or less.
     rows_per_unit : int, optional
         Largest number of rows in which one unit changes float scores. By default all.
     available : bool[rows, candidates], optional
-        Mask of the candidates that may be chosen, at least one per row. It must be public. By default all.
+        Mask of the candidates that may be chosen, at least one per row. The mask must be public. By default,
+        all candidates may be chosen.
     rng : Generator, optional
         With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.

@@ -310,8 +310,8 @@ def threshold_sample(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     threads : int, optional
-        Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
-        returns.
+        Number of threads, which is used only if `rng` is None. By default, it is the number that
+        `thread_count` returns.
 
     Returns
     -------
@@ -406,8 +406,8 @@ def priority_sample(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     threads : int, optional
-        Number of threads. It is used only if `rng` is None. By default, it is the number that `thread_count`
-        returns.
+        Number of threads, which is used only if `rng` is None. By default, it is the number that
+        `thread_count` returns.
 
     Returns
     -------

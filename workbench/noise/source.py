@@ -233,7 +233,7 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     Parameters
     ----------
     name : str
-        Name of the procedure. It is printed in the list of costs of a release.
+        Name of the procedure, which is printed in the list of costs of a release.
     cost : DP or ZCDP
         Privacy cost of the whole procedure according to the theorem.
     theorem : str
@@ -263,7 +263,7 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     Parameters
     ----------
     name : str
-        Name of the procedure. It is printed in the list of costs of a release.
+        Name of the procedure, which is printed in the list of costs of a release.
     replaces : sequence of Receipt
         Receipts of the measurements in the procedure. There must be at least one, and all must protect
         against the same change of the data, for example one added or removed person.

@@ -205,8 +205,8 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Returns
     -------
     DP
-        Guarantee of all measurements together. Its ε is ∞ if one of the measurements guarantees nothing, or
-        if the sum is too large for a float.
+        Guarantee of all measurements together. The ε of this guarantee is ∞ if one of the measurements
+        guarantees nothing, or if the sum is too large for a float.
 
     Raises
     ------

@@ -141,13 +141,14 @@ class Margins(ABC):
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal on the attributes with the positions `axes`, as an array of all its cells.
-        Return None if there are too many cells.
+        """Return the marginal (table of counts) on the attributes with the positions `axes`, as an array of
+        all its cells. Return None if there are too many cells.
         """
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
-        codes (numbers of the values), with one row per attribute. Use this method if `dense` returns None.
+        """Return the cells of a marginal (table on some of the attributes) that are not empty, and their
+        counts. The cells are given by their codes (numbers of the values), with one row per attribute. Use
+        this method if `dense` returns None.
         """
         raise NotImplementedError
 
@@ -182,8 +183,8 @@ class TableMargins(Margins):
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal on the attributes with the positions `axes`, as an array of all its cells. Sums
-        of integers are exact below 2⁵³. Return None if there are too many cells.
+        """Return the marginal (table of counts) on the attributes with the positions `axes`, as an array of
+        all its cells. Sums of integers are exact below 2⁵³. Return None if there are too many cells.
         """
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
@@ -193,9 +194,9 @@ class TableMargins(Margins):
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal that are not empty, and their counts. The cells are given by their
-        codes (numbers of the values), with one row per attribute. If the values of the table are integers,
-        the counts are also integers.
+        """Return the cells of a marginal (table on some of the attributes) that are not empty, and their
+        counts. The cells are given by their codes (numbers of the values), with one row per attribute. If the
+        values of the table are integers, the counts are also integers.
         """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)

@@ -75,7 +75,8 @@ class RandomSubsets:
         Parameters
         ----------
         domain : Domain
-            Domain of the table, with at least `size` cells. It must not be wide.
+            Domain of the table, with at least `size` cells. The domain must not be wide (have more than 2⁶³ −
+            1 cells).
 
         Returns
         -------
@@ -134,8 +135,8 @@ class RandomBoxes:
         Parameters
         ----------
         domain : Domain
-            Domain of the table. It has one attribute for each number in `shape`, with at least this number of
-            values.
+            Domain of the table. For each number in `shape`, the domain has one attribute with at least this
+            number of values.
 
         Returns
         -------
@@ -170,10 +171,10 @@ def _random_axes(
 @value
 class RandomMarginalRanges:
     """Recipe for random range queries on a few attributes. For each of the `count` queries, `dims` attributes
-    are chosen at random, and each of them gets a random interval of values.
+    are chosen at random, and each chosen attribute gets a random interval of values. The query counts the
+    records whose values are in these intervals.
 
-    All non-empty intervals of an attribute are equally likely. (The paper says only that the ranges are
-    "random".)
+    All non-empty intervals of values of an attribute are equally likely.
 
     >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
     5

@@ -139,7 +139,7 @@ class Selections:
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Return, for each query, the number of cells (combinations of values) in which it counts records.
-        This is the product of the sizes of its sets.
+        The number is the product of the sizes of the sets of the query.
         """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):

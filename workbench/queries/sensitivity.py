@@ -42,10 +42,10 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
     """Return the l1 sensitivity of a workload (list of queries). It is the largest sum of absolute changes of
     all answers if one record is added or replaced. The result is exact or a proven upper bound.
 
-    `relation` says whether a record is added or replaced. If it is replaced and the domain is small, the
-    result is exact. For larger domains, the result is the smaller of two upper bounds. The first is twice the
-    sensitivity to an added record. The second adds up, over all queries, the difference between the largest
-    and the smallest value of the query for a record.
+    `relation` says whether a record is added or replaced. If a record is replaced and the domain is small,
+    the result is exact. For larger domains, the result is the smaller of two upper bounds. The first is twice
+    the sensitivity to an added record. The second adds up, over all queries, the difference between the
+    largest and the smallest value of the query for a record.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(

@@ -115,7 +115,7 @@ class Domain:
 
     The values of an attribute are numbered from 0, and the number of a value is its *code*. A *cell* is a
     combination of one value per attribute. The cells are numbered from 0, and the number of a cell is its
-    *key*. They are numbered as in a nested loop, with the last attribute in the innermost loop.
+    *key*. The order of the cells is that of a nested loop, with the last attribute in the innermost loop.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """Number the children of each node from 0. Return the numbers for the children of the first node, then of
-    the second, and so on.
+    """Number the children of each node of a tree from 0. Return one list that contains the numbers of the
+    children of the first node, then of the second node, and so on.
     """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -32,8 +32,8 @@ def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key, how many `keys` are smaller. With `after`, also count keys that are
-    equal. Both lists must be sorted.
+    """Return, for each `wanted` key, how many of the `keys` are smaller. With `after`, also count keys that
+    are equal to the wanted key. The two lists must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
@@ -41,8 +41,8 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key, how many `keys` are smaller. With `after`, also count keys that are
-    equal. The `wanted` keys may be in any order, but `keys` must be sorted.
+    """Return, for each `wanted` key, how many of the `keys` are smaller. With `after`, also count keys that
+    are equal to the wanted key. The `wanted` keys may be in any order, but `keys` must be sorted.
     """
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
@@ -145,8 +145,8 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Amount by which the word of a key grows if the digit of a level grows by one, with one number per
-        level.
+        """One number per level of the tree: the amount by which the 64-bit word of a key grows if the digit
+        of this level grows by one.
         """
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
@@ -201,11 +201,11 @@ class Digits:
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
-        """Return, for each node, the share of its possible keys that are smaller than the given key. With
-        `after`, a key that is equal also counts.
+        """Return, for each node (part of the tree), the share of its possible keys that are smaller than the
+        given key. With `after`, a key that is equal to the given key also counts.
 
-        The share is exactly 0 if all keys of the node are larger, and exactly 1 if all are smaller. If the
-        given key divides the node, the share is rounded, but it stays above 0 and below 1.
+        The share is exactly 0 if all keys of the node are larger, and exactly 1 if all are smaller. If some
+        keys of the node are smaller and some are not, the share is rounded, but it stays above 0 and below 1.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         distances = [

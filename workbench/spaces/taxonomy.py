@@ -233,13 +233,13 @@ class Attributes(Boxed):
     Parameters
     ----------
     domain : Domain
-        Domain whose cells the tree divides. It must not be wide.
+        Domain whose cells the tree divides. The domain must not be wide (have more than 2⁶³ − 1 cells).
 
     Raises
     ------
     ValueError
-        If the domain is wide, or if an attribute has the same name as a column of releases, for example
-        "level".
+        If the domain is wide, or if an attribute has the same name as a column in the data frames of
+        releases, for example "level".
 
     Examples
     --------
