@@ -139,8 +139,8 @@ class RefusedColumn:
 
 @dataclass
 class TableCheck:
-    """Result of a check of a table: values that are not allowed in a release. It describes private data, so
-    do not publish it.
+    """Result of a check of a table, which lists the values that are not allowed in a release. The result
+    describes private data, so do not publish it.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ class TableCheck:
     left_out : int
         Number of rows that a rule of the domain leaves out.
     refused : list of RefusedColumn
-        Columns that contain values that are not allowed. The columns of the domain come first, then those of
-        counts and users.
+        Columns that contain values that are not allowed. The columns of the domain come first, then the
+        column of counts and the column of users.
     """
 
     rows: int = 0

@@ -35,7 +35,9 @@ def summed(rows: Kept) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cel
 
 
 class Table:
-    """Base class of tables of counts over a domain. It stores only the cells that are not empty."""
+    """Base class of tables of counts over a domain, which lists all possible cells. A table stores only the
+    cells that are not empty.
+    """
 
     domain: Domain
     counts: Int[np.ndarray, " cells"]
@@ -91,15 +93,15 @@ class Table:
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data. There is no default.
         count : str, optional
-            Name of the column of counts. By default each row counts one.
+            Name of the column that contains the count of each row. By default, each row counts one.
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         truth_public : bool
             Whether the exact counts are public, so that they may be shown. Default False.
         user : str, optional
             Name of the column that contains the user of each row. If a user has more rows than the bound
-            allows, rows are left out at random, so the bound is enforced. Without users, the workbench relies
-            on the bound that you state.
+            allows, rows are left out at random, so the bound is enforced. If you name no column of users, the
+            workbench cannot enforce the bound and relies on your statement.
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
@@ -150,8 +152,8 @@ class Table:
         """Return the marginal on the given attributes, which is a table with the counts added up over all
         other attributes.
 
-        Several cells that a unit changes may become one cell. So the new bound has the same l1, but one cell
-        may change by more.
+        Several cells that one unit (for example a person) changes may become one cell of the marginal. So the
+        bound of the marginal has the same l1, but allows a larger change of a single cell.
 
         Parameters
         ----------
@@ -161,7 +163,8 @@ class Table:
         Returns
         -------
         SparseTable or WideTable
-            Marginal. It is a `WideTable` if the attributes have more than 2⁶³ − 1 cells.
+            Marginal on the given attributes. It is a `WideTable` if these attributes have more than 2⁶³ − 1
+            combinations of values.
         """
         domain = self.domain.project(attributes)
         codes = np.stack([self.domain.column(self._cells, name) for name in attributes], axis=1)
@@ -176,15 +179,16 @@ class Table:
         return replace(made, truth_public=self.truth_public, users_cut=self.users_cut)
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries as integers, in units of the step `grid`. The weights of
-        the queries are rounded to multiples of the step.
+        """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
+        step `grid`. The weights of the queries are rounded to multiples of the step.
 
         Parameters
         ----------
         workload : Workload
             Linear queries (weighted sums of counts) on the domain.
         grid : float
-            Step to whose multiples weights are rounded. It must be public and a power of two.
+            Step of the rounding: weights are rounded to multiples of this step. The step must be public and a
+            power of two.
 
         Returns
         -------

@@ -30,27 +30,28 @@ BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 class Answers(tuple[Any, ...]):
     """Answers to queries with their standard errors. You can unpack the object as a pair: `values, errors =
-    …`. Its attributes also describe the two parts of the error: the noise, and the cells that were not
-    released.
+    …`. The attributes of the object also describe two parts of the error: the noise, and the cells that were
+    not released.
 
     All numbers are counts of records. A number is NaN if it cannot be computed from the release alone.
 
     Attributes
     ----------
     values, errors : float64[queries]
-        The two arrays of the pair. They contain one answer per query, and its standard error. A standard
+        The two arrays of the pair: one answer per query, and the standard error of each answer. A standard
         error is NaN if there is no formula for it.
     noise : float64[queries]
         Standard deviation of the noise in each answer. About 19 times in 20, the noise is at most twice as
         large as this number.
     absent_cells : float64[queries]
-        For each query, the number of its cells that were not released. If the release is a tree, this is a
-        number of nodes.
+        For each query, the number of cells that it counts and that were not released. If the release is a
+        tree, nodes are counted instead of cells.
     absent : float64[queries]
-        For each query, an upper limit on the sum of the true counts of these cells. The true answer may be
-        higher than `values` by this amount.
+        For each query, an upper limit on the sum of the true counts of the cells that were not released. The
+        true answer may be higher than `values` by this amount.
     belief : str
-        Assumption that you made about cells that were not released, in words, or "" if you made none.
+        Assumption that you made about cells that were not released, in words. The text is empty if you made
+        no assumption.
     """
 
     noise: Float[np.ndarray, " queries"]
@@ -98,7 +99,7 @@ class Answers(tuple[Any, ...]):
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
         """Return four texts for each of the first `most` answers: the count, the size of the noise, the
-        number of cells that were not released, and how large the sum of their counts may be.
+        number of cells that were not released, and an upper limit on the sum of the counts of these cells.
         """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
@@ -194,10 +195,10 @@ class Estimate:
         workload : Workload
             List of queries. The class of the estimate must be able to answer queries of this kind.
         weights : "unbiased" or "raw"
-            How sampled cells are counted (see `Summary.weights`). For estimates without a sample, the two
-            give the same answers. Default "unbiased".
+            How sampled cells are counted (see `Summary.weights`). If the estimate is not a sample, the two
+            settings give the same answers. Default "unbiased".
         error : bool
-            Whether to return standard errors as well. Default False.
+            Whether to return also the standard errors of the answers. Default False.
 
         Returns
         -------
@@ -229,7 +230,9 @@ class Estimate:
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why the errors of answers are unknown. It is "" if they are known."""
+        """Sentence that explains why the errors of answers are unknown. The text is empty if the errors are
+        known.
+        """
         return ""
 
     def _columns(self) -> dict[str, Any]:
@@ -287,8 +290,8 @@ class Estimate:
         return pa.table(self._columns())
 
     def metadata(self) -> dict[str, Any]:
-        """Return the fields of the estimate that are not columns of the table. `from_arrow` needs them in
-        addition to the table.
+        """Return the fields of the estimate that are not columns of the table. The method `from_arrow` needs
+        these fields in addition to the table.
 
         Returns
         -------

@@ -261,8 +261,8 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """Return a table with the estimated count of each value of an attribute. For several attributes, the
-        table has one count for each combination of their values.
+        """Return a table with the estimated count of each value of an attribute. If you name several
+        attributes, the table has one count for each combination of their values.
 
         Parameters
         ----------

@@ -143,9 +143,9 @@ class RandomisedReports(Estimate):
         workload : Workload
             Linear queries over the domain of the reports.
         weights : "unbiased" or "raw"
-            Both give the same answers, because reports are not sampled.
+            The two settings give the same answers, because reports are not sampled.
         error : bool
-            Whether to return standard errors as well. Default False.
+            Whether to return also the standard errors of the answers. Default False.
         clipped : bool
             Whether to set negative estimated counts to 0, and to scale the others so that they add up to the
             number of reports. Such answers are biased, but closer to the truth. Answers about different

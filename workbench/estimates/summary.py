@@ -125,7 +125,7 @@ class Summary(Estimate):
         workload : Workload
             Queries over the domain of the summary.
         weights : "unbiased" or "raw"
-            See `weights`.
+            How the released cells are counted: see the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
         absent : float
@@ -335,7 +335,7 @@ class TransformedSummary(Summary):
         workload : Workload
             Queries over the domain. Each query must consist of ranges.
         weights : "unbiased" or "raw"
-            See `weights`.
+            How the released cells are counted: see the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
 

@@ -369,23 +369,26 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
 def empty_cell(
     law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> EmptyCell | GaussianCell:
-    """Return the distribution of the noisy value of one empty cell after filtering and sampling. This
-    distribution is public, because an empty cell contains no data.
+    """Return the distribution of the noisy value of one empty cell after two steps: a filter drops small
+    values, and the remaining values are sampled at random. This distribution is public, because an empty cell
+    contains no data.
 
     Parameters
     ----------
     law : Law
         Distribution of the noise. Its rate must be an exact fraction.
     theta : number
-        Filter θ, in counts. A noisy value v passes if v >= θ or, with `sides` = 2, if v <= −θ.
+        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are dropped. With
+        `sides` = 2, the absolute value of the noisy value is compared with θ.
     sides : int
-        2 if large negative values also pass the filter, and 1 if only positive values pass.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
+        values pass.
     tau : number
-        Sampling threshold τ, in counts. A noisy value v that passes the filter is kept with probability
-        min(|v|/τ, 1). Default 0: all are kept.
+        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, it is kept with
+        probability min(|v|/τ, 1). Default 0: all cells that pass the filter are kept.
     above : number
-        Larger sampling threshold that was tried before. If you give it, the distribution holds for a cell
-        that was not sampled at this threshold.
+        Larger sampling threshold with which the cells were already sampled. If you pass it, the result is the
+        distribution for a cell that was not kept at that larger threshold.
 
     Returns
     -------

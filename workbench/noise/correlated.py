@@ -50,15 +50,16 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the standard deviations of the noise and the threshold for a table with at most `nonempty`
-    non-empty cells.
+    """Return the parameters of correlated noise for a table with at most `nonempty` non-empty cells: the
+    standard deviations of the noise, and the threshold that noisy counts must reach.
 
     Parameters
     ----------
     nonempty : int
         Public upper bound on the number of non-empty cells.
     moved : float
-        Largest change of any single count by one unit. All changes of a unit must be in the same direction.
+        Largest change of any single count by one unit, for example a person. All changes of a unit must be in
+        the same direction.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
 

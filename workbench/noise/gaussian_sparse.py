@@ -157,8 +157,8 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
 
 @lru_cache(256)
 def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
-    """Return the narrowest noise and the smallest threshold with which a release is (ε, δ)-differentially
-    private.
+    """Return the narrowest Gaussian noise and the smallest threshold with which a release by
+    `gaussian_sparse_histogram` is (ε, δ)-differentially private.
 
     First, the noise is made as narrow as the given δ allows. Then the threshold is made as small as this
     noise allows.
@@ -173,7 +173,8 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Returns
     -------
     SparseNoise
-        Rate of the noise, threshold, and the δ that the release costs.
+        Rate of the noise (1/(2σ²), where σ is its standard deviation), threshold in counts, and the δ that
+        the release costs.
 
     Raises
     ------

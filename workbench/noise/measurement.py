@@ -59,8 +59,8 @@ from workbench.value import Bool, Int, UInt64, sealed
 
 
 class NoisyCells(NamedTuple):
-    """Released noisy cells: their keys in ascending order, their noisy values, and one receipt per block,
-    which records the privacy cost.
+    """Released cells: their keys (numbers) in ascending order, their noisy values, and one receipt per block
+    of cells, which records the privacy cost.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -69,9 +69,9 @@ class NoisyCells(NamedTuple):
 
 
 class PrioritySample(NamedTuple):
-    """Released noisy cells, chosen by priority: their keys in ascending order and their noisy values. `tau`
-    is the largest priority that was left out (τ_s). There is one receipt per block, which records the privacy
-    cost.
+    """Released cells, chosen by random priorities: their keys (numbers) in ascending order and their noisy
+    values. `tau` is the largest priority of a cell that was not released (τ_s). There is one receipt per
+    block of cells, which records the privacy cost.
     """
 
     keys: Int[np.ndarray, " k"]

@@ -84,13 +84,13 @@ def misra_gries_threshold(
         Privacy loss ε and failure probability δ of the release.
     rule : str
         Rule for the threshold. "derived" gives the smallest τ that costs at most the given δ. "published"
-        gives the formula 1 + 2·ln(3/δ)/ε of Lebeda & Tětek, rounded up, or the derived threshold if this is
-        larger.
+        gives the number 1 + 2·ln(3/δ)/ε from the paper of Lebeda & Tětek, rounded up. If the derived
+        threshold is larger, "published" gives the derived threshold.
 
     Returns
     -------
     int, float
-        Threshold τ in counts, and the δ that it costs, rounded up.
+        Threshold τ in counts, and the δ that a release with this threshold costs, rounded up.
     """
     rate = decay(l1, epsilon)
     elements = int(l1)

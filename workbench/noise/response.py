@@ -136,8 +136,8 @@ def count_cells(
 
 class RandomisedReports(NamedTuple):
     """Random reports of all records in sorted order, and a receipt that records the privacy cost.
-    `probabilities` contains the probability that each attribute is kept, or the probability that a bit is
-    flipped.
+    `probabilities` contains the probability that the value of an attribute is kept (one per attribute). If
+    reports consist of bits, it contains the probability that a bit is flipped.
     """
 
     reports: np.ndarray

@@ -69,8 +69,9 @@ class PassingCell(EmptyCell):
 
 
 class Comparisons(NamedTuple):
-    """Result of noisy comparisons with a threshold: a mask of the counts that reach it, the positions of the
-    zeros that reach it, and a receipt that records the privacy cost.
+    """Result of noisy comparisons of counts with a threshold. It contains a mask of the counts that reach the
+    threshold, the positions of the counts of 0 that reach the threshold, and a receipt that records the
+    privacy cost.
     """
 
     reached: Bool[np.ndarray, " n"]
@@ -160,8 +161,8 @@ def noisy_threshold(
 
 
 class StableCells(NamedTuple):
-    """Released cells: their keys in ascending order, their noisy counts, the threshold that these reach, and
-    a receipt that records the privacy cost.
+    """Released cells: their keys (numbers) in ascending order, their noisy counts, the threshold that the
+    noisy counts reach, and a receipt that records the privacy cost.
     """
 
     keys: Int[np.ndarray, " k"]

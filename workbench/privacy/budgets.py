@@ -34,10 +34,11 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(1024)
 def rho_above(epsilon: float) -> float:
-    """Return the ρ that ε-differential privacy implies, rounded up. It is ρ = ε·tanh(ε/2), which is at most
-    ε²/2.
+    """Return the ρ that ε-differential privacy implies, rounded up. The formula is ρ = ε·tanh(ε/2), and the
+    result is at most ε²/2.
 
-    No mechanism with this ε has a larger ρ, and randomised response has exactly this ρ.
+    No mechanism with this ε needs a larger ρ. Randomised response, which replaces a value at random, needs
+    exactly this ρ.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below

@@ -84,8 +84,8 @@ class Linear(ABC):
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError, because linear queries cannot be written as ranges of cells. The cells that a
-        query uses are scattered over the domain.
+        """Raise a ValueError, because linear queries cannot be written as ranges of cells. The cells with a
+        weight in a query are scattered over the domain.
         """
         raise ValueError(
             f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
@@ -93,7 +93,7 @@ class Linear(ABC):
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Return, for each query, the sum of its weights over all cells of the domain. If the query counts
-        records, this is the number of cells in which it counts them.
+        records without other weights, the sum is the number of cells in which it counts records.
         """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
@@ -118,7 +118,7 @@ class Linear(ABC):
         Integers beyond ±2⁶² are replaced by ±2⁶².
 
         Each term of a query is rounded separately for each record, so one record does not change how another
-        is rounded. Raise a ValueError if a term is larger than 2²⁷ steps.
+        record is rounded. Raise a ValueError if a term is larger than 2²⁷ steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:

@@ -313,8 +313,8 @@ class Hierarchy(Protocol):
 
 
 class Boxed(Hierarchy):
-    """Base class of trees whose nodes are boxes: a range along each dimension. Subclasses define `node_boxes`
-    and `boxes_to_frame`.
+    """Base class of trees whose nodes are boxes. A box has a range along each dimension. Subclasses define
+    `node_boxes` and `boxes_to_frame`.
     """
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
@@ -331,8 +331,8 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Add up the values of the nodes in each query, which is a box from `lo` up to but not including
-        `hi`.
+        """Add up, for each query, the values of the nodes that it contains. A query is a box from `lo` up to
+        but not including `hi`.
 
         If a query contains only a part of a node, the value of the node counts in proportion to the volume of
         the part. The second array is a mask of the queries that contain such parts.

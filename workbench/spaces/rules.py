@@ -272,8 +272,8 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """All labels of the attribute. The labels for the values come first, and then the labels for other
-        values and for missing values, if the rule has them.
+        """All labels of the attribute. The labels for the values come first. Then follow a label for other
+        values and a label for missing values, if the rule has such labels.
         """
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
@@ -282,8 +282,8 @@ class Rule:
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of the single columns that are combined in this rule. If the rule reads only one column, this
-        is the rule itself.
+        """Rules of the single columns that are combined in this rule. If the rule reads only one column, the
+        result contains only the rule itself.
         """
         return (self,)
 
@@ -305,8 +305,8 @@ class Rule:
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Return the code of each value, which is the position of its label in `all_labels`.
 
-        For a value that raises an error, the code is −1 (`REFUSED`). For a value whose row is left out, it is
-        −2 (`DROPPED`).
+        For a value that raises an error, the code is −1 (`REFUSED`). For a value whose row is left out, the
+        code is −2 (`DROPPED`).
         """
         kind = values.dtype
         if kind in (pl.Categorical, pl.Enum):
