@@ -4,13 +4,13 @@ and data frames.
 For each data set, you state how much one unit can change it. The unit is what a guarantee protects, for
 example a person with all their records. If the rows name a user, the workbench truncates each user to the
 stated bound: records beyond the bound are left out at random. Which records are kept depends only on a secret
-key and on the records of this user. The function `bounded_contributions` does this. `UserNumbers` turns the
-names of users into numbers, and `users.seeds` computes random bits for each user.
+key and on the records of this user. The function `bounded_contributions` chooses the kept records.
+`UserNumbers` turns the names of users into numbers, and `users.seeds` computes random bits for each user.
 
 An interaction is a record that says that a user had something to do with an item, for example a film, in a
-context, for example a weekday. A user with many such records can change counts by a large amount. So most
-mechanisms first keep a few records of each user. The workbench chooses these records independently for each
-user. If a mechanism is ε-differentially private on the kept records, then the choice and the mechanism
+context, for example a weekday. A user with many interactions can change counts by a large amount. So most
+mechanisms first keep only a few records of each user. The workbench chooses these records independently for
+each user. If a mechanism is ε-differentially private on the kept records, then the choice and the mechanism
 together are ε-differentially private (Fan & Jin, WWW 2015, Lemma 6).
 """
 

@@ -82,8 +82,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files for a list of paths, folders and patterns. Raise a ValueError if a file would be
-    listed twice.
+    """Return the files to which a list of paths, folders and patterns refers. Raise a ValueError if a file
+    would be listed twice.
     """
     paths: list[Path] = []
     for name in names:
@@ -153,8 +153,8 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Batch of rows: the key of each row (the number of its cell), its count and its user. `counts` is None
-    if each row counts one. `users` is None if no column of users was named.
+    """Batch of rows. For each row, it contains the key (the number of the cell), the count and the user.
+    `counts` is None if each row counts one. `users` is None if no column of users was named.
     """
 
     keys: Any  # int64[rows], or as `prepare` makes them

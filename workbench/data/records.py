@@ -387,8 +387,8 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """Return, for each key, the number of records up to and including this key. If every key has exactly
-        one record, return an empty array.
+        """Return, for each key in the list of records, the number of records whose key is at most this key.
+        If every key has exactly one record, return an empty array.
         """
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 

@@ -41,10 +41,11 @@ class Histogram(Estimate):
     is not independent.
 
     A histogram can answer any workload (list of queries). When you ask the first queries, running sums of all
-    values are computed. After that, each range of cells takes time O(1). The standard error of an answer over
-    several cells is sqrt(cells · variance). If the noise of different cells is not independent, the field
-    `noise` may describe the joint distribution of the noise. Then the standard errors of ranges are computed
-    from this description. If `variance` and `noise` are both None, standard errors are NaN.
+    values are computed. After that, each query about a range of cells takes the same short time, whatever the
+    length of the range. The standard error of an answer that adds up several cells is sqrt(cells · variance),
+    where `cells` is their number. If the noise of different cells is not independent, the field `noise` may
+    describe the joint distribution of the noise. Then the standard errors of ranges are computed from this
+    description. If `variance` and `noise` are both None, standard errors are NaN.
     """
 
     domain: Domain

@@ -112,13 +112,14 @@ class Summary(Estimate):
         query, and (…)⁺ replaces negative numbers by 0. The first term comes from the noise of variance σ² on
         every cell of the query. The second term is an unbiased estimate of the variance that the sampling
         adds. In some cases there is no such formula, and the standard error is NaN: if cells were filtered
-        (with a threshold θ > 1, or because only positive values were kept), for uniform samples of cells, for
-        raw weights of sampled cells, and if you pass `absent`.
+        (with a threshold θ > 1 of the filter, or because only positive values were kept), for uniform samples
+        of cells, for raw weights of sampled cells, and if you pass `absent`.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
         the square root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells in the
         query, and r is the number of these cells that passed the filter. For a sample, r is an unbiased
-        estimate of this number. An empty cell adds noise with the mean μ and the variance s² to the answer.
+        estimate of this number. μ and s² are the mean and the variance of the noise that an empty cell adds
+        to the answer.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Noise on private data, with a receipt that states the privacy cost of each measurement.
 
-Every function takes exact values, and returns noisy values together with a `Receipt`, which records the
-privacy cost. Only this package writes receipts, so the receipts of a release always add up to its full cost.
-With `rng=None`, the random bits come from the operating system, and you may publish the result. If you pass a
+Most functions take exact values, and return noisy values together with a `Receipt`, which records the privacy
+cost. Only this package writes receipts, so the receipts of a release always add up to its full cost. With
+`rng=None`, the random bits come from the operating system, and you may publish the result. If you pass a
 numpy Generator, anyone with its seed can compute the noise, so the receipt is marked as `simulated`.
 
 The noise has exactly the stated distribution, without rounding errors, unless a receipt is marked as
@@ -45,7 +45,8 @@ Receipts for whole procedures
     `withdrawn`                 if the guarantee of a procedure in its paper is wrong
     `unprotected`               if a value is released without noise
 
-`Aligned` is a seeded generator for interactive pages. If you change a parameter, each cell keeps its noise.
+`Aligned` is a seeded generator for interactive pages. If you change a parameter on such a page, each cell
+keeps its noise.
 """
 
 from workbench.noise.additive import (

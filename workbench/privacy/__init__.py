@@ -2,13 +2,13 @@
 
 The class `DP` describes (ε, δ)-differential privacy. The class `ZCDP` describes zero-concentrated
 differential privacy, which measures the loss by a number ρ. For many measurements, adding up ρ gives a
-smaller total loss than adding up ε. Conversions between ε and ρ use exact rational arithmetic. They round
-once, at the end, and never understate the cost.
+smaller total loss than adding up ε. Conversions between ε and ρ use exact rational arithmetic. The result is
+rounded once, at the end, so that it never understates the cost.
 
 A guarantee compares neighbours: two data sets that differ in one unit, usually one person. By default, one of
 the two data sets contains all records of the unit and the other contains none of them. The constant
-`ADD_REMOVE` stands for this definition of neighbours. Some mechanisms use another definition, and then their
-receipts name it. Costs with different definitions are never added up.
+`ADD_REMOVE` stands for this definition of neighbours. Some mechanisms use another definition of neighbours,
+and their receipts name this definition. Costs with different definitions are never added up.
 """
 
 from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large

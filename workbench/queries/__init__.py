@@ -7,16 +7,16 @@ for example of 200 random ranges. `recipe.on(domain)` creates the workload, and 
 machine. Experiments store recipes, because a recipe is much smaller than its workload. Workloads are public,
 so they must not depend on private data.
 
-A transform replaces the counts of the cells by other numbers, for example by sums over intervals of cells. A
-mechanism adds noise to these numbers, because then a range query needs fewer noisy numbers. The two
-transforms are `Dyadic` and `Haar`.
+A transform replaces the counts of the cells by other numbers, for example by sums over intervals of cells. If
+a mechanism adds noise to the transformed numbers instead of the counts, a range query needs fewer noisy
+numbers. There are two transforms, `Dyadic` and `Haar`.
 
-A transform on a domain is called a *basis*, and the numbers are called its *nodes*. The basis computes the
-values of the nodes from the counts of a table, and finds the nodes from which a query is computed. Nodes form
-a tree. They are numbered from the root down, level by level. They are grouped into blocks, and within a
-block, all noise has the same distribution. If the number of cells is not a power of two, the tree extends to
-the next power of two. The additional cells are known to be empty, so they get no noise and contribute to no
-answer.
+A transform on a domain is called a *basis*, and the transformed counts are called *nodes*. The basis computes
+the values of the nodes from the counts of a table, and finds the nodes from which a query is computed. Nodes
+form a tree, and are numbered from the root down, level by level. Nodes are also grouped into blocks, and
+within a block, all noise has the same distribution. If the number of cells is not a power of two, the tree
+extends to the next power of two. The additional cells are known to be empty, so they get no noise and
+contribute to no answer.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5). The Haar
         transform is from Xiao, Wang & Gehrke, ICDE 2010, here without normalisation.

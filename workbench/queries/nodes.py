@@ -52,7 +52,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the queries unchanged. Raise a ValueError if they are not nodes of the tree `domain`."""
+        """Return the queries unchanged. Raise a ValueError if their nodes are not in the tree `domain`."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -78,8 +78,9 @@ class Nodes:
 
 @value
 class Level:
-    """Recipe with one query for each node of one level of a tree. A node is a part of the space of values,
-    for example a square, and the query counts the records in it. A level may have at most 2²² nodes.
+    """Recipe with one query for each node on one level of a tree. A node is a part of the space of values,
+    for example a square, and its query counts the records in this part. A level consists of all nodes with
+    the same distance from the root, and may have at most 2²² nodes.
     """
 
     level: int = parameter(
@@ -117,8 +118,8 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the queries of a workload on a tree. Raise a ValueError if such queries cannot be asked about
-    the tree.
+    """Return the queries of a workload (list of queries) on a tree of values. Raise a ValueError if the
+    queries cannot be asked about such a tree.
     """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
@@ -136,8 +137,8 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the queries of a workload as ranges of keys, which are the numbers of values in a tree. Raise a
-    ValueError if this is not possible.
+    """Return the queries of a workload (list of queries) as ranges of keys, which are the numbers of values
+    in a tree. Raise a ValueError if the queries cannot be written as ranges of keys.
     """
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)

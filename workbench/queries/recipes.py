@@ -22,8 +22,9 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 @value
 class RandomRanges:
-    """Recipe for random range queries. Each of the `count` queries counts the records in `size` consecutive
-    cells, which begin at a random cell. All first cells are equally likely.
+    """Recipe for random range queries, which the method `on` draws for a domain. Each of the `count` queries
+    counts the records in `size` consecutive cells, which begin at a random cell. All first cells are equally
+    likely.
 
     >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
     5
@@ -58,9 +59,9 @@ class RandomRanges:
 
 @value
 class RandomSubsets:
-    """Recipe for queries on random subsets. Each of the `count` queries counts the records in `size` random
-    cells. To draw the subsets, all cells are put into one random order, and each subset is a run of `size`
-    cells in this order.
+    """Recipe for queries on random subsets, which the method `on` draws for a domain. Each of the `count`
+    queries counts the records in `size` random cells. To draw the subsets, all cells are put into one random
+    order, and each subset is a run of `size` cells in this order.
     """
 
     size: int = parameter(
@@ -113,9 +114,9 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """Recipe for queries on random boxes. Each of the `count` queries counts the records in a box, which has
-    an interval of values for each attribute. `shape` contains the length of the interval for each attribute.
-    All positions of the box in the domain are equally likely.
+    """Recipe for queries on random boxes, which the method `on` draws for a domain. Each of the `count`
+    queries counts the records in a box, which has an interval of values for each attribute. `shape` contains
+    the length of the interval for each attribute. All positions of the box in the domain are equally likely.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -170,9 +171,9 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """Recipe for random range queries on a few attributes. For each of the `count` queries, `dims` attributes
-    are chosen at random, and each chosen attribute gets a random interval of values. The query counts the
-    records whose values are in these intervals.
+    """Recipe for random range queries on a few attributes, which the method `on` draws for a domain. For each
+    of the `count` queries, `dims` attributes are chosen at random, and each chosen attribute gets a random
+    interval of values. The query counts the records whose values are in these intervals.
 
     All non-empty intervals of values of an attribute are equally likely.
 
@@ -222,9 +223,10 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """Recipe for random queries on `k` attributes. For each of the `count` queries, `k` attributes are chosen
-    at random. The query counts the records with certain combinations of values of the chosen attributes. For
-    each combination, it is random with probability ½ whether the query counts it.
+    """Recipe for random queries on `k` attributes, which the method `on` draws for a domain. For each of the
+    `count` queries, `k` attributes are chosen at random. The query counts the records with certain
+    combinations of values of the chosen attributes. For each combination, it is random with probability ½
+    whether the query counts it.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")

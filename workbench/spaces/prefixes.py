@@ -40,8 +40,8 @@ class Prefixes(Hierarchy):
     Raises
     ------
     ValueError
-        If the alphabet contains a symbol twice, or if the number of possible strings is too large for 128
-        bits.
+        If the alphabet contains a symbol twice, or if there are too many possible strings to number them with
+        128 bits.
 
     Examples
     --------
@@ -76,14 +76,15 @@ class Prefixes(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be divided further. The child for the end of the
-        string is not counted, because a complete string cannot be divided.
+        """Largest number of children of a node (a prefix) that can be divided further. The child for the end
+        of the string is not counted, because a complete string cannot be divided.
         """
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node at `level`. A node is a prefix, and has one child per
-        symbol and one child for the end of the string. A complete string has no children.
+        """Return the number of children of each node at `level`. A node is a prefix (the beginning of
+        strings). It has one child per symbol of the alphabet, and one child for the end of the string. A
+        complete string has no children.
         """
         many = super().children(level, nodes)
         if level:
@@ -125,7 +126,9 @@ class Prefixes(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return the keys of the nodes themselves. Nothing is drawn, because a prefix is itself a string."""
+        """Return the keys (numbers) of the given nodes themselves. Nothing is drawn at random, because a
+        prefix is itself a string.
+        """
         return nodes
 
     def texts(self, nodes: Keys) -> list[str]:

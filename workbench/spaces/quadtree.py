@@ -98,7 +98,7 @@ class Quadtree(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be divided further."""
+        """Largest number of children of a node (a box) that can be divided further."""
         return 2**self.dims
 
     def encode(

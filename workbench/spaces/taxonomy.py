@@ -144,7 +144,7 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be divided further."""
+        """Largest number of children of a node (a part of the tree) that can be divided further."""
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
@@ -167,8 +167,8 @@ class Taxonomy(Hierarchy):
         return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node at `level`, which is the number of codes directly below
-        its code.
+        """Return the number of children of each node at `level`. A node is a code, and its children are the
+        codes directly below it.
         """
         return self._leaves.children[level, self._first_leaves(nodes)]
 
@@ -281,7 +281,7 @@ class Attributes(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node that can be divided further."""
+        """Largest number of children of a node (a part of the tree) that can be divided further."""
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
