@@ -69,7 +69,7 @@ def bounded_contributions(
     counts : int[rows], optional
         Count of each row, an integer >= 0. By default each row counts one.
     bound : Bound
-        Limits `l0`, `linf` and `l1` to which each user is truncated.
+        Limits `l0`, `linf` and `l1` on the rows that are kept for each user.
     key : bytes
         Secret key of 32 bytes. The same key gives the same truncation again.
 

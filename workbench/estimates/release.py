@@ -618,8 +618,8 @@ class Release:
         Raises
         ------
         ValueError
-            If users were not truncated to a bound, or if the guarantee is local (each user randomises their
-            own data).
+            If data of users beyond a bound were never left out, or if the guarantee is local (each user
+            randomises their own data).
         """
         if not knows_users_cut(data):
             raise ValueError(

@@ -154,9 +154,9 @@ class RandomisedReports(Estimate):
         Returns
         -------
         float64[queries], or a pair of them
-            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
-            errors. A standard error is NaN if the query consists of several products, or if `clipped` is
-            True.
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
+            and standard errors. A standard error is NaN if the query consists of several products, or if
+            `clipped` is True.
 
         Raises
         ------

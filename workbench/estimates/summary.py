@@ -139,8 +139,8 @@ class Summary(Estimate):
         Returns
         -------
         float64[queries], or Answers
-            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
-            errors.
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
+            and standard errors.
 
         Raises
         ------
@@ -343,8 +343,9 @@ class TransformedSummary(Summary):
         Returns
         -------
         float64[queries], or Answers
-            One answer per query, as a count of records. If `error` is True, a pair of answers and standard
-            errors. The attribute `absent_cells` of the pair then counts nodes that were not released.
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
+            and standard errors. The attribute `absent_cells` of the pair then counts nodes that were not
+            released.
 
         Raises
         ------

@@ -45,8 +45,9 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells that get geometric noise from the same distribution. One unit (for example a person)
-    changes their counts by at most `l1` in total. The privacy cost of the noise is ε = `epsilon`.
+    """Consecutive cells of a domain that get geometric noise from the same distribution. One unit (for
+    example a person) changes their counts by at most `l1` in total. The privacy cost of the noise is ε =
+    `epsilon`.
 
     `linf` is the largest change of any single count by one unit. Default `l1`. If you state a smaller number,
     the receipt (the record of the privacy cost) contains a smaller ρ.

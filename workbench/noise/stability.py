@@ -90,7 +90,7 @@ def noisy_threshold(
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
     """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
-    released.
+    returned.
 
     The table also contains counts of 0. You pass only their number, in `zeros`.
 
@@ -103,7 +103,8 @@ def noisy_threshold(
     ----------
     counts : int[n] or float[n]
         Counts to compare. Integers get geometric noise. Floats get Laplace noise that is drawn in floating
-        point. The guarantee is not proven exactly for such noise, so the receipt is marked as `idealised`.
+        point. The guarantee is not proven exactly for such noise. So the receipt, which records the privacy
+        cost, is marked as `idealised`.
     zeros : int
         Number of additional counts of 0.
     threshold : number
