@@ -116,16 +116,17 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def consistent(tree: Summary) -> Summary:
-    """Return a release that contains only some nodes of a tree: those for which all ancestors were also
-    released.
+    """Return a release that contains only some nodes of a tree: those for which all nodes above them were
+    also released.
 
-    The function is for nodes that passed a filter. It cannot be used for a random sample of nodes, because
-    there an ancestor may be missing by chance.
+    The function is for nodes that passed a filter, which keeps large noisy counts. It cannot be used for a
+    random sample of nodes. In a sample, a node above another may be missing by chance.
 
     Parameters
     ----------
     tree : TransformedSummary
-        Estimate of a release with a `Dyadic()` transform, with a filter at theta >= 1 and without sampling.
+        Estimate of a release that was made with a `Dyadic()` transform (sums over intervals), with a filter
+        threshold theta >= 1 and without sampling.
 
     Returns
     -------
@@ -162,14 +163,14 @@ def consistent(tree: Summary) -> Summary:
 def refilter(summary: Summary, theta: float) -> Summary:
     """Return a summary with the released cells whose noisy value reaches a new, higher threshold.
 
-    The result has the same distribution as a release with this higher threshold, and costs no budget. So if a
-    release has too many cells, you can make it smaller afterwards. To draw releases again until one is small
-    enough could cost twice the budget.
+    The result has the same distribution as a release with this higher threshold, and costs no budget. So if
+    a release has too many cells, you can make it smaller afterwards. If you made new releases instead until
+    one is small enough, this could cost twice the budget.
 
     Parameters
     ----------
     summary : Summary
-        Estimate of a release that was made by a filter.
+        Estimate of a release that was made by a filter, for example by `HighPassFilter`.
     theta : float
         New threshold for the size of noisy values, as a count of records. It must be at least the old
         threshold.
@@ -203,13 +204,14 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     the sum of the noisy counts is negative, the new sum is 0.
 
     If negative counts were only set to 0, the sum would be too large on average, because the positive and
-    negative noise of empty leaves would no longer cancel. The function therefore also lowers all other counts
-    by the same number, but not below 0, until the sum is right.
+    negative noise of empty regions would no longer cancel. The function therefore also lowers all other
+    counts by the same number, but not below 0, until the sum is right.
 
     Parameters
     ----------
     leaves : Leaves
-        Estimate with the noisy counts of leaves.
+        Estimate with the noisy counts of the leaves of a tree, for example of `PrivTree`. A leaf is a
+        region that is not divided further.
 
     Returns
     -------
@@ -285,12 +287,13 @@ def tree_least_squares(
     """Adjust a noisy tree by least squares so that every node is the sum of its children.
 
     The result is unbiased and linear in `noisy`. No other unbiased linear estimate has a smaller variance
-    (Theorem 4 of the paper).
+    (Theorem 4 of Hay, Rastogi, Miklau & Suciu, PVLDB 2010).
 
     Parameters
     ----------
     noisy : float[nodes]
-        Noisy sums of all nodes, level by level from the root down. Their noise has the same variance.
+        Noisy sums of all nodes, level by level from the root down. The noise of each sum must have the same
+        variance.
     branching : int
         Number of children per node. The last node of a level may have fewer.
 
@@ -534,7 +537,8 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Set each node with a value <= 0 to 0, and also all nodes below it. This is the heuristic of the paper.
+    """Set each node with a value <= 0 to 0, and also all nodes below it. Hay, Rastogi, Miklau & Suciu
+    (PVLDB 2010) propose this heuristic.
 
     The other nodes do not change, so a parent may then differ from the sum of its children.
 
@@ -571,14 +575,16 @@ def nonnegative_least_squares(
     """Adjust a noisy tree by least squares so that no leaf is negative and every node is the sum of its
     children.
 
-    The result is the exact solution of this problem. The method is block principal pivoting. It guesses which
-    leaves are 0. In each step, it corrects all wrong guesses, or only one if the same guesses have occurred
-    before. A step takes two passes over the tree, and about ten steps are needed.
+    The result is the exact solution of this problem. The method is block principal pivoting. The method
+    guesses which leaves (lowest nodes of the tree) are 0. In each step, it corrects all wrong guesses, or
+    only one if the same guesses have occurred before. A step takes two passes over the tree, and about ten
+    steps are needed.
 
     Parameters
     ----------
     noisy : float[nodes]
-        Noisy sums of all nodes, level by level from the root down. Their noise has the same variance.
+        Noisy sums of all nodes, level by level from the root down. The noise of each sum must have the same
+        variance.
     branching : int
         Number of children per node. The last node of a level may have fewer.
 
@@ -635,11 +641,12 @@ def _sums_to_leaves(
 
 @value
 class Zeroed:
-    """Method that improves a released tree of noisy counts at no cost. It applies least squares
-    (`tree_least_squares`), and then sets negative parts to zero (`zero_negative_subtrees`).
+    """Method that improves a released tree of noisy counts at no privacy cost. The method applies least
+    squares (`tree_least_squares`), and then sets negative parts to zero (`zero_negative_subtrees`).
 
-    The result answers a range by adding up the fewest nodes that cover the range. The sum of the range's
-    leaves can differ from this answer, because nodes were set to 0. This sum is too large on average.
+    The result answers a range by adding up the fewest nodes that cover the range. You could also add up the
+    leaves (lowest nodes) in the range. Because nodes were set to 0, this sum can differ from the answer,
+    and is too large on average.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
@@ -669,7 +676,8 @@ class Zeroed:
 @value
 class NonnegativeLeastSquares:
     """Method that computes a histogram without negative counts from a released tree of noisy counts, at no
-    cost. Its errors are smaller than those of `Zeroed`, the heuristic of the paper.
+    privacy cost. The errors of this method are smaller than those of `Zeroed`, the heuristic of Hay,
+    Rastogi, Miklau & Suciu (PVLDB 2010).
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:

@@ -245,7 +245,7 @@ def select_alpha(
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past noisy answers. Their noise must be independent.
+        Past noisy answers. The noise of different answers must be independent.
     folds : int
         Number of parts into which the past answers are divided. Each part is held out once, and predicted
         from the other parts.
@@ -306,13 +306,14 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error for each of several values of α, by cross-validation (Theorem 4 of Chen,
-    Zhou & Bhowmick). Use the α with the smallest estimate.
+    """Estimate the squared error for each of several values of α, a parameter of `KernelPCA` and
+    `MaximumEntropy`. The method is cross-validation (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012). You
+    can then use the α with the smallest estimate.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past noisy answers. Their noise must be independent.
+        Past noisy answers. The noise of different answers must be independent.
     fit : callable
         Function that takes some of the past answers and returns a list of fitted estimates, one for each α.
         For example, it returns `[MaximumEntropy(a)(history) for a in alphas]`.

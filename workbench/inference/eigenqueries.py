@@ -68,8 +68,9 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Compute a prior distribution over the cells of a domain, in which the attributes are independent. It is
-    computed from noisy counts of each attribute's values, for example from the answers to `Marginals(1)`.
+    """Compute a prior distribution over the cells of a domain, in which the attributes are independent. The
+    distribution is computed from noisy counts of each attribute's values, for example from the answers to
+    `Marginals(1)`.
 
     If a count is below the standard deviation of its noise, it is raised to this standard deviation, but to
     at most 1. Otherwise the noise could give a value the prior probability 0, and every result would then

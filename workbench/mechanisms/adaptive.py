@@ -86,8 +86,8 @@ class StructuredHistogram(AdaptiveHistogram):
     """
 
     def budgets(self) -> StructureBudgets:
-        """Return the two parts of ε: one for the structure of the tree, and one for the counts of its
-        leaves.
+        """Return the two parts of ε. The first pays for the decisions to split nodes, the second for the
+        counts of the leaves, which are the nodes that were not split.
         """
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
@@ -337,15 +337,15 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
-        threshold and α = exp(−ε/l1). Here ε is the part that pays for the decisions on one level, and `l1` is
-        the largest change of all counts by one unit.
+        """Return the probability that a node without records is split. This probability is α^b/(1+α), where
+        b is the threshold and α = exp(−ε/l1). Here ε is the part that pays for the decisions on one level,
+        and `l1` is the largest change of all counts by one unit.
         """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
-        computed by formulas from public numbers.
+        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        are computed by formulas from public numbers.
         """
         chance = self.empty_split_probability(tree, l1)
         return {
@@ -402,12 +402,12 @@ class PrivTree(StructuredHistogram):
                without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
     Differs    The noise is an integer, and δ is rounded up to an integer. The theorem still holds, as the
-               following argument shows. Let λ be the scale of the noise, α = exp(−1/λ), β the number of
-               children of a node, and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ). For x > θ the
-               logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the biased counts
-               fall by at least δ >= λ·ln β per level, until they reach θ − δ, which is the same for all data.
-               The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace
-               noise.
+               following argument shows. Let λ be the scale of the noise, let α = exp(−1/λ), let β be the
+               number of children of a node, and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ). For
+               x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the
+               biased counts fall by at least δ >= λ·ln β per level, until they reach θ − δ, which is the
+               same for all data. The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) =
+               (2β−1)/((β−1)·λ), as for Laplace noise.
     Cost       Time is O(records + released nodes), as for `BasicAdaptiveHistogram`.
     """
 
@@ -433,8 +433,8 @@ class PrivTree(StructuredHistogram):
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
-        computed by formulas from public numbers.
+        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        are computed by formulas from public numbers.
         """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
@@ -495,18 +495,20 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
     Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
                the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The
-               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α)
-               with α = exp(−ε_s/l1). The sum in the proof is then at most (ε(t+b) + ln(1+α))/t, which is no
-               more than the paper's. The paper describes the strategies of appendix A loosely, so we define
-               them exactly. "skip" removes t records by the order of keys. "proportional" removes t records
-               by a random order of arrival. "uniform" removes t records of every child. If it removed only
-               t/k records of each of k children, the proof would fail, because it needs children with at
-               least t records less than their parent. "fractional" removes a fraction of every record. One
-               unit then affects many paths down the tree. Because ln p is concave, the unit's privacy loss is
-               an average over the losses of single paths. Integer noise would round these small changes up.
-               Therefore "fractional" uses Laplace noise in floating point, and its releases are marked as
-               idealised, which means that the proof does not cover them exactly. The paper says that Theorem
-               3 also covers "progressive", but this is wrong (docs/errata.md#adaptive2009-progressive).
+               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is
+               α^(b−x)/(1+α) with α = exp(−ε_s/l1). The sum in the proof is then at most (ε(t+b) +
+               ln(1+α))/t, which is no more than in the paper. The paper describes the strategies of
+               appendix A loosely, so we define them exactly. "skip" removes the first t records in the
+               order of their keys, which number the possible values. "proportional" removes t records in a
+               random order of arrival. "uniform" removes t records of every child. If the mechanism removed
+               only t/k records of each of k children, the proof would fail. The proof needs children with
+               at least t records less than their parent. "fractional" removes a fraction of every record.
+               One unit then affects many paths down the tree. Because ln p is concave, the unit's privacy
+               loss is an average over the losses of single paths. Integer noise would round these small
+               changes up. Therefore "fractional" uses Laplace noise in floating-point numbers, which the
+               proof does not cover exactly. Releases with this strategy are marked as idealised for this
+               reason. The paper says that Theorem 3 also covers "progressive", but this is wrong
+               (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
                "proportional" takes time and memory for every record at every level, even if records are
                equal.
@@ -564,16 +566,16 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. It is α^b/(1+α), where b is the
-        threshold and α = exp(−ε/l1). Here ε is the ε of one decision, and `l1` is the largest change of all
-        counts by one unit.
+        """Return the probability that a node without records is split. This probability is α^b/(1+α), where
+        b is the threshold and α = exp(−ε/l1). Here ε is the ε of one decision, and `l1` is the largest
+        change of all counts by one unit.
         """
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, for display in a widget. The facts are
-        computed by formulas from public numbers.
+        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        are computed by formulas from public numbers.
         """
         theorem = replace(self, discount=None)
         discards = (

@@ -43,8 +43,8 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Score each candidate for the largest number of records that is counted per user. The score is minus the
-    number of users whose records would have to change before this candidate is the best one.
+    """Score each candidate for the largest number of records that is counted per user. The score is minus
+    the number of users whose records would have to change before this candidate is the best one.
 
     Suppose that a user has m records, and at most T records are counted. The user then loses (m − T)⁺
     records. The noise on all counts adds up to T·`noise_per_record`. The best T is the one for which the lost
@@ -89,8 +89,8 @@ class ChosenContributions(Mechanism):
     Assumes    Users may have any number of records. You choose the candidates without looking at the data.
     Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
                score, after the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    Our score of a candidate is an estimate of its error on the data. Fan & Jin compute the error
-               from a model of the users instead.
+    Differs    Our score of a candidate is minus an estimate of the error that a release with this candidate
+               would have on the data. Fan & Jin compute the error from a model of the users instead.
     Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
 
     The score of a candidate l is minus an estimate of the total error of the item counts, Σ|c̃ᵢ − cᵢ|. Here
@@ -114,10 +114,10 @@ class ChosenContributions(Mechanism):
     release with the chosen l is ε'-DP, where ε' is the budget of `mechanism`. The two costs add up to ε + ε',
     because the chosen l is public.
 
-    With `rule` = "rank", the scores are those of the function `rank_scores`. We defined them after Liu,
-    Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by
-    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This rule is
-    better if the candidates are large and there are many users.
+    With `rule` = "rank", the scores are those of the function `rank_scores`. We defined these scores after
+    Liu, Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank
+    score by at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This
+    rule is better if the candidates are large and there are many users.
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism that is run afterwards")
@@ -165,7 +165,7 @@ class ChosenContributions(Mechanism):
 
     def noise_error(self, count: int, items: int) -> float:
         """Return the average sum of errors that the noise causes on all item counts, K·E|X|. Here K is the
-        number `items`, and X is the noise on one count if `count` records per user are counted.
+        number of items (`items`), and X is the noise on one count if `count` records per user are counted.
 
         For two-sided geometric noise E|X| = 2α/(1 − α²) with α = exp(−ε/l), where l is `count`.
         """

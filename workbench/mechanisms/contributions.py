@@ -328,11 +328,11 @@ class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
     SRA is the simple random algorithm. If a user has more than `l` records, the mechanism drops the others,
-    so counts are too low. If you give a public `total`, all counts are multiplied by one factor so that they
-    add up to this total. If records may have been dropped, the standard errors of answers are NaN, and
-    `noise` gives the error from noise alone. With `l` = "suggested", the mechanism computes `l` from public
-    numbers. Then you also have to give `n` (number of users), `bound` (largest number of records per user)
-    and `popularity`.
+    so counts are too low. If you give a public `total`, all counts are multiplied by one factor so that
+    they add up to this total. If records may have been dropped, the standard errors of answers are NaN. The
+    field `noise` of the answers then gives the error from noise alone. With `l` = "suggested", the
+    mechanism computes `l` from public numbers. Then you also have to give `n` (number of users), `bound`
+    (largest number of records per user) and `popularity`.
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. `split` divides the budget
                between the counts of items and the counts of edges (pairs of an item and a context). The
@@ -393,26 +393,27 @@ class HPA(SampledContributions):
     """Count `l` records per user, popular items first.
 
     HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps those of the
-    most popular items, so the counts of other items are too low. The share `random_share` of the `l` records
-    is drawn at random from all records of the user. To learn which items are popular, the mechanism first
-    measures noisy counts with at most `d` records per user. You can give a `score` per item instead, if the
-    scores are public or come from another release. In this case, `d` and `popularity_share` are not used. The
-    page of `SRA` explains errors, `total` and `l` = "suggested". The suggested number is computed for random
-    records, so for HPA it is only a rough guide.
+    most popular items, so the counts of other items are too low. The share `random_share` of the `l`
+    records is drawn at random from all records of the user. To learn which items are popular, the mechanism
+    first measures noisy counts with at most `d` records per user. You can give a `score` per item instead,
+    if the scores are public or come from another release. In this case, `d` and `popularity_share` are not
+    used. The documentation of `SRA` explains `total`, `l` = "suggested" and the errors of answers. The
+    suggested `l` is computed for a random choice of records, so for HPA it is only a rough guide.
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The share
                `popularity_share` of the budget pays for a noisy popularity of each item, which is estimated
-               from `d` random records per user. `split` divides the rest between the counts of items and the
-               counts of edges (pairs of an item and a context). After its noise is paid for, the popularity
-               is public. So the choice of one user's records does not depend on other users. The costs of the
-               three measurements add up.
+               from `d` random records per user. `split` divides the rest between the counts of items and
+               the counts of edges (pairs of an item and a context). The noisy popularity is public, because
+               its noise is paid for. So the choice of one user's records depends on no private data of
+               other users. The costs of the three measurements (popularity, items and edges) add up.
     Assumes    Users may have any number of records, because the mechanism drops those beyond `l` and `d`. If
                you give a `score`, it must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests the mixture of
                random and picked records as future work.
-    Differs    You give `d` from public knowledge. The paper uses the smallest number of records of any user
-               instead, min |T_k|, which it reads from the data. If no noisy count is above zero, we treat all
-               items as equally popular. The paper divides by zero in this case. The noise is drawn as in SRA.
+    Differs    You give `d` from public knowledge. The paper instead reads a number from the data: the
+               smallest number of records of any user, min |T_k|. If no noisy count is above zero, we treat
+               all items as equally popular. The paper divides by zero in this case. The noise is drawn as
+               in SRA.
     Cost       Time is O(records·log l), and memory is O(kept records + items × contexts).
     """
 
@@ -536,17 +537,18 @@ class LPA(Contributions):
 
     LPA is the Laplace perturbation algorithm. If a user has more than `bound` records, the mechanism keeps
     `bound` of them at random. The scale of the noise is proportional to `bound`. If records may have been
-    dropped, the standard errors of answers are NaN, and `noise` gives the error from noise alone.
+    dropped, the standard errors of answers are NaN. The field `noise` of the answers then gives the error
+    from noise alone.
 
     Guarantee  The release is ε-DP for all records of a user together. `split` divides ε between the counts of
                items and the counts of edges (pairs of an item and a context).
     Assumes    You give `bound` from public knowledge. Users may have any number of records, because the
                mechanism drops those beyond `bound`.
-    Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. It is the baseline of Fan & Jin, WWW
-               2015, Equations 7 and 8.
-    Differs    We add two-sided geometric noise to integer counts, and the paper adds Laplace noise. You give
-               `bound` from public knowledge. The paper uses the largest number of records of any user
-               instead, max |T_k|, which it reads from the data.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. Fan & Jin, WWW 2015, use this mechanism
+               as a baseline (Equations 7 and 8).
+    Differs    We add two-sided geometric noise to integer counts, and the paper adds Laplace noise. You
+               give `bound` from public knowledge. The paper instead reads a number from the data: the
+               largest number of records of any user, max |T_k|.
     Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 

@@ -270,21 +270,21 @@ class DirectSynthesis(Mechanism):
     is not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split
     until they have one record or are at level `depth`.
 
-    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost ε/depth.
-               They cost less if ε also pays for choices of attributes (`split`). The same holds if you do not
-               give `records`, because ε then also pays for a noisy number of records.
+    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost
+               ε/depth if ε pays for nothing else. They cost less if ε also pays for choices of attributes
+               (`split`), or for a noisy number of records, which is measured if you do not give `records`.
     Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.
                Section 4.1 describes `split` and `stop`. The exponential mechanism is due to McSherry &
                Talwar, FOCS 2007.
     Differs    The noise is an integer, because the numbers of records must add up. We added two return
-               statements that are missing in the paper's figure. We adjust all counts at once, and the paper
-               in steps of one, which gives the same result. A child's noisy count may exceed the parent's
-               count. With `split`, the choices of attributes cost ε/(2·depth) per level. The score of an
-               attribute is the number of records in its largest part. If records are added, this score can
-               only grow. Therefore a choice with probabilities proportional to exp(ε·score) costs ε instead
-               of 2ε.
+               statements that are missing in the algorithm as printed. We adjust all counts at once. The
+               paper adjusts them in steps of one, which gives the same result. A child's noisy count may
+               exceed the parent's count. With `split`, the choices of attributes cost ε/(2·depth) per
+               level. The score of an attribute is the number of records in its largest part. If records are
+               added, this score can only grow. Therefore a choice with probabilities proportional to
+               exp(ε·score) costs ε instead of 2ε.
     Cost       On each of the `depth` levels, time is proportional to the number of children, including empty
                ones, of all nodes with more than one synthetic record.
     """
@@ -338,7 +338,7 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's noise, for display in a widget. The facts are computed by
+        """Return facts about the mechanism's noise, which a widget displays. The facts are computed by
         formulas from public numbers.
         """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}

@@ -129,26 +129,28 @@ class DirichletSynthesis(Mechanism):
     """Draw synthetic records from a Dirichlet posterior.
 
     The mechanism adds a prior weight α to the count of every cell. It draws cell probabilities p from the
-    Dirichlet distribution with these parameters. Then it draws `records` synthetic records from p. The random
-    draws give the privacy, so no noise is added.
+    Dirichlet distribution whose parameters are these sums. Then it draws `records` synthetic records from
+    p. The random draws give the privacy, so no noise is added.
 
     Guarantee  The release is (ε, δ)-DP if one record is replaced by another, in a table of exactly `total`
-               records. It even satisfies the stronger probabilistic definition: with probability at least 1 −
-               δ, the privacy loss of the release is at most ε. If α >= records/(e^ε − 1), the guarantee is
-               ε-DP without a δ. If the budget has δ = 0, the mechanism chooses such an α.
+               records. The release even satisfies the stronger, probabilistic definition of privacy: with
+               probability at least 1 − δ, the privacy loss of the release is at most ε. If α >=
+               records/(e^ε − 1), the guarantee is ε-DP without a δ. If the budget has δ = 0, the mechanism
+               chooses such an α.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records in the table is public, and
                you give it as `total`. If the table has another total, the mechanism raises an error, because
                α may be too small for a smaller table.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
                Tran compare their mechanisms with this one (ICDT 2012, section 4.5).
-    Differs    All cells have the same α. We choose the smallest α for which we can bound the probability of a
-               larger loss by δ. We compute this bound numerically. The paper uses a formula that holds only
-               for ε > ln 2. The random draws use floating-point numbers, so releases are marked as idealised,
-               which means that the proof does not cover them exactly. As in the paper, δ bounds the sum of
-               the failure probabilities of all cells. With `notion` = "approximate", the mechanism guarantees
-               (ε, δ)-DP, but not the probabilistic definition. Then a smaller α suffices.
-    Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. They do not
-               depend on the size of the domain, nor on `total`.
+    Differs    All cells have the same α. We choose the smallest α for which we can bound the probability of
+               a larger loss by δ. We compute this bound numerically. Machanavajjhala et al. use a formula
+               that holds only for ε > ln 2. The random draws use floating-point numbers, which the proof
+               does not cover exactly. Releases are marked as idealised for this reason. As in the paper of
+               Machanavajjhala et al., δ bounds the sum of the failure probabilities of all cells. With
+               `notion` = "approximate", the mechanism guarantees (ε, δ)-DP, but not the probabilistic
+               definition. Then a smaller α suffices.
+    Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. Neither time
+               nor memory depends on the size of the domain or on `total`.
     """
 
     budget: DP = budget_field(delta="any")
@@ -226,9 +228,10 @@ class DirichletSynthesis(Mechanism):
         `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α + max(x−1, 0)). The number z
         has a beta-binomial distribution. Let T(x) be the probability that z is so large. The counts x_i of
         all k cells add up to n. So the probability that any cell has such a large z is at most Σ T(x_i) <=
-        k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. This is the bound for the probabilistic definition. For (ε,
-        δ)-DP it suffices to compare two given neighbours. Then only the cell that the record leaves can raise
-        the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
+        k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, where (·)⁺ replaces a negative number by 0. This is the
+        bound for the probabilistic definition. For (ε, δ)-DP it suffices to compare two given neighbours.
+        These neighbours differ by a record that moves from one cell to another. Only the cell that the
+        record leaves can raise the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0

@@ -57,10 +57,10 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    The leaves of the tree are the cells of the domain in order, and each node is the sum of `branching` nodes
-    below it. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by least squares, so
-    that each parent is the sum of its children (the estimate H̄ of the paper). With `consistent` = False, it
-    releases the noisy tree without this adjustment (H̃).
+    The leaves of the tree are the cells of the domain in order, and each node is the sum of `branching`
+    nodes below it. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by least
+    squares, so that each parent is the sum of its children (the estimate H̄ of Hay et al.). With
+    `consistent` = False, it releases the noisy tree without this adjustment (the estimate H̃).
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If one count changes by one,
                one node on each level of the tree changes by one. So each of the ℓ levels gets ε/ℓ, or ρ/ℓ.
@@ -69,14 +69,16 @@ class HierarchicalHistogram(Mechanism):
                memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
                branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
-    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After that,
-               a parent may differ from the sum of its children. The paper does not say how to answer a range
-               of cells then. With `ranges` = "nodes" we add up the fewest nodes that cover the range, which
-               gives the errors that the paper prints. With "leaves" we add up the leaves. Each leaf is too
-               high on average, by about half the noise. `inference.NonnegativeLeastSquares` gives smaller
-               errors than both. If the domain size is not a power of the branching factor, the tree ends at
-               the last cell, so we add no noise to cells that do not exist. The result is not rounded to
-               integers (see `inference.round_to_counts`). The noise is drawn as in LaplaceHistogram.
+    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After
+               that, a parent may differ from the sum of its children. Hay et al. do not say how to answer a
+               query for a range of cells in this case. With `ranges` = "nodes" we add up the fewest nodes
+               that cover the range, which gives the errors that Hay et al. print. With "leaves" we add up
+               the leaves in the range. Because negative numbers were set to zero, leaves are too high on
+               average, by about half the size of the noise. `inference.NonnegativeLeastSquares` gives
+               smaller errors than "nodes" and "leaves". If the domain size is not a power of the branching
+               factor, the tree ends at the last cell, and we add no noise to cells that do not exist. The
+               result is not rounded to integers (see `inference.round_to_counts`). The noise is drawn as in
+               LaplaceHistogram.
     Cost       Time and memory are O(domain size).
     """
 
@@ -113,9 +115,10 @@ class HierarchicalHistogram(Mechanism):
         as possible.
 
         The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ is the height of the tree.
-        This is Equation 3 of Qardaji et al., whose tree has no noisy root. For fewer than about a hundred
-        cells, the best tree has one level below the root. If the budget is a ρ, the variance of a node grows
-        with h instead of h². The formula is then divided by h, and k = 4 is best for large domains.
+        The formula is Equation 3 of Qardaji et al., who add no noise to the root of the tree. For fewer
+        than about a hundred cells, the best tree has one level below the root. If the budget is a ρ, the
+        variance of a node grows with h instead of h². The formula is then divided by h, and k = 4 is best
+        for large domains.
         """
         if isinstance(self.branching, int):
             return self.branching
@@ -131,8 +134,8 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of the consistent answer to each range of a workload. It holds for a
-        complete tree, in which every leaf has the same depth, and with `nonnegative` = False.
+        """Return the exact variance of the consistent answer to each range of a workload. This variance
+        holds for a complete tree, in which every leaf has the same depth, and with `nonnegative` = False.
 
         `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
         `Bound` instead.
@@ -467,15 +470,15 @@ class InfTDA(Mechanism):
                trip, so that replacing a unit does not change the total. The change to integers uses only
                noisy counts, so it costs nothing.
     Assumes    One unit changes the counts by at most the table's bound, and adding a unit never lowers a
-               count. The labels are public. The `total` is public if you give it.
-    Source     Boninsegna & Silvestri, 2025, InfTDA.
+               count. The labels of places are public. If you give the `total`, it is public.
+    Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
     Differs    We computed the sensitivity ourselves, because the published sensitivity is too small (see
                docs/errata.md). If the trips of a unit are all different, the unit changes the last level by
-               only √(2m), so this level gets less noise. Several ways to change the noisy counts to integers
-               may be equally good. We then lower the smallest noisy counts first.
+               only √(2m), so this level gets less noise. Several ways to change the noisy counts to
+               integers may be equally good. In this case we lower the smallest noisy counts first.
     Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
-               O(non-empty cells + released cells + values of an attribute). Both do not depend on the size of
-               the domain.
+               O(non-empty cells + released cells + values of an attribute). Neither time nor memory depends
+               on the size of the domain.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)

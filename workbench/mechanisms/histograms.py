@@ -87,8 +87,8 @@ class LaplaceHistogram(Mechanism):
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts.
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
                memory.
-    Source     Dwork, McSherry, Nissim & Smith, TCC 2006; L̃ in Hay, Rastogi, Miklau & Suciu, PVLDB 2010,
-               section 2.2.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
+               2.2, call the mechanism L̃.
     Differs    We draw either geometric noise, or Laplace noise on a public grid of numbers. The steps of this
                grid are at most a thousandth of the noise's scale. On the grid, the noise has exactly the
                stated probabilities.
@@ -132,8 +132,8 @@ class GeometricHistogram(FullTable):
                `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and ε is divided among them.
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
                `memory`.
-    Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al., ICDT 2012,
-               section 2.1.
+    Source     Ghosh, Roughgarden & Sundararajan, STOC 2009. Cormode, Procopiuc, Srivastava & Tran, ICDT
+               2012, section 2.1, use this mechanism as a baseline, M'.
     Differs    nothing.
     Cost       Time and memory are O(domain size), even if most cells are empty.
     """
@@ -193,19 +193,21 @@ class Privelet(Mechanism):
     transforms them back to counts. If you sum the counts of neighbouring cells, the error grows only like a
     power of the logarithm of the domain size.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells, one
-               record changes log₂m + 1 coefficients. They are the total, and one difference between sums of
-               cells per level of the transform. With a budget in ε, each coefficient gets noise of scale
-               l1·(log₂m + 1)/ε, where l1 is the largest change of all counts by one unit. With a budget in ρ,
-               the variance of the noise is at most l1²·(log₂m + 1)/(2ρ).
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells,
+               one record changes log₂m + 1 coefficients. The first is the total. The others are differences
+               between sums of cells, one for each level of the transform. With a budget in ε, each
+               coefficient gets noise of scale l1·(log₂m + 1)/ε, where l1 is the largest change of all
+               counts by one unit. With a budget in ρ, the variance of the noise is at most l1²·(log₂m +
+               1)/(2ρ).
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
                memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    We do not normalise the coefficients, so they are integers. Without normalisation, the paper's
-               weights cancel, so all coefficients get noise of the same scale. Our neighbouring tables differ
-               by one unit that is added or removed. In the paper, one unit is replaced by another, which
-               doubles the noise. The transform needs a power of two as the number of cells. The empty cells
-               that we append to reach it get no noise. The noise is drawn as in LaplaceHistogram.
+    Differs    We do not normalise the coefficients, so they are integers. Without normalisation, the
+               paper's weights cancel, so all coefficients get noise of the same scale. Our neighbouring
+               tables differ by one unit that is added or removed. In the paper, one unit is replaced by
+               another, which doubles the noise. The number of cells must be a power of two for the
+               transform. If it is not, we append empty cells, which get no noise. The noise is drawn as in
+               LaplaceHistogram.
     Cost       Time and memory are O(domain size).
     """
 

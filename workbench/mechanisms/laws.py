@@ -46,7 +46,7 @@ def demand(holds: Any, says: str) -> None:
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Return a generator with a seed, for noise that can be replayed."""
+    """Return a generator of random numbers with a seed, for noise that can be replayed."""
     return np.random.default_rng(seed)
 
 
@@ -125,14 +125,18 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism. If it has a public total, replace this by the total of the table."""
+    """Return the mechanism for use on a table. If the mechanism has a public total, the total of the table
+    takes its place.
+    """
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
     return replace(mechanism, total=table.total)
 
 
 def answers(release: Release) -> np.ndarray:
-    """Return the released values of all cells. If the release has counts of items, these follow."""
+    """Return the released values of all cells. If the release has counts of items, these counts follow
+    after the cells.
+    """
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
 
@@ -205,7 +209,9 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """Check that the receipts of a release add up to the budget, and not to more."""
+    """Check that the receipts of a release, which record its privacy cost, add up to the budget and not to
+    more.
+    """
     release = subject.release(subject.table([9, 1, 4]), seeded())
     demand(release.ledger, "it wrote no receipt")
     demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
@@ -240,8 +246,8 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate has the declared domain and finite values, and that it has no bound, which only
-    private data have.
+    """Check that the estimate in a release has the declared domain and finite values. It must have no
+    bound, because only private data have a bound.
     """
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
@@ -307,8 +313,8 @@ def empty_tables_are_tables(subject: Subject) -> None:
 
 
 def recipes_are_their_queries(subject: Subject) -> None:
-    """Check that a release gives the same answers to a recipe of random queries and to the queries that the
-    recipe draws.
+    """Check the answers to a recipe, which describes how random queries are drawn. A release must give the
+    same answers to the recipe and to the queries that it draws.
     """
     release = subject.release(subject.table([9, 1, 4]), seeded())
     recipe = RandomRanges(4, 5)
@@ -328,7 +334,9 @@ def public_tables_are_refused(subject: Subject) -> None:
 
 
 def error_vanishes(subject: Subject) -> None:
-    """Check that the error goes to 0 as ε grows. A class with `converges = False` is not checked."""
+    """Check that the error of a release goes to 0 as ε grows. A class with `converges = False` is not
+    checked.
+    """
     if not getattr(subject.cls, "converges", True):
         return
     table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
@@ -342,7 +350,9 @@ def error_vanishes(subject: Subject) -> None:
 
 
 def price_is_fixed(subject: Subject) -> None:
-    """Check that a mechanism with `fixed_price = True` has the same receipts for different data."""
+    """Check that a mechanism with `fixed_price = True` gives the same receipts (records of the privacy
+    cost) for different data.
+    """
     if not getattr(subject.cls, "fixed_price", False):
         return
     prices = {
@@ -354,8 +364,8 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Check that the release contains the receipt of every measurement. By a theorem, one receipt may replace
-    several others.
+    """Check that the release contains the receipt of every measurement, which records its privacy cost. If
+    a theorem allows it, one receipt may replace several others.
     """
     written: list[Receipt] = []
     write = Source.receipt
@@ -378,9 +388,9 @@ def neighbours_are_alike(
 
     The check makes releases with seeded noise and compares the frequencies of events, so it gives the same
     result every time. It fails if a frequency exceeds the limit by more than five standard errors. For
-    example, with 2000 runs and ε = 1, the frequency of the likeliest events may exceed the limit by about 0.2
-    without failure. If the noise on one or two cells has half the correct scale, 500 runs find this fault. If
-    it has three fifths of the correct scale, 1000 runs find the fault.
+    example, with 2000 runs and ε = 1, the frequency of the most probable events may exceed the limit by
+    about 0.2 without failure. If the noise on one or two cells has half the correct scale, 500 runs find
+    this fault. If the noise has three fifths of the correct scale, 1000 runs find the fault.
 
     To save time, the check stops after a third of the runs if no frequency exceeds the limit by more than one
     standard error. Consider a fault that is twice as large as the smallest fault that the check can find. All
@@ -422,8 +432,8 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two neighbours. Return the
-    largest number by which a frequency exceeds the limit of (ε, δ)-DP.
+    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two neighbouring data
+    sets. Return the largest number by which a frequency exceeds the limit of (ε, δ)-DP.
 
     The result is above 0 only if the frequency of an event, or of its complement, exceeds the limit by more
     than `errors` standard errors.
@@ -507,11 +517,11 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of two
-    neighbours are equal, their releases must be equal.
+    """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of
+    two neighbouring data sets are equal, their releases must be equal.
 
-    The private numbers to which noise is added may differ between neighbours by at most the sensitivity for
-    which the noise was drawn.
+    The private numbers to which noise is added may differ between the two data sets by at most the
+    sensitivity for which the noise was drawn.
 
     The check records the noise of a run on a table, and uses the same noise for a neighbour of this table.
     One of the tables has a few thousand cells or users. The others are small. For example, they are empty,

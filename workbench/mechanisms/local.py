@@ -29,8 +29,9 @@ class RetentionReplacement(Mechanism):
                factor e^ε. So users can randomise their records themselves, and need not trust the collector.
                Each attribute with two or more values gets the same share of ε.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
-    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with this
-               one (EDBT 2012, section 5.2). They follow Evfimievski, Gehrke & Srikant, PODS 2003.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with
+               this one (EDBT 2012, section 5.2). Chen, Zhou & Bhowmick refer to Evfimievski, Gehrke &
+               Srikant, PODS 2003.
     Differs    Our ε is the budget of a whole record. Chen et al. probably give ε = 1 to each attribute, so a
                record with nine attributes has ε = 9. We publish the reports sorted, so their order reveals
                nothing.
@@ -85,10 +86,11 @@ class Flipping(Mechanism):
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with this one (EDBT
                2012, section 5.2).
-    Differs    Our ε is the budget of a whole record. If the γ = e of Chen et al. is meant for each attribute,
-               a record with nine attributes has ε = 9. Chen et al. write only "bit-vector", without a
-               definition. Mishra & Sandler publish sketches of the bits, and we publish the bits themselves.
-               We publish the reports sorted, so their order reveals nothing.
+    Differs    Our ε is the budget of a whole record. Chen et al. state γ = e, which means ε = 1. If they
+               mean this for each attribute, a record with nine attributes has ε = 9. Chen et al. write only
+               "bit-vector", without a definition. Mishra & Sandler publish short random summaries of the
+               bits (sketches), and we publish the bits themselves. We publish the reports sorted, so their
+               order reveals nothing.
     Cost       Time is one bit per record and value, about 7 random words for 64 bits, and one sort of the
                reports.
     """
@@ -99,9 +101,9 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """Return the probability f that a bit is flipped. It is f = 1/(1 + e^(ε/2d)), where d is the number
-        of attributes with two or more values. The largest likelihood ratio of a report for two records, ((1 −
-        f)/f)^2d, is then e^ε.
+        """Return the probability f that a bit is flipped. The formula is f = 1/(1 + e^(ε/2d)), where d is
+        the number of attributes with two or more values. The largest likelihood ratio of a report for two
+        records, ((1 − f)/f)^2d, is then e^ε.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))

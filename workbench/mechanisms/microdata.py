@@ -185,24 +185,27 @@ class AIM(Mechanism):
 
     A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you
     want to know. In each round, the mechanism chooses the marginal that its model fits worst, measures a
-    noisy version of this marginal, and fits the model again. The release is the last model, which answers any
-    linear query. If you would rather choose yourself what is measured, use a `Bank`.
+    noisy version of this marginal, and fits the model again. The release is the last model, which answers
+    any linear query. If you want to choose the measured marginals yourself, use a `Bank`, which stores
+    noisy answers.
 
-    Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice and
-               each measurement has a receipt, which records its cost. The last round spends the part of ρ
-               that the other rounds left, so the receipts always add up to ρ.
+    Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice
+               and each measurement has a receipt, which records its privacy cost. The last round spends the
+               part of ρ that the other rounds left, so the receipts always add up to ρ.
     Assumes    One unit changes the counts by at most the table's bound. You choose all parameters without
                looking at the data.
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
-               (`mbi`). The ρ of a choice is computed after Cesar & Rogers, ALT 2021. Prices may depend on
-               earlier answers by a theorem of Feldman & Zrnic, NeurIPS 2021.
-    Differs    Before the first round, the `initial` marginals are measured. We charge for each of them, and
-               raise an error if they cost more than ρ. The authors' code charges for one marginal per
-               attribute, whichever marginals it measures (docs/errata.md). Our noise is discrete, and the
-               scores of choices are integers. The model has at most 131,072 cells by default, and the
-               authors' model may take 80 MB. Our model is the network of the answer bank. Its prior counts as
-               much as 100 records. Between rounds, the fit stops when it agrees with the noisy counts up to
-               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
+               (`mbi`). The formula for the ρ of a choice is due to Cesar & Rogers, ALT 2021. The ρ of a
+               measurement may depend on earlier answers. This is allowed by a theorem of Feldman & Zrnic,
+               NeurIPS 2021.
+    Differs    Before the first round, the `initial` marginals are measured. We charge for each of these
+               marginals, and raise an error if they cost more than ρ together. The authors' code charges
+               for one marginal per attribute, whichever marginals it measures (docs/errata.md). Our noise
+               consists of integers. So do the scores by which marginals are chosen. The model has at most
+               131,072 cells by default, and the authors' model may take 80 MB. Our model is the same
+               network as in a `Bank`. The model starts from a prior guess, which has as much weight as 100
+               records. Between rounds, the fit stops when it agrees with the noisy counts up to 0.3
+               standard deviations of the noise. If a marginal of the workload is too large to be measured
                at all, we raise an error. The authors leave such a marginal out.
     Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to
                minutes at the default of `cells`. Memory must hold all cells of the workload's marginals and
@@ -239,8 +242,8 @@ class AIM(Mechanism):
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
         """Return the mechanism's plan, which uses no data. The plan has three parts: the marginals that may
-        be chosen with their weights, the marginals that are measured before the first round, and the number
-        of rounds.
+        be chosen, each with a weight, the marginals that are measured before the first round, and the
+        number of rounds.
 
         If the budget or the number of cells does not suffice, the function raises a ValueError that explains
         why.

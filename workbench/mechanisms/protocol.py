@@ -152,7 +152,7 @@ def add_noise(
     Returns
     -------
     NoisyValues
-        Noisy values, the variance of their noise, and the receipt that records their cost.
+        Noisy values, the variance of their noise, and the receipt that records their privacy cost.
     """
     if isinstance(budget, ZCDP):
         noisy, receipt = noise.gaussian(values, l2_squared=l2_squared, rho=budget.rho, rng=rng)
@@ -195,12 +195,12 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks of nodes of a transform. All nodes of a block get noise of the same distribution.
-    Each block has its own cost.
+    """Return the blocks of nodes of a transform. A block is a group of nodes that get noise of the same
+    distribution, for example a level of a tree. Each block has its own cost.
 
     Parameters
     ----------
-    basis : Transform on a domain.
+    basis : Transform of the counts on a domain.
     bound : Largest change of the table by one unit.
     budget : Cost of all blocks together.
 
@@ -221,8 +221,8 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return a distribution for the noise in a whole release. From this distribution, `Law.of_nodes` computes
-    that of the noise in one block of nodes.
+    """Return a distribution for the noise in a whole release. From this distribution, `Law.of_nodes`
+    computes the distribution of the noise in one block (group) of nodes.
 
     Parameters
     ----------
@@ -243,8 +243,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Return the blocks of nodes of a transform, for a budget in ε. Each block has a number of nodes, a
-    sensitivity, and a part of ε. The parts add up to at most ε.
+    """Return the blocks (groups) of nodes of a transform, for a budget in ε. Each block has a number of
+    nodes, a sensitivity, and a part of ε. The parts add up to at most ε.
 
     `l1` is the largest change of all cells together by one unit, and `linf` that of a single cell. If nodes
     are sums of cells, or differences of such sums, a node can change by up to `l1`, so `linf` is not used.
@@ -405,21 +405,23 @@ class Mechanism(Protocol):
     parameters of an algorithm from a paper. If you call it with private data, it spends its budget and
     returns a release.
 
-    Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. The
-    receipts of a release cost at most the budget. All random numbers come from `rng`. If `rng` is None, they
-    come from the operating system. The estimate is public, and has the declared domain. As ε grows, the error
-    goes to 0. If this is not the case, the class sets `converges = False` and explains why.
+    Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. A
+    release contains receipts, which record its privacy cost. Together they cost at most the budget. All
+    random numbers come from `rng`. If `rng` is None, they come from the operating system. The estimate is
+    public, and has the declared domain. As ε grows, the error goes to 0. If this is not the case, the class
+    sets `converges = False` and explains why.
 
     The class variables `accepts_dp`, `accepts_zcdp` and `spends_delta` determine which budgets the class
     accepts. They are set from the field `budget`. A class without this field has to set them itself, for
     example a class that runs another mechanism.
 
-    If a class sets `fixed_price = True`, its receipts are the same for all data with the same domain and
-    bound. Before such a mechanism runs, a session with a budget in ρ reserves the ρ of these receipts. For
-    other mechanisms with a budget in ε, the session has to reserve the larger ρ that ε implies.
+    If a class sets `fixed_price = True`, the receipts of its releases are the same for all data with the
+    same domain and bound. Before such a mechanism runs, a session with a budget in ρ reserves the ρ of
+    these receipts. For other mechanisms with a budget in ε, the session has to reserve the larger ρ that ε
+    implies.
 
-    Figures, panels and advice show the text in `series` as the name of the mechanism. This is a class
-    variable or a property. If it is missing, they show the name of the class.
+    Figures, panels and advice show the text in `series` as the name of the mechanism. `series` is a class
+    variable or a property. If a class has no `series`, the name of the class is shown.
     """
 
     if TYPE_CHECKING:  # fields, or properties
@@ -474,10 +476,11 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return an example of the mechanism, which tests and audits run. By default, all parameters except
-        the budget have their defaults.
+        """Return an example of the mechanism for tests, and for audits, which measure its privacy loss. By
+        default, all parameters except the budget have their defaults.
 
-        The mechanism must accept the class of `budget`.
+        The example spends `budget`. The class of `budget`, which is `DP` or `ZCDP`, must be one that the
+        mechanism accepts.
         """
         make: Any = cls
         return make(budget)
@@ -557,7 +560,7 @@ def promises_of(cls: type) -> str:
 
 def series_name(mechanism: Any) -> str:
     """Return the name of a mechanism in figures. The name consists of the text in `series` (or the name of
-    the class), the transform, and the word "consistent" if this field is True.
+    the class), the transform, and the word "consistent" if the field `consistent` is True.
 
     If the budget is a ρ, and the mechanism also accepts an ε, the name ends with "Gaussian".
 

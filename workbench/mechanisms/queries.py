@@ -53,8 +53,9 @@ def check_workload(workload: Any) -> str | None:
 class LaplaceQueries(Mechanism):
     """Answer given queries with Laplace noise.
 
-    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs of
-    attributes. A workload consists of products, tables, marginals or ranges.
+    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs
+    of attributes. The classes of workloads are in `workbench.queries`: products, tables, marginals and
+    ranges.
 
     If all answers are integers, `noise` determines the distribution of their noise. Other answers always get
     Laplace noise.
@@ -64,15 +65,16 @@ class LaplaceQueries(Mechanism):
                sensitivity of the workload is the largest change of all answers by one record. It is computed
                from the queries and the domain, without data. So one unit changes the answers by at most the
                sensitivity times l1.
-    Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use it in EDBT 2012, section
-               2.
-    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If a
-               query has real weights, the contribution of each record is rounded to the grid before the
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use the mechanism in EDBT
+               2012, section 2.
+    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If
+               a query has real weights, the contribution of each record is rounded to the grid before the
                contributions are added up. So the result does not depend on the order of the records. The
-               sensitivity includes the rounding. Standard errors describe only the noise. The rounding error
-               would matter only for very small noise, with ε in the thousands. The paper defines neighbouring
-               tables by replacing one record, but uses sensitivities for adding one record. Our neighbouring
-               tables always differ by one unit that is added or removed.
+               sensitivity includes the rounding. The standard errors of answers do not include the
+               rounding. The rounding would matter only if the noise were very small, with ε in the
+               thousands. Chen, Zhou & Bhowmick define neighbouring tables by replacing one record, but use
+               sensitivities for adding one record. Our neighbouring tables always differ by one unit that
+               is added or removed.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """
@@ -86,7 +88,7 @@ class LaplaceQueries(Mechanism):
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l1 sensitivity of the workload. It is the largest l1 norm of the change that one record
+        """Return the l1 sensitivity of the workload: the largest l1 norm of the change that one record
         makes to the vector of all answers.
         """
         return workload_sensitivity(self.workload, domain)
@@ -186,8 +188,9 @@ def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
 class GaussianQueries(Mechanism):
     """Answer given queries with Gaussian noise.
 
-    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs of
-    attributes. A workload consists of products, tables, marginals or ranges.
+    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs
+    of attributes. The classes of workloads are in `workbench.queries`: products, tables, marginals and
+    ranges.
 
     Guarantee  The release is ρ-zCDP for each unit, for all answers together.
     Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
@@ -196,8 +199,9 @@ class GaussianQueries(Mechanism):
                computed from the queries and the domain, without data. So one unit changes the answers by at
                most l1 times the sensitivity, in the l2 norm.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
-    Differs    As in LaplaceQueries, contributions of records that are not integers are rounded to a public
-               grid before they are added up. The sensitivity includes the rounding.
+    Differs    If the contribution of a record to an answer is not an integer, we round it to a public grid
+               of numbers before contributions are added up, as in LaplaceQueries. The sensitivity includes
+               the rounding.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """
@@ -209,7 +213,7 @@ class GaussianQueries(Mechanism):
     takes_wide = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l2 sensitivity of the workload. It is the largest l2 norm of the change that one record
+        """Return the l2 sensitivity of the workload: the largest l2 norm of the change that one record
         makes to the vector of all answers.
         """
         return sqrt(workload_l2_squared(self.workload, domain))

@@ -95,9 +95,9 @@ class GeometricSelection(ValueSelection):
                user are kept. If the data have no column of users, each row counts as one user with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 gives the largest allowed
                probability for each number of users.
-    Differs    If a user may have m values, the choice of each value gets a part 1/m of its ε and δ. The
-               random coins have exactly the stated probabilities. We also release counts, for which a
-               separate share of the budget pays.
+    Differs    If a user may have m values, the choice of each value gets 1/m of the ε and of the δ that pay
+               for choices. The random coins have exactly the stated probabilities. We also release counts,
+               for which a separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
     Proof. Here ε is the part that pays for the choice. Let s = ε/m and D = δ/m. A value that n users have is
@@ -139,8 +139,8 @@ class WeightedSelection(ValueSelection):
     Guarantee  The release is (ε, δ)-DP for each user. With a budget in ρ and δ, it is ρ-zCDP except with
                probability δ (δ-approximate ρ-zCDP). The share `counts` of ε or ρ pays for the noise on the
                counts of the released values, and the rest for the choice of the values. With a budget in ε,
-               one half of δ pays for the Gaussian noise on the weights. The other half pays for the risk that
-               a value is released that only one user has.
+               one half of δ pays for the Gaussian noise on the weights. The other half covers the risk that
+               the release contains a value that only one user has.
     Assumes    Users may have any number of values. When the data are read, at most `l1` random values of each
                user are kept, where `l1` is at most 2^20.
     Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, who call it the weighted

@@ -32,9 +32,10 @@ from workbench.value import parameter, value
 class CountSketch(Mechanism):
     """Release rows of noisy hash buckets.
 
-    The sketch has `depth` rows of `width` buckets (numbers). In each row, a public hash function assigns
-    every cell to one bucket and to a random sign. The cell's count is added to this bucket with this sign.
-    Then the mechanism adds noise to all buckets. The count of a cell is later estimated from its buckets.
+    A sketch is a small table from which counts can be estimated. This sketch has `depth` rows of `width`
+    buckets (numbers). In each row, a public hash function assigns every cell to one bucket and to a random
+    sign. The cell's count is added to this bucket with this sign. Then the mechanism adds noise to all
+    buckets. The count of a cell is later estimated from its buckets.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. Let l1 be the largest change
                of all counts together by one unit. A unit changes each of the `depth` rows by at most l1, both
@@ -43,12 +44,12 @@ class CountSketch(Mechanism):
                the mechanism draws them without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
                with their summaries (ICDT 2012, appendix C.6).
-    Differs    Our sensitivity is depth·l1. The paper's sensitivity of 2·depth is for replacing one record by
-               another. Our noise is geometric, and the paper's is Laplace noise. Lemma 5 of the paper gives
-               another variance of an estimate than we do. Our variance contains the sum of the squared
-               counts, ‖M‖₂², and the noise of all rows. By our formula, one row is always best for a sketch
-               of a given size, so the default of `depth` is 1. With a budget in ρ, the mean of a cell's
-               buckets has the noise variance l1²/(2ρ) at any depth.
+    Differs    Our sensitivity is depth·l1. Cormode et al. use a sensitivity of 2·depth, which is for
+               replacing one record by another. Our noise is geometric, and theirs is Laplace noise. Their
+               Lemma 5 gives another variance of an estimate than we do. Our variance contains the sum of
+               the squared counts, ‖M‖₂², and the noise of all rows. By our formula, one row is always best
+               for a sketch of a given size, so the default of `depth` is 1. With a budget in ρ, the mean of
+               a cell's buckets has the noise variance l1²/(2ρ) at any depth.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), whatever the size of
                the domain. An answer takes time O(cells that the query covers).
     """
@@ -133,6 +134,10 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 class ALP(Mechanism):
     """Release noisy bits that encode all counts.
 
+    ALP is the approximate Laplace projection. Each count is encoded by several bits of one array of bits. A
+    larger count sets more of its bits to 1. Public hash functions determine the places of the bits. Then the
+    mechanism flips each bit with probability 1/(α+2), where α is the parameter `alpha`.
+
     Guarantee  The release is ε-DP for each unit, for every value of ε and α. The whole ε pays for the random
                flips of the bits. The proof is in the documentation of `noise.alp_projection`. The hash
                functions are public, and the mechanism draws them without looking at the data.
@@ -143,8 +148,9 @@ class ALP(Mechanism):
     Differs    The mechanism works with any sensitivity, and the paper assumes a sensitivity of 1. Random
                rounding and random flips have exactly the stated probabilities. Our hash functions are only
                pairwise independent.
-    Cost       Time is O(levels of all non-empty cells + flipped bits), and memory is O(bits), whatever the
-               size of the domain. An answer takes time O(cells that the query covers · levels).
+    Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty
+               cells + flipped bits), and memory is O(bits), whatever the size of the domain. An answer
+               takes time O(cells that the query covers · levels).
     """
 
     budget: DP = budget_field(

@@ -97,12 +97,13 @@ class FPA(contributions.Contributions):
                twice, Δ₂ is √M. The mechanism relies on this if `once` is True, or if the data's bound implies
                it. With a budget in ρ, the l2 sensitivity of k of n coefficients is at most min(Δ₂,
                Δ₁·√(k/n)).
-    Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is the EFPA of Acs, Castelluccia & Chen,
-               ICDM 2012.
-    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise.
-               The published code of EFPA leaks the phases. We have two upper bounds on the sensitivity, and
-               use the smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
-               probabilities. The sensitivity includes the rounding error of the transform.
+    Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
+               Castelluccia & Chen, ICDM 2012.
+    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get
+               noise. The published code of EFPA reveals the phases of the coefficients. We computed two
+               upper bounds on the sensitivity, and use the smaller one. We draw noise on a public grid of
+               numbers, where it has exactly the stated probabilities. The sensitivity includes the rounding
+               error of the transform.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -135,8 +136,9 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l1 sensitivity of the first k of n Fourier coefficients. It is min(√k·Δ₂, k·Δ₁/√n),
-        where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2 norm.
+        """Return the l1 sensitivity of the first k of n Fourier coefficients. This sensitivity is
+        min(√k·Δ₂, k·Δ₁/√n), where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1
+        and the l2 norm.
 
         Why √k·Δ₂ is an upper bound: an orthonormal transform does not change the l2 norm, and the l1 norm of
         k numbers is at most √k times their l2 norm. Why k·Δ₁/√n is an upper bound: a record changes the first
@@ -147,8 +149,9 @@ class FPA(contributions.Contributions):
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n Fourier coefficients. It is min(Δ₂, Δ₁·√(k/n)), where
-        Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2 norm.
+        """Return the l2 sensitivity of the first k of n Fourier coefficients. This sensitivity is min(Δ₂,
+        Δ₁·√(k/n)), where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2
+        norm.
 
         Why Δ₁·√(k/n) is an upper bound: a record changes the first coefficient, the mean, by 1/√n. It changes
         the two coefficients of a frequency by √(2/n)·(cos, sin). The squared changes are 1/n and 2/n, so one
@@ -311,14 +314,14 @@ class _Sample(NamedTuple):
 class GS(contributions.Contributions):
     """Release counts as noisy means of groups.
 
-    GS is grouping and smoothing. The mechanism puts counts of similar size into groups of `width` counts, and
-    releases the noisy mean of each group as the value of all of its counts. To find counts of similar size,
-    it first draws a sample of the records, and measures noisy counts of this sample. It sorts all items (or
-    all edges, which are pairs of an item and a context) by these noisy counts. Each group consists of
-    neighbours in this order. `grouping` determines the sample:
+    GS is grouping and smoothing. The mechanism puts counts of similar size into groups of `width` counts,
+    and releases the noisy mean of each group as the value of all of its counts. To find counts of similar
+    size, it first draws a sample of the records, and measures noisy counts of this sample. It sorts all
+    items (or all edges, which are pairs of an item and a context) by these noisy counts. Each group
+    consists of counts that follow each other in this order. `grouping` determines the sample:
 
     `onesample`  one random record of each user, so a user changes the counts by 1
-    `rowsample`  all records of a random share `beta` of the users, which needs less noise per ε
+    `rowsample`  all records of a random share `beta` of the users, which needs less noise at the same ε
     `noisysort`  all records of all users
     `random`     no sample: the order is random
 
@@ -328,7 +331,8 @@ class GS(contributions.Contributions):
                share pays for the sums.
     Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
                most M random records of each user. You choose `width` and `beta` without looking at the data.
-    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We renamed its variants.
+    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We gave the variants of their algorithm other
+               names.
     Differs    We add geometric noise to the sums of the groups, and the paper adds noise to their means. One
                user changes all sums together by at most M, however large the groups are. So the noise in the
                mean of a group with |G| counts has the scale M/(|G|·ε). If noise were added to the means,
@@ -382,9 +386,9 @@ class GS(contributions.Contributions):
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return the ε' with which a random sample of users can be measured at a cost of only ε. If each user
-        is in the sample with probability β, it is ε' = ln(1 + (e^ε − 1)/β), rounded down. It is larger than
-        ε, because most users are not in the sample.
+        """Return the ε' with which a random sample of users can be measured at a cost of only ε. If each
+        user is in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down. ε'
+        is larger than ε, because users may be left out of the sample.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
@@ -414,12 +418,12 @@ class GS(contributions.Contributions):
         public numbers, such as the noisy counts of the sample.
 
         The estimate has two parts. The first part is the error from grouping. Let s_j be the sorted noisy
-        counts of the sample, and `factor` the number of records that a sampled record represents. The squared
-        differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this is due to
-        the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result becomes 0. The
-        second part is the error from the noise on the sums, 2·(l1/(w·ε))². This estimate has a weakness.
-        Sorting puts counts with similar noise into one group, so too much is subtracted. Large groups
-        therefore look better than they are, especially if there are few records.
+        counts of the sample, and `factor` the number of records that a sampled record represents. The
+        squared differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this
+        is due to the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result
+        becomes 0. The second part is the error from the noise on the sums, 2·(l1/(w·ε))². The estimate has
+        a weakness. Sorting puts counts with similar noise into one group, so the estimate subtracts too
+        much. Large groups therefore look better than they are, especially if there are few records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)

@@ -62,9 +62,9 @@ class ItemBlanket(Mechanism):
                been has more than `nonempty` non-empty cells. If the table has more, the mechanism raises an
                error. Everybody can notice this error, so `nonempty` must come from public knowledge.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    Our number of cells, threshold, division of the budget and way of drawing differ from theirs.
-               We proved the guarantee of our version (see docs/proofs.toml), and checked it by enumeration of
-               small cases.
+    Differs    We choose the number of cells and the threshold in another way, divide the budget in another
+               way, and draw the cells in another way. We proved the guarantee of our version (see
+               docs/proofs.toml), and checked it on small tables by enumerating all outcomes.
     Cost       Time and memory are O(non-empty cells + released cells), whatever the size of the domain.
     """
 
@@ -146,10 +146,10 @@ class GaussianSparseHistogram(Mechanism):
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, who compute the privacy loss of the Gaussian sparse
                histogram exactly.
     Differs    Our noise is discrete, and we computed δ for this noise (the proof is in
-               `noise.gaussian_sparse`). We choose the noise first. It is the smallest noise for which δ would
-               suffice if the same cells were released from both neighbouring tables. Then we choose the
-               smallest threshold for which δ suffices. Of the table's l1 bound, we use only that it limits
-               how many counts a unit changes. δ must be above 10⁻²⁰⁰.
+               `noise.gaussian_sparse`). We choose the noise first. It is the smallest noise for which δ
+               would suffice if the same cells were released from both neighbouring tables. Then we choose
+               the smallest threshold for which δ suffices. We use the largest total change l1 of the
+               table's bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
     Cost       Time and memory are O(non-empty cells), whatever the size of the domain, plus O(l0) to choose
                the noise.
     """
@@ -200,9 +200,10 @@ class GaussianSparseHistogram(Mechanism):
 class MisraGries(Mechanism):
     """Release noisy counters of a Misra–Gries sketch.
 
-    The sketch reads the records one by one, and keeps only `size` counters, for the most frequent cells. If
-    there are n records in total, the counter of a cell is at most n/(size + 1) below the cell's true count.
-    The mechanism adds noise to the counters, and releases those above a threshold.
+    A sketch is a small summary of many records. This sketch reads the records one by one, and keeps only
+    `size` counters, which count the most frequent cells. If there are n records in total, the counter of a
+    cell is at most n/(size + 1) below the cell's true count. The mechanism adds noise to the counters, and
+    releases those above a threshold.
 
     Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If neighbouring
                tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
@@ -212,10 +213,11 @@ class MisraGries(Mechanism):
     Source     Lebeda & Tětek, PODS 2023, with the threshold 1 + 2·ln(3/δ)/ε from their paper.
     Differs    Our noise is geometric, and we computed δ for this noise (see `noise.misra_gries`). We round
                the threshold up to an integer. With `rule` = "derived", the threshold is the smallest for
-               which we could prove the guarantee at the given δ. If a unit has l1 records, our proof removes
-               them one by one. Counters without a cell have keys outside the domain.
-    Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table. Both do
-               not depend on the size of the domain.
+               which we could prove the guarantee at the given δ. If a unit has l1 records, our proof
+               removes them one by one. If fewer than `size` cells have a counter, the other counters get
+               keys outside the domain.
+    Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table.
+               Neither time nor memory depends on the size of the domain.
     """
 
     budget: DP = budget_field(delta="some", refused="one draw is shared by all counters")
@@ -282,14 +284,14 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
 
     Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. If
                neighbouring tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    One unit changes each count by at most the linf of the table's bound. No table that the data
-               could have been has more than `nonempty` non-empty cells. If the table has more, the mechanism
-               raises an error.
+    Assumes    One unit changes each count by at most linf, which the table's bound states. No table that
+               the data could have been has more than `nonempty` non-empty cells. If the table has more, the
+               mechanism raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
     Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise, and
                half for cells in which only one unit has records. The noise is drawn in floating-point
-               numbers, which the proof does not cover exactly. Therefore releases are marked as idealised,
-               and cannot be saved. We round noisy counts to integers.
+               numbers, which the proof does not cover exactly. For this reason, releases are marked as
+               idealised and cannot be saved. We round noisy counts to integers.
     Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
     """
 

@@ -81,16 +81,16 @@ class Laborious(Mechanism):
     """Release a summary of the full noisy table.
 
     The mechanism works in two steps: it adds noise to every cell, and then selects some of the cells as the
-    inner `mechanism` prescribes. The release has the same distribution as a release of the inner mechanism,
-    which draws it directly.
+    inner `mechanism` prescribes. A release has the same distribution as a release of the inner mechanism.
+    The inner mechanism draws the selected cells directly, without noise for every cell.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP, with the budget of the inner mechanism. The
                second step uses only noisy counts, so it costs nothing.
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
                memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing. We use this mechanism to test that the direct draws of other mechanisms have the right
-               distribution, and to compare the speed.
+    Differs    nothing. We use this mechanism to test that the releases of its inner mechanisms have the
+               right distribution, and to compare the speed.
     Cost       Time and memory are O(domain size).
     """
 

@@ -141,8 +141,8 @@ class SparseSummary(Mechanism):
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Select the cells to release, given noisy cells. Pass at least all noisy cells whose count passes
-        the filter.
+        """Select the cells to release from noisy cells. You must pass all cells whose noisy count passes
+        the filter, and may pass more.
 
         `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
         `Bound` instead.
@@ -190,8 +190,9 @@ def _measured(
 class HighPassFilter(SparseSummary):
     """Release the cells whose noisy count reaches θ.
 
-    With `sides` = 2, the filter keeps a noisy count v if |v| >= θ, so it also keeps large negative counts.
-    With `sides` = 1, it keeps v if v >= θ.
+    The threshold θ is the parameter `theta`, or the mechanism computes θ from `size`. With `sides` = 2, the
+    filter keeps a noisy count v if |v| >= θ, so it also keeps large negative counts. With `sides` = 1, the
+    filter keeps v if v >= θ.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The filter uses only noisy counts, so it costs nothing. With a
@@ -234,8 +235,8 @@ class HighPassFilter(SparseSummary):
         """Return the probability p_θ that an empty cell passes the filter because of its noise.
 
         Let α = exp(−ε/Δ), where Δ is the sensitivity. The noise has the value x with probability
-        (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ =
-        0, every cell passes, so the probability is 1.
+        (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ
+        = 0, every cell passes, so the probability is 1 in this case.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -307,8 +308,8 @@ class HighPassFilter(SparseSummary):
 class ThresholdSampling(SparseSummary):
     """Sample noisy cells in proportion to their size.
 
-    A noisy value v is kept with probability |v|/τ if |v| is below τ. Values of at least τ in size are always
-    kept.
+    A noisy count v is kept with probability |v|/τ if |v| is below a threshold τ. If |v| is at least τ, the
+    count is always kept. The threshold τ is the parameter `tau`, or the mechanism computes τ from `size`.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
@@ -319,10 +320,11 @@ class ThresholdSampling(SparseSummary):
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2. See
                also C.4 (with a filter), section 3 (transforms) and section 4.3 (consistency). Threshold
                sampling itself is due to Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    Our formulas hold for all real numbers θ and τ. If you give `size`, τ is the solution of m·p_τ
-               = size, where m is the number of cells and p_τ the probability that an empty cell is released.
-               The paper computes τ from the sum of all counts, ‖M‖₁, which would reveal this sum. We divide
-               each sampled value by its probability. The paper says only "scaled by".
+    Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. If you give
+               `size`, τ is the solution of m·p_τ = size, where m is the number of cells and p_τ the
+               probability that an empty cell is released. The paper computes τ from the sum of all counts,
+               ‖M‖₁, which would reveal this sum. We divide each sampled value by its probability. The paper
+               writes only "scaled by".
     Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of cells in the
                domain. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
                `consistent`, every node that passes the filter takes time and memory, even if it is not in the
@@ -449,14 +451,14 @@ class PrioritySampling(SparseSummary):
     Assumes    One unit changes the counts by at most the table's bound. You choose `size` and `theta` without
                looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
-               With θ > 0 the paper calls it filter-priority sampling (section 2.4 and C.4). Transforms are in
-               section 3, and consistency is in section 4.3. Priority sampling itself is due to Duffield, Lund
-               & Thorup, J. ACM 2007.
-    Differs    The paper guesses a threshold for the sample. If the guess is too high, too few cells are
-               sampled. We then lower the threshold and add cells to the same sample. If we drew a new sample
-               instead until it is large enough, the sampling threshold τ_s would be biased. If at most `size`
-               cells pass the filter, all are released and τ_s = 0. We round τ_s down to a fixed grid of
-               numbers, and compute the weights of cells from the rounded value.
+               With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
+               C.4). Transforms are in section 3, and consistency is in section 4.3. Priority sampling
+               itself is due to Duffield, Lund & Thorup, J. ACM 2007.
+    Differs    The paper guesses a sampling threshold τ_s, which determines how many cells are sampled. If
+               the guess is too high, there are too few cells. In this case we lower τ_s and add cells to
+               the same sample. If we drew new samples instead until one is large enough, τ_s would be
+               biased. If at most `size` cells pass the filter, all are released and τ_s = 0. We round τ_s
+               down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
     Cost       Time and memory are O(non-empty cells + size), whatever the number m of cells in the domain.
                With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With `consistent`,
                every node that passes the filter takes time and memory, even if it is not in the sample.
@@ -523,12 +525,13 @@ class StabilityHistogram(Mechanism):
                only one unit has records in some cells, the probability that any of these cells is released is
                at most δ. An empty cell is never released.
     Assumes    One unit changes the counts by at most the table's bound.
-    Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim & Stemmer, ITCS
-               2016, the stability-based histogram.
-    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is the
-               smallest integer for which a cell that only one unit fills appears with probability at most δ.
-               This holds for every unit that the bound allows. We compute the probability exactly, and the
-               receipt, which records the privacy cost, contains this probability instead of δ.
+    Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1. Bun, Nissim & Stemmer, ITCS
+               2016, call the mechanism the stability-based histogram.
+    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is
+               the smallest integer for which δ suffices: if only one unit has records in some cells, any of
+               these cells is released with probability at most δ, for every unit that the bound allows. We
+               compute this probability exactly. The receipt, which records the privacy cost, contains this
+               probability instead of δ.
     Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
     """
 
