@@ -628,8 +628,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the largest privacy loss of one unit if only the tree is released, without the counts of the
-        leaves. The loss is at most 2ε_s, where ε_s is the ε of one decision.
+        """Return the largest privacy loss of one unit if only the tree is released, without the counts of
+        the leaves. The loss is the logarithm of the ratio of the tree's probabilities with and without the
+        unit. It is at most 2ε_s, where ε_s is the ε of one decision.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)

@@ -106,13 +106,13 @@ class ChosenContributions(Mechanism):
     drops them.
 
     Why the choice is private: suppose that a user with n records is added to the data. The sum gets one new
-    term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l. Let l₀ be the
-    smallest candidate. So all scores fall, and by at most L − l₀, however many records the user has. The
-    other part of the score, K·E|X_l|, is computed from public numbers. It is rounded to an integer, so scores
-    are exact integers. The exponential mechanism chooses a candidate with probability proportional to
-    exp(ε·score/(L − l₀)). It is therefore ε-DP (see `noise.exponential_mechanism` with `monotone`). The
-    release with the chosen l is ε'-DP, where ε' is the budget of `mechanism`. The two costs add up to ε + ε',
-    because the chosen l is public.
+    term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l. Let l₀ be
+    the smallest candidate. So all scores fall, and by at most L − l₀, however many records the user has.
+    The other part of the score, K·E|X_l|, is computed from public numbers. This part is rounded to an
+    integer, so scores are exact integers. The exponential mechanism chooses a candidate with probability
+    proportional to exp(ε·score/(L − l₀)). This choice is therefore ε-DP (see `noise.exponential_mechanism`
+    with `monotone`). The release with the chosen l is ε'-DP, where ε' is the budget of `mechanism`. The two
+    costs add up to ε + ε', because the chosen l is public.
 
     With `rule` = "rank", the scores are those of the function `rank_scores`. We defined these scores after
     Liu, Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank
@@ -139,8 +139,8 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Total budget of the mechanism, in ε. It is the exact sum of `epsilon` and the budget of the inner
-        mechanism, rounded up.
+        """Total budget of the mechanism, in ε. This total is the exact sum of `epsilon` and the budget of
+        the inner mechanism, rounded up.
         """
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
@@ -286,8 +286,8 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Total budget of the mechanism, in ε. It is the exact sum of `epsilon` and the budget of the inner
-        mechanism, rounded up.
+        """Total budget of the mechanism, in ε. This total is the exact sum of `epsilon` and the budget of
+        the inner mechanism, rounded up.
         """
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)

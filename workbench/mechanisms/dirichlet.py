@@ -134,7 +134,8 @@ class DirichletSynthesis(Mechanism):
 
     Guarantee  The release is (ε, δ)-DP if one record is replaced by another, in a table of exactly `total`
                records. The release even satisfies the stronger, probabilistic definition of privacy: with
-               probability at least 1 − δ, the privacy loss of the release is at most ε. If α >=
+               probability at least 1 − δ, the privacy loss of the release is at most ε. The privacy loss is
+               the logarithm of the ratio of the release's probabilities for the two tables. If α >=
                records/(e^ε − 1), the guarantee is ε-DP without a δ. If the budget has δ = 0, the mechanism
                chooses such an α.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records in the table is public, and
@@ -150,7 +151,7 @@ class DirichletSynthesis(Mechanism):
                `notion` = "approximate", the mechanism guarantees (ε, δ)-DP, but not the probabilistic
                definition. Then a smaller α suffices.
     Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. Neither time
-               nor memory depends on the size of the domain or on `total`.
+               nor memory depends on the number of possible cells or on `total`.
     """
 
     budget: DP = budget_field(delta="any")
@@ -196,8 +197,8 @@ class DirichletSynthesis(Mechanism):
 
     @property
     def pure_alpha(self) -> float:
-        """Smallest prior weight α for which no release has a privacy loss above ε. It is records/(e^ε − 1),
-        where `records` is the number of synthetic records.
+        """Smallest prior weight α for which no release has a privacy loss above ε. This weight is
+        records/(e^ε − 1), where `records` is the number of synthetic records.
 
         Why this α suffices: suppose that a record moves from cell j to cell i. Let x_i be the count of cell i
         before the move, and z_i the number of synthetic records that are drawn in cell i. The move multiplies
@@ -221,8 +222,9 @@ class DirichletSynthesis(Mechanism):
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
-        """Return an upper bound on the probability that the privacy loss of a release exceeds ε, for any pair
-        of neighbouring tables with k cells. The guarantee needs a δ of at least this size.
+        """Return an upper bound on the probability that the privacy loss of a release exceeds ε, for any
+        two tables with k cells that differ in one replaced record (neighbours). The guarantee needs a δ of
+        at least this size.
 
         Let x be the count of a cell, z its number of synthetic records, and c = e^ε − 1. By the argument in
         `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α + max(x−1, 0)). The number z

@@ -65,8 +65,8 @@ class HierarchicalHistogram(Mechanism):
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If one count changes by one,
                one node on each level of the tree changes by one. So each of the ℓ levels gets ε/ℓ, or ρ/ℓ.
                The adjustment uses only noisy counts, so it costs nothing.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               memory.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
                branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
     Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After
@@ -79,7 +79,7 @@ class HierarchicalHistogram(Mechanism):
                factor, the tree ends at the last cell, and we add no noise to cells that do not exist. The
                result is not rounded to integers (see `inference.round_to_counts`). The noise is drawn as in
                LaplaceHistogram.
-    Cost       Time and memory are O(domain size).
+    Cost       Time and memory are O(number of possible cells).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -140,11 +140,12 @@ class HierarchicalHistogram(Mechanism):
         `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
         `Bound` instead.
 
-        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j,
-        where k is the branching factor. The eigenvectors of λ_j are vectors over the cells. They are constant
-        on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be the range, as a vector
-        of zeros and ones. Its projection on these eigenvectors has the squared norm |w|_j² − |w|_(j+1)². Here
-        |w|_j² is a sum over the blocks of k^j cells, with the term (number of cells of w in the block)²/k^j.
+        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … +
+        k^j, where k is the branching factor. The eigenvectors of λ_j are vectors over the cells. These
+        vectors are constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be
+        the range, as a vector of zeros and ones. Its projection on these eigenvectors has the squared norm
+        |w|_j² − |w|_(j+1)². Here |w|_j² is a sum over the blocks of k^j cells, with the term (number of
+        cells of w in the block)²/k^j.
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -242,14 +243,15 @@ class UnattributedHistogram(Mechanism):
                single r, so the largest change l1 of the counts also bounds the change of φ. All steps after
                the noise use only noisy numbers, so they cost nothing.
     Assumes    One unit changes the counts by at most the table's bound. The same bound then holds for the
-               sorted counts, in the l1 and the l2 norm. All cells of the domain fit in memory.
+               sorted counts, in the l1 and the l2 norm. All cells of the domain (the public list of
+               possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
     Differs    One edge of a graph changes the degrees of two nodes, so a table of degrees has l1 = 2. The
                paper uses 1. The noise is drawn as in LaplaceHistogram. "prevalence" serves as a baseline for
                the anonymised histograms of Suresh (2019), but is another algorithm. With "prevalence", counts
                above `largest` become `largest`.
-    Cost       Time and memory are O(domain size), plus the time of a sort. "prevalence" also takes
-               O(largest).
+    Cost       Time and memory are O(number of possible cells), plus the time of a sort. "prevalence" also
+               takes O(largest).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -478,7 +480,7 @@ class InfTDA(Mechanism):
                integers may be equally good. In this case we lower the smallest noisy counts first.
     Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
                O(non-empty cells + released cells + values of an attribute). Neither time nor memory depends
-               on the size of the domain.
+               on the number of possible cells.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)

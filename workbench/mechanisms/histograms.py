@@ -85,14 +85,14 @@ class LaplaceHistogram(Mechanism):
     """Release every cell's count with independent noise.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               memory.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
                2.2, call the mechanism L̃.
     Differs    We draw either geometric noise, or Laplace noise on a public grid of numbers. The steps of this
                grid are at most a thousandth of the noise's scale. On the grid, the noise has exactly the
                stated probabilities.
-    Cost       Time and memory are O(domain size).
+    Cost       Time and memory are O(number of possible cells).
     """
 
     budget: DP = budget_field()
@@ -129,13 +129,14 @@ class GeometricHistogram(FullTable):
     those of `HighPassFilter`, with this table.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. With a
-               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and ε is divided among them.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               `memory`.
+               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
+               record changes ⌈log₂m⌉ + 1 nodes, and ε is divided among these nodes.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009. Cormode, Procopiuc, Srivastava & Tran, ICDT
                2012, section 2.1, use this mechanism as a baseline, M'.
     Differs    nothing.
-    Cost       Time and memory are O(domain size), even if most cells are empty.
+    Cost       Time and memory are O(number of possible cells), even if most cells are empty.
     """
 
     budget: DP = budget_field(refused="which GaussianHistogram spends")
@@ -164,11 +165,11 @@ class GaussianHistogram(FullTable):
                `transform`, the noise is added to the nodes of a tree. The squared l2 sensitivity is then a
                sum over the levels of this tree. The term of a level is the sum of the squared changes that
                one unit makes to the level's nodes.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               `memory`.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
     Differs    nothing.
-    Cost       Time and memory are O(domain size), even if most cells are empty.
+    Cost       Time and memory are O(number of possible cells), even if most cells are empty.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
@@ -199,16 +200,15 @@ class Privelet(Mechanism):
                coefficient gets noise of scale l1·(log₂m + 1)/ε, where l1 is the largest change of all
                counts by one unit. With a budget in ρ, the variance of the noise is at most l1²·(log₂m +
                1)/(2ρ).
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               memory.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
     Differs    We do not normalise the coefficients, so they are integers. Without normalisation, the
-               paper's weights cancel, so all coefficients get noise of the same scale. Our neighbouring
-               tables differ by one unit that is added or removed. In the paper, one unit is replaced by
-               another, which doubles the noise. The number of cells must be a power of two for the
-               transform. If it is not, we append empty cells, which get no noise. The noise is drawn as in
-               LaplaceHistogram.
-    Cost       Time and memory are O(domain size).
+               paper's weights cancel, so all coefficients get noise of the same scale. Our guarantee is for
+               one unit that is added or removed. In the paper, one unit is replaced by another, which
+               doubles the noise. The number of cells must be a power of two for the transform. If it is
+               not, we append empty cells, which get no noise. The noise is drawn as in LaplaceHistogram.
+    Cost       Time and memory are O(number of possible cells).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)

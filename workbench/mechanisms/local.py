@@ -48,9 +48,9 @@ class RetentionReplacement(Mechanism):
         attributes with two or more values, and γ = e^(ε/d). For an attribute with |A| values, the probability
         is p = (γ − 1)/(γ − 1 + |A|).
 
-        If the value is not kept, it is replaced by a random value, which may be the true value again. So the
-        report is the true value with probability p + (1 − p)/|A|. It is any given other value with
-        probability (1 − p)/|A|. The ratio of these two probabilities is γ.
+        If the value is not kept, it is replaced by a random value, which may be the true value again. So
+        the report is the true value with probability p + (1 − p)/|A|. The report is any given other value
+        with probability (1 − p)/|A|. The ratio of these two probabilities is γ.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         excess = expm1(min(self.budget.epsilon / attributes, 700))

@@ -62,9 +62,9 @@ class LaplaceQueries(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, for all answers together.
     Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
-               sensitivity of the workload is the largest change of all answers by one record. It is computed
-               from the queries and the domain, without data. So one unit changes the answers by at most the
-               sensitivity times l1.
+               sensitivity of the workload is the largest change of all answers by one record. The
+               sensitivity is computed from the queries and the domain, without data. So one unit changes
+               the answers by at most the sensitivity times l1.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use the mechanism in EDBT
                2012, section 2.
     Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If
@@ -72,9 +72,9 @@ class LaplaceQueries(Mechanism):
                contributions are added up. So the result does not depend on the order of the records. The
                sensitivity includes the rounding. The standard errors of answers do not include the
                rounding. The rounding would matter only if the noise were very small, with ε in the
-               thousands. Chen, Zhou & Bhowmick define neighbouring tables by replacing one record, but use
-               sensitivities for adding one record. Our neighbouring tables always differ by one unit that
-               is added or removed.
+               thousands. Chen, Zhou & Bhowmick protect against the replacement of one record, but use
+               sensitivities for adding one record. Our guarantee is always for one unit that is added or
+               removed.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """
@@ -195,9 +195,9 @@ class GaussianQueries(Mechanism):
     Guarantee  The release is ρ-zCDP for each unit, for all answers together.
     Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
                workload is a matrix with one row per query and one column per cell. One record changes the
-               vector of all answers by one column. The sensitivity is the largest l2 norm of a column. It is
-               computed from the queries and the domain, without data. So one unit changes the answers by at
-               most l1 times the sensitivity, in the l2 norm.
+               vector of all answers by one column. The sensitivity is the largest l2 norm of a column. The
+               sensitivity is computed from the queries and the domain, without data. So one unit changes
+               the answers by at most l1 times the sensitivity, in the l2 norm.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
     Differs    If the contribution of a record to an answer is not an integer, we round it to a public grid
                of numbers before contributions are added up, as in LaplaceQueries. The sensitivity includes

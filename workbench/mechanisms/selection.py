@@ -100,14 +100,14 @@ class GeometricSelection(ValueSelection):
                for which a separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
-    Proof. Here ε is the part that pays for the choice. Let s = ε/m and D = δ/m. A value that n users have is
-    released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D),
-    1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has the
-    value. The second term follows in the same way from the probability that the value is not released.
-    Because π is non-decreasing, both conditions also hold when a user is removed. The coins of different
-    values are independent. One user changes the number of users for at most m values, by one each. By basic
-    composition, the costs s and D of these values add up to ε and δ. The released values are then public, and
-    a user changes their counts by at most m in total.
+    Proof. Here ε is the part that pays for the choice. Let s = ε/m and D = δ/m. A value that n users have
+    is released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) −
+    D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user
+    has the value. The second term follows in the same way from the probability that the value is not
+    released. Because π is non-decreasing, both conditions also hold when a user is removed. The coins of
+    different values are independent. One user changes the number of users for at most m values, by one
+    each. The costs s and D of these values add up to ε and δ (basic composition). The released values are
+    then public, and a user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
@@ -153,11 +153,12 @@ class WeightedSelection(ValueSelection):
 
     Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each, so the squared l2 norm of the
     change is t·w² <= 1024². The Gaussian noise X hides this change for values that other users also have.
-    Consider the values that only this user has, and let T be the threshold. At least one of them is released
-    with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold is so large that this probability is
-    within the part of δ that pays for it, for every t that the bound allows. If none of these values is
-    released, both neighbouring data sets select from the same values. The released values are then public,
-    and a user changes their counts by at most m in total, where m is the largest number of values per user.
+    Consider the values that only this user has, and let T be the threshold. At least one of them is
+    released with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold is so large that this
+    probability is within the part of δ that pays for it, for every t that the bound allows. If none of
+    these values is released, the mechanism selects from the same values with and without the user. The
+    released values are then public, and a user changes their counts by at most m in total, where m is the
+    largest number of values per user.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

@@ -50,8 +50,8 @@ class CountSketch(Mechanism):
                the squared counts, ‖M‖₂², and the noise of all rows. By our formula, one row is always best
                for a sketch of a given size, so the default of `depth` is 1. With a budget in ρ, the mean of
                a cell's buckets has the noise variance l1²/(2ρ) at any depth.
-    Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), whatever the size of
-               the domain. An answer takes time O(cells that the query covers).
+    Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), however many possible
+               cells there are. An answer takes time O(cells that the query covers).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -149,8 +149,8 @@ class ALP(Mechanism):
                rounding and random flips have exactly the stated probabilities. Our hash functions are only
                pairwise independent.
     Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty
-               cells + flipped bits), and memory is O(bits), whatever the size of the domain. An answer
-               takes time O(cells that the query covers · levels).
+               cells + flipped bits), and memory is O(bits), however many possible cells there are. An
+               answer takes time O(cells that the query covers · levels).
     """
 
     budget: DP = budget_field(

@@ -89,8 +89,9 @@ class FPA(contributions.Contributions):
 
     Guarantee  The release is ε-DP for each user, or ρ-zCDP if the budget is a ρ. `split` divides the budget
                between two tables: the counts of items, and the counts of edges (pairs of an item and a
-               context). If you do not give `k`, the exponential mechanism chooses it. Half of each table's
-               share then pays for this choice, and the other half for the noise on the coefficients.
+               context). If you do not give `k`, the exponential mechanism draws k at random, and prefers a
+               k with a small error. Half of each table's share then pays for this choice, and the other
+               half for the noise on the coefficients.
     Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
                most M random records of each user. One user then changes the counts by at most Δ₁ = M in the
                l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same item

@@ -57,7 +57,8 @@ class ItemBlanket(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, for tables with at most `nonempty` non-empty cells. The
                share `choice_share` of ε pays for the choice of cells, and the rest for the noise on their
-               counts. If neighbouring tables differ by replacing one unit, the guarantee is 2ε-DP.
+               counts. If one unit is replaced by another, instead of added or removed, the guarantee is
+               2ε-DP.
     Assumes    One unit changes the counts by at most the table's bound. No table that the data could have
                been has more than `nonempty` non-empty cells. If the table has more, the mechanism raises an
                error. Everybody can notice this error, so `nonempty` must come from public knowledge.
@@ -65,7 +66,8 @@ class ItemBlanket(Mechanism):
     Differs    We choose the number of cells and the threshold in another way, divide the budget in another
                way, and draw the cells in another way. We proved the guarantee of our version (see
                docs/proofs.toml), and checked it on small tables by enumerating all outcomes.
-    Cost       Time and memory are O(non-empty cells + released cells), whatever the size of the domain.
+    Cost       Time and memory are O(non-empty cells + released cells), however many possible cells there
+               are.
     """
 
     budget: DP = budget_field(
@@ -139,19 +141,19 @@ class GaussianSparseHistogram(Mechanism):
     """Release large counts with Gaussian noise.
 
     Guarantee  The release is (ε, δ)-DP for each unit. An empty cell is never released, and a non-empty cell
-               only if its noisy count reaches a threshold. If neighbouring tables differ by replacing one
-               unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+               only if its noisy count reaches a threshold. If one unit is replaced by another, instead of
+               added or removed, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
     Assumes    One unit changes at most l0 counts, each by at most linf, where l0 and linf are given by the
                table's bound.
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, who compute the privacy loss of the Gaussian sparse
                histogram exactly.
     Differs    Our noise is discrete, and we computed δ for this noise (the proof is in
-               `noise.gaussian_sparse`). We choose the noise first. It is the smallest noise for which δ
-               would suffice if the same cells were released from both neighbouring tables. Then we choose
-               the smallest threshold for which δ suffices. We use the largest total change l1 of the
-               table's bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
-    Cost       Time and memory are O(non-empty cells), whatever the size of the domain, plus O(l0) to choose
-               the noise.
+               `noise.gaussian_sparse`). We choose the noise first. We take the smallest noise for which δ
+               would suffice if the same cells were released with and without one unit. Then we choose the
+               smallest threshold for which δ suffices. We use the largest total change l1 of the table's
+               bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
+    Cost       Time and memory are O(non-empty cells), however many possible cells there are, plus O(l0) to
+               choose the noise.
     """
 
     budget: DP = budget_field(
@@ -205,8 +207,8 @@ class MisraGries(Mechanism):
     cell is at most n/(size + 1) below the cell's true count. The mechanism adds noise to the counters, and
     releases those above a threshold.
 
-    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If neighbouring
-               tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If one unit is
+               replaced by another, instead of added or removed, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
     Assumes    One unit changes the counts by at most the table's bound. The proof needs a fixed order of the
                records, so the sketch reads them in the order of their cells. If a table has one record less,
                the sketch then reads the same sequence without one element.
@@ -217,7 +219,7 @@ class MisraGries(Mechanism):
                removes them one by one. If fewer than `size` cells have a counter, the other counters get
                keys outside the domain.
     Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table.
-               Neither time nor memory depends on the size of the domain.
+               Neither time nor memory depends on the number of possible cells.
     """
 
     budget: DP = budget_field(delta="some", refused="one draw is shared by all counters")
@@ -282,8 +284,9 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     cell alone. This is useful if one unit may change every non-empty cell. Independent noise would then need
     about twice the standard deviation.
 
-    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. If
-               neighbouring tables differ by replacing one unit, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells.
+               If one unit is replaced by another, instead of added or removed, the guarantee is (2ε, (1 +
+               e^ε)·δ)-DP.
     Assumes    One unit changes each count by at most linf, which the table's bound states. No table that
                the data could have been has more than `nonempty` non-empty cells. If the table has more, the
                mechanism raises an error.
@@ -292,7 +295,7 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
                half for cells in which only one unit has records. The noise is drawn in floating-point
                numbers, which the proof does not cover exactly. For this reason, releases are marked as
                idealised and cannot be saved. We round noisy counts to integers.
-    Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
+    Cost       Time and memory are O(non-empty cells), however many possible cells there are.
     """
 
     budget: DP = budget_field(delta="some", refused="half of its delta pays for the noise")

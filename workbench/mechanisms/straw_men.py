@@ -86,12 +86,12 @@ class Laborious(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP, with the budget of the inner mechanism. The
                second step uses only noisy counts, so it costs nothing.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain fit in
-               memory.
+    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
+               list of possible cells) fit in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
     Differs    nothing. We use this mechanism to test that the releases of its inner mechanisms have the
                right distribution, and to compare the speed.
-    Cost       Time and memory are O(domain size).
+    Cost       Time and memory are O(number of possible cells).
     """
 
     mechanism: Any

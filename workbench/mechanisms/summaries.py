@@ -196,8 +196,8 @@ class HighPassFilter(SparseSummary):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The filter uses only noisy counts, so it costs nothing. With a
-               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
-               them.
+               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
+               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
     Assumes    One unit changes the counts by at most the table's bound. You choose θ without looking at the
                data. The same holds for `size`, if the mechanism computes θ from it.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
@@ -206,8 +206,8 @@ class HighPassFilter(SparseSummary):
                that we compute from `size` depends on the number m of all cells. If it depended on the number
                of empty cells, it would reveal how many cells are not empty. The mechanism draws only one
                summary, even if this summary is small, because repeated draws could cost 2ε.
-    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of cells in the
-               domain. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes.
+    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
+               cells. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -234,9 +234,9 @@ class HighPassFilter(SparseSummary):
     def survival(self, alpha: float, theta: float | None = None) -> float:
         """Return the probability p_θ that an empty cell passes the filter because of its noise.
 
-        Let α = exp(−ε/Δ), where Δ is the sensitivity. The noise has the value x with probability
-        (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ
-        = 0, every cell passes, so the probability is 1 in this case.
+        Let α = exp(−ε/Δ), where Δ is the largest change of all counts by one unit (the sensitivity). The
+        noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is
+        sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes, so the probability is 1 in this case.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -245,14 +245,14 @@ class HighPassFilter(SparseSummary):
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
         """Return the threshold θ in counts. If you gave `theta`, this is the threshold. If you gave `size`,
-        the threshold is computed for an empty table. It is the smallest integer >= 1 for which at most `size`
-        empty cells pass on average.
+        the threshold is computed for an empty table. The threshold is then the smallest integer >= 1 that
+        at most `size` empty cells pass on average.
 
-        If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
-        α = exp(−ε/l1). If nodes of a transform get noise of different scales, it searches by bisection. The
-        function does not use the number of non-empty cells, so θ reveals nothing about this number. `l1` is
-        the largest change of all counts together by one unit. If the budget is a ρ, pass the table's `Bound`
-        instead.
+        If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ,
+        where α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches
+        for θ by bisection. The function does not use the number of non-empty cells, so θ reveals nothing
+        about this number. `l1` is the largest change of all counts together by one unit. If the budget is a
+        ρ, pass the table's `Bound` instead.
         """
         if self.theta is not None:
             return self.theta
@@ -313,8 +313,8 @@ class ThresholdSampling(SparseSummary):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
-               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
-               them.
+               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
+               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
     Assumes    One unit changes the counts by at most the table's bound. You choose τ without looking at the
                data. The same holds for `size`, if the mechanism computes τ from it.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2. See
@@ -325,10 +325,10 @@ class ThresholdSampling(SparseSummary):
                probability that an empty cell is released. The paper computes τ from the sum of all counts,
                ‖M‖₁, which would reveal this sum. We divide each sampled value by its probability. The paper
                writes only "scaled by".
-    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of cells in the
-               domain. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
-               `consistent`, every node that passes the filter takes time and memory, even if it is not in the
-               sample.
+    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
+               cells. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
+               `consistent`, every node that passes the filter takes time and memory, even if it is not in
+               the sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -359,7 +359,8 @@ class ThresholdSampling(SparseSummary):
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
         """Return the probability p_θτ that an empty cell is released. Pass the distribution of the noise as
-        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the sensitivity.
+        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the largest change of all counts
+        by one unit (the sensitivity).
 
         For geometric noise with α = exp(−ε/Δ), the probability is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1).
         Here v is the noisy value. The formula holds for all real θ and τ (see `noise.empty_cells`).
@@ -446,8 +447,8 @@ class PrioritySampling(SparseSummary):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
-               `transform` of m cells, one record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among
-               them.
+               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
+               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
     Assumes    One unit changes the counts by at most the table's bound. You choose `size` and `theta` without
                looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
@@ -459,9 +460,9 @@ class PrioritySampling(SparseSummary):
                the same sample. If we drew new samples instead until one is large enough, τ_s would be
                biased. If at most `size` cells pass the filter, all are released and τ_s = 0. We round τ_s
                down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
-    Cost       Time and memory are O(non-empty cells + size), whatever the number m of cells in the domain.
-               With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With `consistent`,
-               every node that passes the filter takes time and memory, even if it is not in the sample.
+    Cost       Time and memory are O(non-empty cells + size), whatever the number m of possible cells. With
+               a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With `consistent`, every
+               node that passes the filter takes time and memory, even if it is not in the sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -532,7 +533,7 @@ class StabilityHistogram(Mechanism):
                these cells is released with probability at most δ, for every unit that the bound allows. We
                compute this probability exactly. The receipt, which records the privacy cost, contains this
                probability instead of δ.
-    Cost       Time and memory are O(non-empty cells), whatever the size of the domain.
+    Cost       Time and memory are O(non-empty cells), however many possible cells there are.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
