@@ -264,7 +264,8 @@ def select_alpha(
     Returns
     -------
     SelectedAlpha
-        Selected α, the estimated errors of all values that were tried, and the posterior at the selected α.
+        Selected α, the estimated errors of all values that were tried, and the posterior (the fitted
+        estimate) at the selected α.
 
     Raises
     ------

@@ -489,9 +489,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                decision to split. The whole tree costs 2ε_s, however deep it becomes. The share `measure` of ε
                pays for the counts of the leaves. These counts include the records that were removed. With
                `strategy` = "progressive" there is no guarantee.
-    Assumes    One unit has no more records than the bound of the data allows, with a largest total change l1.
-               You choose the threshold b without looking at the data. The discount t is at least b + ln
-               2·l1/ε_s records. For example, it is at least b + ln 2/ε_s if a unit is one record.
+    Assumes    One unit has at most l1 records, where l1 is the bound of the data. You choose the threshold
+               b without looking at the data. The discount t is at least b + ln 2·l1/ε_s records. For
+               example, it is at least b + ln 2/ε_s if a unit is one record.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
     Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
                the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The

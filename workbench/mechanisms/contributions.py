@@ -327,6 +327,10 @@ class SampledContributions(Contributions):
 class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
+    The data are records of users. Each record is about an item, for example a place, in a context, for
+    example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
+    and a context.
+
     SRA is the simple random algorithm. If a user has more than `l` records, the mechanism drops the others,
     so counts are too low. If you give a public `total`, all counts are multiplied by one factor so that
     they add up to this total. If records may have been dropped, the standard errors of answers are NaN. The
@@ -391,6 +395,10 @@ def _check_scores(scores: Any) -> str | None:
 @value
 class HPA(SampledContributions):
     """Count `l` records per user, popular items first.
+
+    The data are records of users. Each record is about an item, for example a place, in a context, for
+    example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
+    and a context.
 
     HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps those of the
     most popular items, so the counts of other items are too low. The share `random_share` of the `l`
@@ -534,6 +542,10 @@ class HPA(SampledContributions):
 @value
 class LPA(Contributions):
     """Count at most `bound` records per user.
+
+    The data are records of users. Each record is about an item, for example a place, in a context, for
+    example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
+    and a context.
 
     LPA is the Laplace perturbation algorithm. If a user has more than `bound` records, the mechanism keeps
     `bound` of them at random. The scale of the noise is proportional to `bound`. If records may have been

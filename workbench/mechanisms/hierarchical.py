@@ -232,11 +232,11 @@ class UnattributedHistogram(Mechanism):
 
     The release tells how often each count occurs, for example the degrees of a graph's nodes, but not which
     cell has which count. The mechanism sorts the true counts and adds noise. With `estimator` = "isotonic",
-    it then fits an ascending sequence to the noisy counts (S̄ in the paper). With "sorted", it sorts the
+    it then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With "sorted", it sorts the
     noisy counts and rounds them (S̃ᵣ), and with "noisy" it releases them unchanged (S̃). The choice
-    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise to
-    φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this sequence
-    back to counts.
+    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise
+    to φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this
+    sequence back to counts.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a

@@ -36,7 +36,9 @@ CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
 
 class Broken(AssertionError):
-    """Error that is raised if a mechanism breaks a law. Its message describes the fault."""
+    """Error that is raised if a mechanism breaks a law, which is a rule for all mechanisms. The message
+    describes the fault.
+    """
 
 
 def demand(holds: Any, says: str) -> None:
@@ -383,8 +385,8 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Check that releases of neighbouring tables D and D′ are hard to distinguish. The condition is Pr[A | D]
-    ≤ e^ε Pr[A | D′] + δ for all events A.
+    """Check that releases of two tables D and D′ that differ in one unit (neighbours) are hard to
+    distinguish. The condition is Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
 
     The check makes releases with seeded noise and compares the frequencies of events, so it gives the same
     result every time. It fails if a frequency exceeds the limit by more than five standard errors. For
@@ -432,8 +434,8 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two neighbouring data
-    sets. Return the largest number by which a frequency exceeds the limit of (ε, δ)-DP.
+    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two data sets that differ
+    in one unit. Return the largest number by which a frequency exceeds the limit of (ε, δ)-DP.
 
     The result is above 0 only if the frequency of an event, or of its complement, exceeds the limit by more
     than `errors` standard errors.
@@ -447,8 +449,8 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Run a mechanism on one data set and record its noise. Then run it with the same noise on a neighbouring
-    data set, and return the differences that noise cannot hide.
+    """Run a mechanism on one data set and record its noise. Then run it with the same noise on a
+    neighbouring data set, which differs in one unit. Return the differences that noise cannot hide.
 
     Parameters
     ----------
@@ -518,7 +520,7 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 def reads_what_it_pays_for(subject: Subject) -> None:
     """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of
-    two neighbouring data sets are equal, their releases must be equal.
+    two data sets that differ in one unit (neighbours) are equal, their releases must be equal.
 
     The private numbers to which noise is added may differ between the two data sets by at most the
     sensitivity for which the noise was drawn.
@@ -601,8 +603,8 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of the check of one law. `broken` describes the fault. It is empty if the mechanism obeys the
-    law.
+    """Outcome of the check of one law, which is a rule for all mechanisms. `broken` describes the fault,
+    and is empty if the mechanism obeys the law.
     """
 
     law: str
@@ -610,7 +612,8 @@ class Outcome:
 
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
-    """Check all laws on a class of mechanisms. Yield each outcome as soon as it is known.
+    """Check whether a class of mechanisms obeys all laws, which are rules for every mechanism. Yield each
+    outcome as soon as it is known.
 
     Parameters
     ----------

@@ -201,10 +201,10 @@ class AIM(Mechanism):
     Differs    Before the first round, the `initial` marginals are measured. We charge for each of these
                marginals, and raise an error if they cost more than ρ together. The authors' code charges
                for one marginal per attribute, whichever marginals it measures (docs/errata.md). Our noise
-               consists of integers. So do the scores by which marginals are chosen. The model has at most
-               131,072 cells by default, and the authors' model may take 80 MB. Our model is the same
-               network as in a `Bank`. The model starts from a prior guess, which has as much weight as 100
-               records. Between rounds, the fit stops when it agrees with the noisy counts up to 0.3
+               is an integer, and the scores by which marginals are chosen are also integers. The model has
+               at most 131,072 cells by default, and the authors' model may take 80 MB. Our model is the
+               same network as in a `Bank`. The model starts from a prior guess, which has as much weight as
+               100 records. Between rounds, the fit stops when it agrees with the noisy counts up to 0.3
                standard deviations of the noise. If a marginal of the workload is too large to be measured
                at all, we raise an error. The authors leave such a marginal out.
     Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to

@@ -92,12 +92,12 @@ class FPA(contributions.Contributions):
                context). If you do not give `k`, the exponential mechanism draws k at random, and prefers a
                k with a small error. Half of each table's share then pays for this choice, and the other
                half for the noise on the coefficients.
-    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
-               most M random records of each user. One user then changes the counts by at most Δ₁ = M in the
-               l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same item
-               twice, Δ₂ is √M. The mechanism relies on this if `once` is True, or if the data's bound implies
-               it. With a budget in ρ, the l2 sensitivity of k of n coefficients is at most min(Δ₂,
-               Δ₁·√(k/n)).
+    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps
+               at most M random records of each user. One user then changes the counts by at most Δ₁ = M in
+               the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same
+               item twice, Δ₂ is √M. The mechanism uses √M if `once` is True, or if the data's bound implies
+               that no user has the same item twice. With a budget in ρ, the l2 sensitivity of k of n
+               coefficients is at most min(Δ₂, Δ₁·√(k/n)).
     Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
     Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get

@@ -63,9 +63,9 @@ class ItemBlanket(Mechanism):
                been has more than `nonempty` non-empty cells. If the table has more, the mechanism raises an
                error. Everybody can notice this error, so `nonempty` must come from public knowledge.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    We choose the number of cells and the threshold in another way, divide the budget in another
-               way, and draw the cells in another way. We proved the guarantee of our version (see
-               docs/proofs.toml), and checked it on small tables by enumerating all outcomes.
+    Differs    We choose the number of cells and the threshold, divide the budget, and draw the cells in
+               other ways than they do. We proved the guarantee of our version (see docs/proofs.toml), and
+               checked it on small tables by enumerating all outcomes.
     Cost       Time and memory are O(non-empty cells + released cells), however many possible cells there
                are.
     """

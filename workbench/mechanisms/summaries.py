@@ -322,9 +322,9 @@ class ThresholdSampling(SparseSummary):
                sampling itself is due to Duffield, Lund & Thorup, SIGCOMM 2003.
     Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. If you give
                `size`, τ is the solution of m·p_τ = size, where m is the number of cells and p_τ the
-               probability that an empty cell is released. The paper computes τ from the sum of all counts,
-               ‖M‖₁, which would reveal this sum. We divide each sampled value by its probability. The paper
-               writes only "scaled by".
+               probability that an empty cell is released. Cormode et al. compute τ from the sum of all
+               counts, ‖M‖₁, which would reveal this sum. We divide each sampled value by its probability.
+               Cormode et al. write only "scaled by".
     Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
                cells. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
                `consistent`, every node that passes the filter takes time and memory, even if it is not in
@@ -455,8 +455,8 @@ class PrioritySampling(SparseSummary):
                With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
                C.4). Transforms are in section 3, and consistency is in section 4.3. Priority sampling
                itself is due to Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    The paper guesses a sampling threshold τ_s, which determines how many cells are sampled. If
-               the guess is too high, there are too few cells. In this case we lower τ_s and add cells to
+    Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled.
+               If the guess is too high, there are too few cells. In this case we lower τ_s and add cells to
                the same sample. If we drew new samples instead until one is large enough, τ_s would be
                biased. If at most `size` cells pass the filter, all are released and τ_s = 0. We round τ_s
                down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
