@@ -543,7 +543,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the guarantee that the paper states for the chosen strategy is wrong."""
+        """Whether the paper states a wrong guarantee for the chosen `strategy` (the rule that chooses the
+        records to remove).
+        """
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:

@@ -379,7 +379,7 @@ class SRA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with the paper's parameter l = 10."""
+        """Return an example of the mechanism for tests, with l = 10 records per user as in the paper."""
         return cls(budget, 10)
 
 
@@ -532,7 +532,9 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with the paper's parameter l = 10, and with d = 1."""
+        """Return an example of the mechanism for tests, with l = 10 records per user as in the paper, and
+        with d = 1 record for the popularity.
+        """
         return cls(budget, 10, 1)
 
 
@@ -558,9 +560,9 @@ class LPA(Contributions):
                mechanism drops those beyond `bound`.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. Fan & Jin, WWW 2015, use this mechanism
                as a baseline (Equations 7 and 8).
-    Differs    We add two-sided geometric noise to integer counts, and the paper adds Laplace noise. You
-               give `bound` from public knowledge. The paper instead reads a number from the data: the
-               largest number of records of any user, max |T_k|.
+    Differs    We add two-sided geometric noise to integer counts, and Fan & Jin add Laplace noise. You give
+               `bound` from public knowledge. Fan & Jin instead read a number from the data: the largest
+               number of records of any user, max |T_k|.
     Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 

@@ -474,10 +474,11 @@ class InfTDA(Mechanism):
     Assumes    One unit changes the counts by at most the table's bound, and adding a unit never lowers a
                count. The labels of places are public. If you give the `total`, it is public.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
-    Differs    We computed the sensitivity ourselves, because the published sensitivity is too small (see
-               docs/errata.md). If the trips of a unit are all different, the unit changes the last level by
-               only √(2m), so this level gets less noise. Several ways to change the noisy counts to
-               integers may be equally good. In this case we lower the smallest noisy counts first.
+    Differs    We computed the sensitivity (the largest change of a level if one unit is replaced)
+               ourselves, because the published sensitivity is too small (see docs/errata.md). If the trips
+               of a unit are all different, the unit changes the last level by only √(2m), so this level
+               gets less noise. Several ways to change the noisy counts to integers may be equally good. In
+               this case we lower the smallest noisy counts first.
     Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
                O(non-empty cells + released cells + values of an attribute). Neither time nor memory depends
                on the number of possible cells.

@@ -162,9 +162,9 @@ class GaussianHistogram(FullTable):
     The budget is a number ρ, the measure of privacy loss in zero-concentrated differential privacy (zCDP).
 
     Guarantee  The release is ρ-zCDP for each unit. The whole ρ pays for the noise on the counts. With a
-               `transform`, the noise is added to the nodes of a tree. The squared l2 sensitivity is then a
-               sum over the levels of this tree. The term of a level is the sum of the squared changes that
-               one unit makes to the level's nodes.
+               `transform`, the noise is added to the nodes of a tree. The squared l2 sensitivity, the
+               largest change of all nodes by one unit, is then a sum over the levels of this tree. The term
+               of a level is the sum of the squared changes that one unit makes to the level's nodes.
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
                list of possible cells) fit in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.

@@ -44,12 +44,13 @@ class CountSketch(Mechanism):
                the mechanism draws them without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
                with their summaries (ICDT 2012, appendix C.6).
-    Differs    Our sensitivity is depth·l1. Cormode et al. use a sensitivity of 2·depth, which is for
-               replacing one record by another. Our noise is geometric, and theirs is Laplace noise. Their
-               Lemma 5 gives another variance of an estimate than we do. Our variance contains the sum of
-               the squared counts, ‖M‖₂², and the noise of all rows. By our formula, one row is always best
-               for a sketch of a given size, so the default of `depth` is 1. With a budget in ρ, the mean of
-               a cell's buckets has the noise variance l1²/(2ρ) at any depth.
+    Differs    Our sensitivity, the largest change of all buckets by one unit, is depth·l1. Cormode et al.
+               use a sensitivity of 2·depth, which is for replacing one record by another. Our noise is
+               geometric, and theirs is Laplace noise. Their Lemma 5 gives another variance of an estimate
+               than we do. Our variance contains the sum of the squared counts, ‖M‖₂², and the noise of all
+               rows. By our formula, one row is always best for a sketch of a given size, so the default of
+               `depth` is 1. With a budget in ρ, the mean of a cell's buckets has the noise variance
+               l1²/(2ρ) at any depth.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), however many possible
                cells there are. An answer takes time O(cells that the query covers).
     """
@@ -145,9 +146,9 @@ class ALP(Mechanism):
                without looking at the data. If these two numbers are too small for the data, answers have a
                larger error, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    The mechanism works with any sensitivity, and the paper assumes a sensitivity of 1. Random
-               rounding and random flips have exactly the stated probabilities. Our hash functions are only
-               pairwise independent.
+    Differs    The mechanism works with any sensitivity (the largest change of all counts together by one
+               unit). The paper assumes a sensitivity of 1. Random rounding and random flips have exactly
+               the stated probabilities. Our hash functions are only pairwise independent.
     Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty
                cells + flipped bits), and memory is O(bits), however many possible cells there are. An
                answer takes time O(cells that the query covers · levels).

@@ -96,15 +96,15 @@ class FPA(contributions.Contributions):
                at most M random records of each user. One user then changes the counts by at most Δ₁ = M in
                the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same
                item twice, Δ₂ is √M. The mechanism uses √M if `once` is True, or if the data's bound implies
-               that no user has the same item twice. With a budget in ρ, the l2 sensitivity of k of n
-               coefficients is at most min(Δ₂, Δ₁·√(k/n)).
+               that no user has the same item twice. With a budget in ρ, one user changes k of n
+               coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
     Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
     Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get
                noise. The published code of EFPA reveals the phases of the coefficients. We computed two
-               upper bounds on the sensitivity, and use the smaller one. We draw noise on a public grid of
-               numbers, where it has exactly the stated probabilities. The sensitivity includes the rounding
-               error of the transform.
+               upper bounds on the sensitivity, the largest change of the coefficients by one user, and use
+               the smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
+               probabilities. The sensitivity includes the rounding error of the transform.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -137,9 +137,9 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l1 sensitivity of the first k of n Fourier coefficients. This sensitivity is
-        min(√k·Δ₂, k·Δ₁/√n), where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1
-        and the l2 norm.
+        """Return the l1 sensitivity of the first k of n Fourier coefficients, which is their largest change
+        by one user in the l1 norm. This sensitivity is min(√k·Δ₂, k·Δ₁/√n), where Δ₁ and Δ₂ are the largest
+        changes of the counts by one unit, in the l1 and the l2 norm.
 
         Why √k·Δ₂ is an upper bound: an orthonormal transform does not change the l2 norm, and the l1 norm of
         k numbers is at most √k times their l2 norm. Why k·Δ₁/√n is an upper bound: a record changes the first
@@ -150,9 +150,9 @@ class FPA(contributions.Contributions):
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n Fourier coefficients. This sensitivity is min(Δ₂,
-        Δ₁·√(k/n)), where Δ₁ and Δ₂ are the largest changes of the counts by one unit, in the l1 and the l2
-        norm.
+        """Return the l2 sensitivity of the first k of n Fourier coefficients, which is their largest change
+        by one user in the l2 norm. This sensitivity is min(Δ₂, Δ₁·√(k/n)), where Δ₁ and Δ₂ are the largest
+        changes of the counts by one unit, in the l1 and the l2 norm.
 
         Why Δ₁·√(k/n) is an upper bound: a record changes the first coefficient, the mean, by 1/√n. It changes
         the two coefficients of a frequency by √(2/n)·(cos, sin). The squared changes are 1/n and 2/n, so one
@@ -334,10 +334,11 @@ class GS(contributions.Contributions):
                most M random records of each user. You choose `width` and `beta` without looking at the data.
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We gave the variants of their algorithm other
                names.
-    Differs    We add geometric noise to the sums of the groups, and the paper adds noise to their means. One
-               user changes all sums together by at most M, however large the groups are. So the noise in the
-               mean of a group with |G| counts has the scale M/(|G|·ε). If noise were added to the means,
-               their sensitivity would be M/w, but only if no group is smaller than the width w.
+    Differs    We add geometric noise to the sums of the groups, and the paper adds noise to the means of
+               the groups. One user changes all sums together by at most M, however large the groups are. So
+               the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). If noise were added
+               to the means, one user would change all means together by at most M/w, but only if no group
+               is smaller than the width w.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """

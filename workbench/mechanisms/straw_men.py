@@ -33,7 +33,7 @@ class UniformSampling(Mechanism):
     Assumes    One unit changes the counts by at most the table's bound.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
     Differs    We multiply answers by m/size, where m is the number of cells in the domain. Answers are then
-               unbiased. The paper does not say how to answer queries.
+               unbiased. The paper does not say how to answer queries from the sample.
     Cost       Time and memory are O(non-empty cells + size).
     """
 

@@ -559,7 +559,9 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """Part of the budget that pays for the noise on the counts."""
+        """Numbers of the budget, by name: the ε or the ρ, which pays for the noise on the counts, and the
+        δ.
+        """
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 
