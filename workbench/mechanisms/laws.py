@@ -42,7 +42,7 @@ class Broken(AssertionError):
 
 
 def demand(holds: Any, says: str) -> None:
-    """Raise `Broken` with the message `says` if the condition `holds` is false."""
+    """Raise the error `Broken` with the message `says` if the condition `holds` is false."""
     if not holds:
         raise Broken(says)
 
@@ -455,14 +455,14 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     Parameters
     ----------
     mechanism : Mechanism, or another function of data and an `rng`.
-    one, other : Neighbouring data sets.
+    one, other : Two data sets that differ in one unit (neighbours).
 
     Returns
     -------
     list of str
-        One sentence per fault. The list is empty if two conditions hold. First, the private numbers to which
-        noise is added differ by at most the sensitivity for which the noise was drawn. Second, if all noisy
-        numbers are equal, the releases are equal.
+        One sentence per fault. The list is empty if two conditions hold. First, the private numbers to
+        which noise is added differ by at most the sensitivity (largest change by one unit) for which the
+        noise was drawn. Second, if all noisy numbers are equal, the releases are equal.
     """
     replay = Replay()
     try:
@@ -523,7 +523,7 @@ def reads_what_it_pays_for(subject: Subject) -> None:
     two data sets that differ in one unit (neighbours) are equal, their releases must be equal.
 
     The private numbers to which noise is added may differ between the two data sets by at most the
-    sensitivity for which the noise was drawn.
+    sensitivity (largest change by one unit) for which the noise was drawn.
 
     The check records the noise of a run on a table, and uses the same noise for a neighbour of this table.
     One of the tables has a few thousand cells or users. The others are small. For example, they are empty,
@@ -545,10 +545,10 @@ def error_bars_fit(subject: Subject) -> None:
 
     The check uses seeded noise, so it gives the same result every time.
 
-    For example, suppose that the squared errors of Laplace noise are on average twice as large as the squared
-    error bars. The check makes 700 releases, and misses this fault with probability 4·10⁻⁴. To save time, it
-    stops after half of the releases if errors and error bars agree within 15 %. In this way, it misses the
-    same fault with probability 3·10⁻⁴.
+    For example, suppose that the squared errors of Laplace noise are on average twice as large as the
+    squared error bars. With 700 releases, the check misses such a fault with probability 4·10⁻⁴. To save
+    time, the check stops after half of the releases if errors and error bars agree within 15 %. With this
+    rule, it misses such a fault with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))
@@ -618,8 +618,8 @@ def check_laws(cls: Any) -> Iterator[Outcome]:
     Parameters
     ----------
     cls : type
-        Class of mechanisms that accept a table, records or interactions. It must have the attributes `takes`
-        and `example`.
+        Class of mechanisms that accept a table, records, or interactions of users with items. The class
+        must have the attributes `takes` and `example`.
     """
     subject = Subject(cls)
     for law in LAWS:
