@@ -86,8 +86,8 @@ class Adult(_Survey):
     Cormode et al. use in their paper on sparse data. These give 907,200 cells, of which 8,619 are not empty
     (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people with an
     unknown value ("?") in a chosen attribute are left out, and a warning states their number. The table then
-    has 752,640 cells, of which 1.08 % are not empty. The paper prints 0.14 % and a mean of 9. These two
-    numbers do not fit the number of people.
+    has 752,640 cells, of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a mean count
+    of 9. Together, their two numbers do not fit the number of people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -104,8 +104,8 @@ class Adult(_Survey):
     )
 
     def files(self) -> tuple[File, ...]:
-        """Return the two files that the UCI repository publishes, or only the first if the dataset uses only
-        this part.
+        """Return the two files that the UCI repository publishes. If the dataset uses only the first file,
+        return only this file.
         """
         return FILES if self.part == "both" else FILES[:1]
 
@@ -146,7 +146,8 @@ FILE = File(
 @value
 class CensusIncome(_Survey):
     """Table that counts 199,523 people of the US Current Population Survey of 1994 and 1995 by some of their
-    attributes. The publisher divides the data into two parts, and this is the part for training classifiers.
+    attributes. The publisher divides the data into two parts. The table uses the part that is meant for
+    training classifiers.
 
     The protected unit is one person of the sample, who is in one cell. Survey weights are not used. By
     default, the table has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used
@@ -156,7 +157,7 @@ class CensusIncome(_Survey):
     Cormode et al. (ICDT 2012, Appendix A) use a table in which incomes are in classes of 10,000 dollars. The
     published file says only whether an income is below or above 50,000 dollars, so we cannot make the same
     table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`.
-    It has 76,798 cells, of which 7,098 are not empty. This is 9.2 %, and the paper prints 3 to 5 %.
+    Of its 76,798 cells, 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

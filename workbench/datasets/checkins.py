@@ -140,8 +140,8 @@ class Gowalla(RecordsFile):
     version "austin" contains the part of them that is in and around Austin, from June to October 2010. Fan &
     Jin used 739,600 check-ins from the same area and months, which Berjani & Strufe collected and did not
     publish. In both versions, the context is the day of the week in UTC, the time zone of the published
-    times. The class does not check the number of rows. So it does not notice if lines are missing at the end
-    of the file.
+    times. The class does not check the number of rows, so you get no error if lines are missing at the end of
+    the file.
 
     We treat the list of places as public, because it is published with the check-ins. Strictly speaking, the
     list reveals something, because a place is in the file only if someone was there. In "lglmf", the places
@@ -173,13 +173,13 @@ class Gowalla(RecordsFile):
 
     def files(self) -> tuple[File, ...]:
         """Return the published files. For "lglmf", these are three parts and the list of places. For the
-        other versions, it is the single file of SNAP.
+        other versions, there is only one file, which SNAP publishes.
         """
         return tuple(map(_file, _SHA256)) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on differences between the version "austin" and the data of Fan & Jin, which their Table
-        4 describes.
+        """Sentences on differences between the version "austin" and the data of Fan & Jin, as Table 4 of
+        their paper describes them.
         """
         if self.version != "austin":
             return ()

@@ -55,7 +55,7 @@ _SHA256 = {  # of version 7
 
 @value
 class OnTheMap(RealFile):
-    """Table that counts jobs in US states in one year by two locations: that of the workplace, and that of
+    """Table that counts jobs in US states in one year by the location of the workplace and the location of
     the worker's home. It includes all jobs (file type JT00).
 
     With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
@@ -67,13 +67,14 @@ class OnTheMap(RealFile):
     The domain contains every location in the public crosswalks of the chosen states. A crosswalk is a list of
     all census blocks of a state. Work is the first attribute, so cells are ordered by the location of work.
     The publisher's files are called LODES. Version 7 (years to 2019) has the blocks of the 2010 census, and
-    version 8 (all years) has those of the 2020 census. The header of a crosswalk shows which: `tabblk2010` or
-    `tabblk2020`. The class raises an error if a job is outside these blocks, or if the crosswalks of several
-    states have different versions.
+    version 8 (all years) has the blocks of the 2020 census. The header of a crosswalk shows whether it has
+    the blocks of 2010 (`tabblk2010`) or of 2020 (`tabblk2020`). The class raises an error if a job is outside
+    the blocks of the crosswalk, or if the crosswalks of several states have different versions.
 
     The default is Rhode Island in 2019. It has 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
-    aux file has 70,737 jobs in 69,355 pairs of blocks. The protected unit is one job, which is in one cell. A
-    person with two jobs is two units. The published counts are already synthetic, and they are public.
+    file of the part "aux" has 70,737 jobs in 69,355 pairs of blocks. The protected unit is one job, which is
+    in one cell. A person with two jobs is two units. The published counts are already synthetic, and they are
+    public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
     Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
@@ -219,11 +220,12 @@ class CommutePoints(OverHierarchy, RealFile):
     """Homes and workplaces of the jobs in `OnTheMap`, as points. The four dimensions of a point are the
     latitude and longitude of home and of work, in degrees.
 
-    A point contains the centres of two census blocks, first that of home. The publisher's lists of blocks
-    (crosswalks) contain these centres. All homes and workplaces are in the same box, which is the smallest
-    box that contains all blocks of the chosen states. The box is public, because it does not depend on who
-    lives or works there. Mechanisms divide the box into smaller and smaller cells. At the default depth of 16
-    levels, the smallest cells of Rhode Island are about 1.5 by 1 m.
+    A point consists of the centres of two census blocks, first the block of home, then the block of work. The
+    publisher's lists of blocks (crosswalks) contain the centres. All homes and workplaces are in the same
+    box, which is the smallest box that contains all blocks of the chosen states. The box is public, because
+    it does not depend on who lives or works there. Mechanisms divide the box into cells, these cells into
+    smaller cells, and so on. After the default number of 16 divisions, the smallest cells of Rhode Island are
+    about 1.5 by 1 m.
 
     The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
     public.
@@ -260,10 +262,11 @@ class CommutePoints(OverHierarchy, RealFile):
         """Public list of places that you can ask about. It contains all county subdivisions of the chosen
         states, from the most populous to the least populous.
 
-        The column `place` contains the same names as in `blocks`. `population` is the number of people in the
-        2010 census, which this package contains only for Rhode Island. `blocks` is the number of census
-        blocks in the place. `latitude` and `longitude` are the means over the centres of these blocks. Places
-        without a known population are ordered by their number of blocks.
+        The column `place` contains the names of the places, as in the data frame that the property `blocks`
+        returns. `population` is the number of people in the 2010 census, which this package contains only for
+        Rhode Island. `blocks` is the number of census blocks in the place. `latitude` and `longitude` are the
+        means over the centres of these blocks. Places without a known population are ordered by their number
+        of blocks.
         """
         blocks = self._geography.drop_nulls("place")
         by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
@@ -349,18 +352,18 @@ FILE = File(
 
 @value
 class CommutingFlows(RealFile):
-    """Table that counts 140,843,659 workers in the US and Puerto Rico (2009 to 2013) by two counties: that of
-    work and that of home.
+    """Table that counts 140,843,659 workers in the US and Puerto Rico (2009 to 2013) by the county in which
+    they work and the county in which they live.
 
-    The home is one of 3,221 counties and municipios. The workplace is one of these, or Canada, Mexico or
-    elsewhere abroad. Labels are five-digit FIPS codes. There are 10,384,504 cells, of which 137,492 are not
-    empty (1.3 %), with a mean count of 1024. The list of counties comes from the file `counties.txt` of this
-    package, and not from the data. The protected unit is one estimated worker, who is in one cell. The survey
-    asks only a sample of people, and each of them counts with a weight. The guarantee for these counts does
-    not take the weights into account.
+    The home is one of 3,221 counties and municipios. The workplace is one of the same 3,221, or Canada,
+    Mexico or elsewhere abroad. Labels are five-digit FIPS codes. There are 10,384,504 cells, of which 137,492
+    are not empty (1.3 %), with a mean count of 1024. The list of counties comes from the file `counties.txt`
+    of this package, and not from the data. The protected unit is one estimated worker, who is in one cell.
+    The survey asks only a sample of people, and each person in the sample counts with a weight. The guarantee
+    for the published counts does not take these weights into account.
 
-    Two forms of the file are in circulation, and the class reads both. They differ in the leading zeros of
-    codes, in separators of thousands, and in missing codes ("NA" or empty).
+    Two forms of the file are in circulation, and the class reads both. The two forms differ in the leading
+    zeros of codes, in separators of thousands, and in missing codes ("NA" or empty).
 
     Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
     residence county to workplace county commuting flows, Table 1.

@@ -34,23 +34,23 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 
 @value
 class OnTheMapTwin(Twin):
-    """Synthetic table of jobs by work location and home location, which replaces the paper's OnTheMap data.
-    It has 4001 × 4001 cells. Of these, 820,000 are not empty, with a mean count of 150.
+    """Synthetic table of jobs by work location and home location, which replaces the OnTheMap data of Cormode
+    et al. The table has 4001 × 4001 cells. Of these cells, 820,000 are not empty, with a mean count of 150.
 
-    Four facts agree with the paper: the number of locations, the number of non-empty cells (a share of
-    0.051), their mean count, and that "many cells have frequency 1 or 2" (here nearly half of them).
-    Everything else is our invention. There are 47 states, whose sizes have a lognormal distribution, on a map
-    of 4000 × 2200 km. The locations of a state scatter around its centre, and are numbered state by state.
-    Each cell gets a score, which is large if there are many jobs at the workplace and many people at home.
-    The score falls with the cube of the distance, is higher within a state, and contains random noise. The
-    cells with the highest scores get the highest counts. The counts are quantiles of a lognormal
+    Four facts agree with the paper of Cormode et al.: the number of locations, the number of non-empty cells
+    (a share of 0.051), their mean count, and that "many cells have frequency 1 or 2" (here nearly half of
+    them). Everything else is our invention. There are 47 states, whose sizes have a lognormal distribution,
+    on a map of 4000 × 2200 km. The locations of a state scatter around its centre, and are numbered state by
+    state. Each cell gets a score, which is large if there are many jobs at the workplace and many people at
+    home. The score falls with the cube of the distance, is higher within a state, and contains random noise.
+    The cells with the highest scores get the highest counts. The counts are quantiles of a lognormal
     distribution. So another seed changes which cells are large, but not the counts that occur. The largest
     count is within one metropolis (2.9 million jobs). For more than half of all jobs, home and work are the
     same location. For nine of ten jobs, they are in the same state.
 
     If you pass `attributes=True`, the jobs of every cell are divided at random by age, salary and industry,
-    which have three classes each. The proportions of the classes differ by workplace. There are then 27 times
-    as many cells, and less than 1 % of them are not empty.
+    which have three classes each. The proportions of the classes differ by workplace. The table then has 27
+    times as many cells, and less than 1 % of its cells are not empty.
 
     The data are generated, so they are public. The protected unit is one job, which is in one cell.
     Generating the table takes about a second. Source of the statistics: Cormode, Procopiuc, Srivastava, Tran,
@@ -165,14 +165,14 @@ class CommuteTwin(OverHierarchy, Twin):
     """Synthetic homes and workplaces of people in 3,000 cities and between them. A point has four dimensions,
     the latitude and longitude of home and of work, in degrees.
 
-    Two facts agree with the paper: home and work are given by latitude and longitude, and there can be as
-    many people as in the paper (100 million respondents). Everything else is our invention. Cities are at
-    random places in the box of the contiguous US, and the number of homes in the r-th city is proportional to
-    1/r (Zipf's law). Homes have a normal distribution around the centre of their city. Its standard deviation
-    is 2 to 27 km, and grows with the square root of the city's size. 15 % of homes are uniform in the box.
-    Distances to work have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest
-    value of 300 km. Most people work in the direction of the city's centre. About one place in a thousand
-    would be outside the box, and is mirrored into it.
+    Two facts agree with the paper that is named below: home and work are given by latitude and longitude, and
+    there can be as many people as in this paper (100 million respondents). Everything else is our invention.
+    Cities are at random places in the box of the contiguous US, and the number of homes in the r-th city is
+    proportional to 1/r (Zipf's law). Homes have a normal distribution around the centre of their city. Its
+    standard deviation is 2 to 27 km, and grows with the square root of the city's size. 15 % of homes are
+    uniform in the box. Distances to work have a lognormal distribution with a median of 10 km, a mean of 16.5
+    km and a largest value of 300 km. Most people work in the direction of the city's centre. About one place
+    in a thousand would be outside the box, and is mirrored into it.
 
     The protected unit is one person, which is one record. The data are generated, so they are public.
     Generating ten million people takes a few seconds. Source of the number of people: Synthetic Data via

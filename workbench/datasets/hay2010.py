@@ -150,9 +150,9 @@ class NetTrace(Counts):
     hosts have no connection, and the busiest host has 1,423. The protected unit is one connection, which is
     in one cell.
 
-    The published file is sorted by count, although its description says that it is sorted by address. This
-    matters for Figure 6 of the paper, which is about ranges of addresses. So if the file is sorted by count,
-    we make this figure twice: with the order of the file, and with the order of the synthetic data
+    The published file is sorted by count, although its description says that it is sorted by address. The
+    order matters for Figure 6 of Hay et al., which is about ranges of addresses. So if the file is sorted by
+    count, we make Figure 6 twice: with the order of the file, and with the order of the synthetic data
     `NetTraceTwin`. If the file is not on this machine, `NetTraceTwin` replaces it in all figures.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
@@ -170,12 +170,13 @@ class SearchLogs(Counts):
     """Number of searches for the word "Obama" in each of 32,768 periods. A day has 16 periods, and the 2,048
     days begin in January 2004.
 
-    There are 335,889 searches. The authors generated them from published summaries, and from true logs of a
-    shorter time. 52.1 % of the periods have no search, and the busiest period has 496. The protected unit is
-    one search, which is in one cell. So a person who searches often is many units, and is protected less.
+    There are 335,889 searches. Hay et al. generated the numbers of searches from published summaries, and
+    from true logs of a shorter time. 52.1 % of the periods have no search, and the busiest period has 496.
+    The protected unit is one search, which is in one cell. So a person who searches often is many units, and
+    is protected less.
 
-    The authors publish the file. If it is not on this machine, the synthetic data `SearchLogsTwin` replace
-    it.
+    Hay et al. publish the file. If the file is not on this machine, the synthetic data `SearchLogsTwin`
+    replace it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
@@ -194,11 +195,11 @@ class SocialNetwork(Counts):
 
     There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
     1,678. The number of students is public. The protected unit is one friendship, which changes two degrees
-    by one each. The paper assumes that it changes only one degree. So the guarantee of a friendship in the
-    paper is twice the ε that the paper states.
+    by one each. Hay et al. assume that a friendship changes only one degree. So their releases protect a
+    friendship only with twice the ε that they state.
 
-    The authors publish the file. If it is not on this machine, the synthetic data `SocialNetworkTwin` replace
-    it.
+    Hay et al. publish the file. If the file is not on this machine, the synthetic data `SocialNetworkTwin`
+    replace it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1 and Appendix C.
@@ -215,10 +216,10 @@ class SocialNetwork(Counts):
 class KeywordFrequencies(Counts):
     """Number of searches for each of the 20,000 most frequent keywords in three months.
 
-    Figure 5 of the paper uses these data under the name Search Logs. They are not the data of the class
-    `SearchLogs`. In this figure, only the sorted counts matter, and not which keyword has which count. The
-    paper prints only the number of keywords. We treat the list of keywords as public. The protected unit is
-    one search, which is in one cell.
+    Figure 5 of Hay et al. uses these data under the name Search Logs. The class `SearchLogs` contains other
+    data. Figure 5 depends only on the sorted counts, and not on which keyword has which count. The paper
+    prints only the number of keywords. We treat the list of keywords as public. The protected unit is one
+    search, which is in one cell.
 
     The file is not published. The synthetic data `KeywordFrequenciesTwin` replace it. Real data of the same
     kind are in the dataset `Surnames`.
@@ -275,12 +276,12 @@ class NetTraceTwin(_Twin):
     """Synthetic numbers of connections of 65,536 external hosts, which replace `NetTrace`. Most hosts have no
     connection. The addresses of the others form clusters.
 
-    Four numbers agree with the paper: the number of hosts, the sum of the counts (25,714), the largest count
-    (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts). Everything else is
-    our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent 1.3, so most of
-    them are 1. Each address gets a score, which is the sum of one random number for each prefix of its bits.
-    Addresses with the same prefix therefore have similar scores. The addresses with the highest scores get
-    the connections, so busy hosts are near each other.
+    Four numbers agree with the paper of Hay et al.: the number of hosts, the sum of the counts (25,714), the
+    largest count (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts).
+    Everything else is our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent
+    1.3, so most of them are 1. Each address gets a score, which is the sum of one random number for each
+    prefix of its bits. Addresses with the same prefix therefore have similar scores. The addresses with the
+    highest scores get the connections, so busy hosts are near each other.
 
     The data are generated, so they are public. The protected unit is one connection, which is in one cell.
     Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
@@ -309,12 +310,12 @@ class SearchLogsTwin(_Twin):
     """Synthetic numbers of searches in 32,768 periods, which replace `SearchLogs`. For years there are almost
     no searches. Then their number rises, with bursts.
 
-    Four numbers agree with the paper: the number of periods (16 · 2048), the sum of the counts (335,889), the
-    largest count (496), and the share of periods without a search (52.1 %, which is 17,072 periods).
-    Everything else is our invention. Each period gets a score. The score rises in 2007, jumps at the dates of
-    news and falls again within days. It also depends on the time of day, and contains random noise. The
-    periods with the highest scores get the highest counts. The counts follow a Zipf-Mandelbrot distribution
-    with exponent 2.
+    Four numbers agree with the paper of Hay et al.: the number of periods (16 · 2048), the sum of the counts
+    (335,889), the largest count (496), and the share of periods without a search (52.1 %, which is 17,072
+    periods). Everything else is our invention. Each period gets a score. The score rises in 2007, jumps at
+    the dates of news and falls again within days. It also depends on the time of day, and contains random
+    noise. The periods with the highest scores get the highest counts. The counts follow a Zipf-Mandelbrot
+    distribution with exponent 2.
 
     The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
     of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
@@ -341,11 +342,12 @@ class SocialNetworkTwin(_Twin):
     """Synthetic numbers of friends of 11,342 students, in random order, which replace `SocialNetwork`. Every
     student has at least one friend, and some have very many.
 
-    Three numbers agree with the paper: the number of students, the sum of the numbers of friends (674,708),
-    and the largest number of friends (1,678). Everything else is our invention. The numbers of friends are
-    quantiles of a lognormal distribution, and half of them are 37 or less. A network with these numbers
-    exists. The paper does not print how many students have no friend. Here there are none.
-    The protected unit is one friendship, which changes two numbers by one each.
+    Three numbers agree with the paper of Hay et al.: the number of students, the sum of the numbers of
+    friends (674,708), and the largest number of friends (1,678). Everything else is our invention. The
+    numbers of friends are quantiles of a lognormal distribution, and half of them are 37 or less. There is a
+    network in which the students have exactly these numbers of friends. The paper does not print how many
+    students have no friend. Here there are none. The protected unit is one friendship, which changes two
+    numbers by one each.
 
     The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB
     2010, and the file that its authors publish.
@@ -370,7 +372,7 @@ class KeywordFrequenciesTwin(_Twin):
     """Synthetic numbers of searches for 20,000 keywords, in random order, which replace `KeywordFrequencies`.
     The frequencies follow Zipf's law.
 
-    The paper prints only the number of keywords. Everything else is our invention. The number of searches for
+    Hay et al. print only the number of keywords. Everything else is our invention. The number of searches for
     the k-th most frequent keyword is drawn from a Poisson distribution with mean 300,000/k, and is at least
     1. In descending order, the counts fall from about 300,000 to about 15, and many small counts are equal.
 

@@ -147,33 +147,36 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic data that replace a published dataset of users and items. They have the published numbers of
-    users, items and records.
+    """Synthetic data that replace a published dataset of users and items. Each record names a user, an item
+    and a context, for example the day of the week. The synthetic data have the published numbers of users,
+    items and records.
 
-    Five numbers agree with the paper: the number of users, of items (each has at least one record) and of
-    records, and the number of records of the most and of the least active user (`max_per_user` and
-    `min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`, `foursquare()`,
-    `netflix()` or `movielens()` to get the numbers of a row. The default is the row of Foursquare. The paper
-    prints a mean of 60.2 records per user for it, which contradicts its other numbers.
+    Five numbers agree with the paper of Fan & Jin: the number of users, of items (each has at least one
+    record) and of records, and the number of records of the most and of the least active user (`max_per_user`
+    and `min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`,
+    `foursquare()`, `netflix()` or `movielens()` to get the numbers of a row. The default is the row of
+    Foursquare. For Foursquare, the paper prints a mean of 60.2 records per user. This mean contradicts the
+    other numbers in the row.
 
     Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
-    The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent` records, where q is chosen so
-    that the sum is right. With a smaller `exponent`, most users have similar numbers of records. The
-    probability of an item is proportional to (rank + `flat`)^−`popularity`. Each item gets one record of a
-    random user, and the items of all other records are drawn. If `once` is True, no user has the same item
-    twice. Nearly all users then have the most popular items, as is usual for films. If `once` is False, the
-    item of a record is that of an earlier record of this user with probability `returning`. For comparison,
-    39 % of the check-ins in the LGLMF copy of Gowalla are such repetitions. Users and items are numbered at
-    random, so their numbers do not reveal their ranks.
+    The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent` records. Here min and max are
+    the smallest and the largest number of records of a user, and q is chosen so that all users together have
+    `records` records. With a smaller `exponent`, most users have similar numbers of records. The probability
+    of an item is proportional to (rank + `flat`)^−`popularity`, where the most popular item has rank 1. Each
+    item gets one record of a random user. The items of all other records are drawn with these probabilities.
+    If `once` is True, no user has the same item twice. Nearly all users then have the most popular items, as
+    is usual for films. If `once` is False, a record has, with the probability `returning`, the same item as
+    an earlier record of this user. For comparison, 39 % of the check-ins in the LGLMF copy of Gowalla are
+    such repetitions. Users and items are numbered at random, so their numbers do not reveal their ranks.
 
     The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", it is
     the day of the week. Each item has its own distribution over days, which is drawn from a Dirichlet
     distribution around the mean distribution in `PROFILES`. With a larger `alike`, the distributions of items
     are more similar. The day depends neither on the popularity of the item nor on the activity of the user.
-    In Figure 11 of the paper, sampling of records raises the share of the weekend. These synthetic data do
-    not contain this effect, so any difference that they show is random. With "gender and age", the context is
-    a group of users, which is drawn by the shares in `PROFILES`. In each group, the popularity of an item is
-    multiplied by a Gamma variable with mean 1 and shape `alike`.
+    Figure 11 of Fan & Jin shows that keeping only some records of each user raises the share of the weekend.
+    These synthetic data do not contain this effect, so any difference that they show is random. With "gender
+    and age", the context is a group of users, which is drawn by the shares in `PROFILES`. In each group, the
+    popularity of an item is multiplied by a Gamma variable with mean 1 and shape `alike`.
 
     The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
     so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB

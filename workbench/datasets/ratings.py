@@ -142,8 +142,8 @@ class NetflixPrize(RecordsFile):
     twice, so a customer changes at most 17,770 counts by one each. Loading also checks that no film and no
     rating is missing.
 
-    Reading takes minutes, because 5 million ratings (in a test with synthetic ones) take 7 seconds on one
-    core. Table 4 of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
+    Reading takes minutes. In a test with synthetic ratings, 5 million ratings took 7 seconds on one core.
+    Table 4 of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
 
     Terms: research use, no redistribution; cite. No longer published by Netflix. Source: Bennett
     and Lanning, KDD Cup and Workshop 2007.
@@ -160,7 +160,9 @@ class NetflixPrize(RecordsFile):
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four files with ratings (`combined_data_1.txt` …)."""
+        """Return the four published files that contain the ratings. They have the names `combined_data_1.txt`
+        to `combined_data_4.txt`.
+        """
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:

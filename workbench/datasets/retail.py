@@ -39,12 +39,12 @@ class RetailHours(RealFile):
     The protected unit is one customer, of whom at most `most` lines are counted. If a customer has more
     lines, `most` of them are drawn at random. This draw depends only on `seed` and on the customer's number.
     So adding or removing one customer does not change which lines of other customers are counted. The bound
-    holds even if the seed is published.
+    of `most` lines per customer holds even if the seed is published.
 
     The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are left out.
-    The others belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average. With `most=10`,
-    40,802 lines are counted. The list of the 8,976 hours is public. Most hours have no line, because they are
-    at night or on a Saturday.
+    The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average. With
+    `most=10`, 40,802 lines are counted. The list of the 8,976 hours is public. Most hours have no line,
+    because they are at night or on a Saturday.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.
@@ -97,10 +97,10 @@ class OnlineRetail(RecordsFile):
     """Invoice lines of an online shop: 406,829 lines in the year to December 2011. Each record consists of a
     customer, a stock code (the item) and the day of the week (the context).
 
-    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. They are left
-    out, because nobody knows how many of them belong to the same customer. The others belong to 4,372
-    customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the UK. No
-    order was ever made on a Saturday, but Saturday stays in the list of days.
+    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. These lines are
+    left out, because nobody knows how many of them belong to the same customer. The other lines belong to
+    4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
+    UK. No order was ever made on a Saturday, but Saturday stays in the list of days.
 
     The items are the shop's 4,070 stock codes, which we treat as public. These are all codes in the file,
     including those for postage, discounts and fees (POST, D, BANK CHARGES). Of these codes, 3,684 occur in a

@@ -45,11 +45,11 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 @value
 class QueryLogTwin(OverHierarchy, Twin):
-    """Synthetic log of searches. It contains distinct search texts, each with the number of times that it was
-    searched. Texts are written in the 38 symbols that the paper uses.
+    """Synthetic log of searches. The log contains distinct search texts, each with the number of times that
+    it was searched. Texts consist of the 38 symbols a-z, 0-9, the full stop and the space.
 
-    Three facts agree with the paper: there are 90 million queries, the symbols are a-z, 0-9, the full stop
-    and the space, and some queries are longer than 20 symbols. Everything else is our invention.
+    Three facts agree with the paper that is named below: there are 90 million queries, the symbols are the
+    same, and some queries are longer than 20 symbols. Everything else is our invention.
 
     Frequencies: the number of queries with the r-th most frequent text is proportional to r^-0.9 (Zipf's
     law), and is at least one. The first text has 2.7 % of all queries. By default, the number of distinct
@@ -298,8 +298,8 @@ class SurnameStrings(OverHierarchy, RealFile):
     apostrophes. Names with more than `depth` letters are left out, and the number of people with such names
     is recorded. The protected unit is one person, which is one record.
 
-    The Parquet copy of the list contains 162,252 names of 265,660,058 people, with 100 to 2,442,977 people
-    per name. The archive of the Census Bureau contains one more name.
+    The class reads the archive of the Census Bureau or a Parquet copy of the list. The copy contains 162,252
+    names of 265,660,058 people, with 100 to 2,442,977 people per name. The archive contains one more name.
 
     Terms and source: as `Surnames`.
     """

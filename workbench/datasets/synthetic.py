@@ -25,13 +25,13 @@ class GaussianSparse(Dataset):
     are drawn from a normal distribution with the given `mean` and `std`. They are rounded, and are at least
     1.
 
-    `placement` says which cells are not empty. With "uniform", they are drawn uniformly from all cells,
-    without replacement. The paper also uses cells that are "skewed and concentrated in particular regions",
-    but does not print their distribution. With "skewed", we use a distribution of our own. It places a number
-    of `regions` at random. These are intervals of equal length in the order of cells, which together cover
-    the share 2·density of all cells (or all cells, if this share exceeds 1). The non-empty cells are drawn
-    uniformly within the regions. So half of the cells in a region are not empty, and all cells elsewhere are
-    empty.
+    `placement` says which cells are not empty. With "uniform", the non-empty cells are drawn uniformly from
+    all cells, without replacement. Cormode et al. also use cells that are "skewed and concentrated in
+    particular regions", but do not print the distribution of these cells. With "skewed", we use a
+    distribution of our own. It places a number of `regions` at random. The regions are intervals of equal
+    length in the order of cells. Together, the regions cover the share 2·density of all cells (or all cells,
+    if this share exceeds 1). The non-empty cells are drawn uniformly within the regions. So half of the cells
+    in a region are not empty, and all cells elsewhere are empty.
 
     The data are generated, so they are public. The protected unit is one record, which is in one cell. Time
     and memory grow with the number of non-empty cells, and not with `m`. Source: Cormode, Procopiuc,
@@ -95,15 +95,15 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 @value
 class IPUMSTwin(Twin):
-    """Synthetic table of 500,000 adults with nine attributes, which replaces the paper's IPUMS data. It has
-    1.29·10¹¹ cells, and nearly all of them are empty.
+    """Synthetic table of 500,000 adults with nine attributes, which replaces the IPUMS data of Chen et al.
+    The table has 1.29·10¹¹ cells, and nearly all cells are empty.
 
-    Three facts agree with the paper: the attributes, the numbers of their values (79, 2, 17, 51, 9, 7, 6, 50
-    and 50, with ages from 16, education from 1 and salary from 0), and the number of people. How the
-    attributes depend on each other is our invention. They are drawn one after the other. There are fewer
-    people at ages above 40, and women live longer than men. 86 % of people have the birthplace 0, and the
-    frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The mean
-    education is about 11.5, and is less for old people. The values 9 and 13 of education are frequent.
+    Three facts agree with the paper of Chen et al.: the attributes, the numbers of their values (79, 2, 17,
+    51, 9, 7, 6, 50 and 50, with ages from 16, education from 1 and salary from 0), and the number of people.
+    How the attributes depend on each other is our invention. They are drawn one after the other. There are
+    fewer people at ages above 40, and women live longer than men. 86 % of people have the birthplace 0, and
+    the frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The
+    mean education is about 11.5, and is less for old people. The values 9 and 13 of education are frequent.
     Marital status depends on age. Whether a person works depends on age and gender. People who do not work
     have workclass 0, occupation 0 and salary 0. The occupation depends on education and gender. Salaries have
     a lognormal distribution around a value that depends on education, age, gender and occupation. The salary
@@ -268,9 +268,9 @@ class Ranked(OfDataset):
     """Table that contains all counts of `dataset` in ascending order, including those of empty cells. It has
     no labels. Some mechanisms release only such a sorted list of counts (an unattributed histogram).
 
-    A metric can compare such a release with this table, rank by rank. One unit changes the sorted counts by
-    at most as much as the counts of `dataset`. The exact counts may be shown if those of `dataset` may be
-    shown.
+    A metric can compare the released list with this table, rank by rank. One unit (the person or record that
+    is protected) changes the sorted counts by at most as much as the counts of `dataset`. The exact counts
+    may be shown if the exact counts of `dataset` may be shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
@@ -293,8 +293,8 @@ class Projected(OfDataset):
     """Table that counts the records of `dataset` by some of its attributes (a marginal). The attributes are
     in the given order.
 
-    One unit changes this table by at most as much as the table of `dataset`. The exact counts may be shown if
-    those of `dataset` may be shown.
+    One unit (the person or record that is protected) changes this table by at most as much as the table of
+    `dataset`. The exact counts may be shown if the exact counts of `dataset` may be shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")

@@ -153,7 +153,8 @@ def run(
     DataFrame
         Table with one row per trial, estimator (post-processing step) and metric. The columns are the
         dataset, the mechanism and its parameters, the seed, the seconds that the release took, the number of
-        released cells, the metric, the workload, and the measured `value`.
+        released cells, the metric, the workload (the queries on which the metric compares answers), and the
+        measured `value`.
     """
     import pandas as pd
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return the columns that describe a mechanism in a table of results. They contain its class, its name in
-    figures, its budget and its parameters.
+    """Return the columns that describe a mechanism in a table of results. The columns contain the mechanism's
+    class, its name in figures, its budget and its parameters.
     """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
@@ -94,7 +94,8 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 
 
 def first_available(*datasets: Dataset | None) -> Dataset | None:
-    """Return the first of several datasets whose files are all on this machine. Return None if there is none.
+    """Return the first of several datasets whose files are all on this machine. Return None if files of every
+    dataset are missing.
 
     A dataset without a method `files`, for example a synthetic one, is always available.
     """
@@ -148,13 +149,13 @@ class Sweep:
         Datasets and mechanisms. Each dataset is combined with each mechanism.
     metrics : sequence of callables
         Metrics. A metric is called with the true data and the released estimate, and returns a number, for
-        example an error. It may also return a table with a column `value`, for example errors by level. Each
-        row of this table becomes a row of the results.
+        example an error. It may also return a table with a column `value`, for example one error per level of
+        a hierarchy. Each row of this table becomes a row of the results.
     seeds : int
         Number of repetitions of each combination, each with different noise.
     estimators : sequence of callables
         Optional steps after the release. An estimator takes the released estimate and returns an improved
-        one. The metrics are computed for both.
+        one. The metrics are computed for the released estimate and for the improved one.
 
     Raises
     ------
@@ -173,7 +174,7 @@ class Sweep:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 
     def trials(self) -> Iterator[Trial]:
-        """Yield all trials. Those on the same dataset follow each other, so that each dataset is loaded only
+        """Yield all trials. Trials on the same dataset follow each other, so that each dataset is loaded only
         once.
         """
         for combination in product(self.datasets, self.mechanisms, range(self.seeds)):

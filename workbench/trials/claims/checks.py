@@ -46,7 +46,7 @@ def check_between(
     unit: str = "",
 ) -> Finding:
     """Check whether the numbers at enough points are between `low` and `high`. The argument `share` says at
-    how many points they must be.
+    how many points the number must be in this range.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def check_between(
 def check_lower(
     ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
 ) -> Finding:
-    """Check whether one series is lower than another by a factor of at least `times`. The numbers are ratios
-    of the first series to the second.
+    """Check whether one series (a curve of a figure) is lower than another by a factor of at least `times`.
+    The numbers to check are ratios of the first series to the second.
     """
     words = "lower" if times == 1 else f"{times:g}× lower"
     below = float(np.nextafter(1 / times, 0)) if times == 1 else 1 / times
@@ -100,7 +100,9 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Check whether two series differ by at most the factor 1.25. The numbers are ratios of the two series."""
+    """Check whether two series (curves of a figure) differ by at most the factor 1.25. The numbers to check
+    are ratios of the two series.
+    """
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
 
@@ -163,9 +165,9 @@ def over(
     checked at every plausible value of the parameter.
 
     The outcome is "holds" if the statement holds at all values, and "differs" if it differs at all values. If
-    it holds at some values and differs at others, the outcome is that it depends on the unprinted value. If
-    neighbouring values have the same outcome, the result shows only the measurement at the first of these
-    values.
+    the statement holds at some values and differs at others, the outcome is that it depends on the unprinted
+    value. If neighbouring values have the same outcome, the result shows only the measurement at the first of
+    these values.
 
     Parameters
     ----------

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
-    """Combine two tests of a statement. Return True if the first shows that it holds, and False if the second
-    shows that it fails. Return None if more runs are needed.
+    """Combine two tests of a statement. Return True if the first test shows that the statement holds. Return
+    False if the second test shows that it fails. Return None if neither test decides, so that more runs are
+    needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -58,7 +59,7 @@ _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
-    """Error that is raised if a check needs points that are not in the rows."""
+    """Error that is raised if a check needs points of a figure that are missing from the figure's rows."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Finding:
     Parameters
     ----------
     holds : bool or None
-        Whether the statement holds. None if the runs so far do not decide this at the given level of
+        Whether the statement holds. It is None if the runs so far do not decide this at the given level of
         confidence.
     measured, why : str
         Measured values in words, and an explanation. Both are computed from the checked rows only.
@@ -185,8 +186,8 @@ class Statement:
     untestable : str
         Reason, if the assertion cannot be checked here.
     needs : tuple of str
-        Names of datasets (classes in `datasets`) whose real files are needed. If a synthetic stand-in
-        replaces such a file, the assertion cannot be tested.
+        Names of datasets (classes in `datasets`) whose real files the check needs. If synthetic data replace
+        such a file, the assertion cannot be tested.
     table : mapping
         The check as it is written in `statements.toml`, with the series and rows that it compares.
     """
@@ -270,15 +271,18 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """Check all statements of the claim. Return a verdict for each, which says whether it holds.
+        """Check all statements of the claim. Return one verdict per statement, which says whether the
+        statement holds.
 
         Parameters
         ----------
-        looks, level
-            The same as for `Statement.find`.
+        looks : sequence of DataFrame
+            Rows of the figure, for increasing numbers of repetitions.
+        level : float
+            Level of confidence of each check, for example 0.95.
         has_file : callable
             Function that takes the name of a dataset. It returns True if the rows come from the real file of
-            this dataset, and False if they come from a synthetic stand-in.
+            this dataset, and False if they come from synthetic data that replace the file.
         """
         verdicts = []
         for each in self.statements:
@@ -374,10 +378,10 @@ class Printed:
     """Number that a paper prints, with a tolerance. A measured number agrees with it if it is between `low`
     and `high`. The tolerance includes the error of reading a number off a figure.
 
-    The other fields say where a figure shows the number. `axis` is the axis on which you read it. `at` is its
-    position on the other axis, which is a number or a name. If the paper's number is about a range of
-    positions, `over` is this range. If both are missing, it is about the whole axis. `value` is the printed
-    number, if it is a single number and not a range.
+    The other fields say where a figure shows the number. `axis` is the axis on which you read the number.
+    `at` is the position on the other axis, which is a number or a name. If the paper's number is about a
+    range of positions, `over` is this range. If `at` and `over` are missing, the number is about the whole
+    axis. `value` is the printed number, if it is a single number and not a range.
     """
 
     says: str
@@ -422,7 +426,9 @@ class Printed:
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """Return the verdict "undecided" for a run that shows only a tendency, with this explanation."""
+    """Change a verdict to "undecided", with the explanation `why`. Use this for a run that shows only a
+    tendency, for example a small run.
+    """
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
     whys = "; ".join(filter(None, (why, verdict.why)))
@@ -430,7 +436,9 @@ def left_open(verdict: Verdict, why: str) -> Verdict:
 
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return verdicts as a data frame with one row per statement and one column per field."""
+    """Return verdicts (outcomes of checked statements) as a data frame with one row per statement and one
+    column per field of a verdict.
+    """
     import pandas as pd
 
     columns = "id claim says page outcome mark measured why by_value printed".split()

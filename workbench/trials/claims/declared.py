@@ -290,7 +290,7 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
         Id of the figure, for example "cormode2012_fig3". The part after the first underscore is the name of
         its tables.
     package : str
-        Name of the package that contains the functions that checks name.
+        Name of the package with the functions that the checks in the file use.
 
     Returns
     -------

@@ -43,18 +43,19 @@ _KEYS = {"says", "statements", "data", "needs"}
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """One of the main results of a paper, in one sentence. It lists the statements on which it rests.
+    """One of the main results of a paper, in one sentence. It names the checked statements from which the
+    result follows.
 
     Parameters
     ----------
     says : str
         The result in one sentence of at most 25 words.
     statements : tuple of str
-        Ids of the statements on which the result rests.
+        Ids of the statements from which the result follows.
     data : str
         Kind of data on which the statements were checked, one of `DATA`.
     needs : str, optional
-        Data that are missing here, and whether anyone can get them.
+        Data that we do not have but the result needs, and whether anyone can get these data.
     """
 
     says: str
@@ -63,7 +64,9 @@ class PaperFinding:
     needs: str = ""
 
     def outcome(self, verdicts: pd.DataFrame) -> str:
-        """Return the outcome of this finding as text. It follows from the verdicts on its statements."""
+        """Return the outcome of this finding as text. The outcome follows from the verdicts on the finding's
+        statements.
+        """
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
         judged = set(own.id[own.outcome.isin(_WORST_FIRST)])
@@ -96,7 +99,7 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
 
 
 def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
-    """Read the findings of a paper from its `statements.toml`.
+    """Read the findings (main results) of a paper from its file `statements.toml`.
 
     Parameters
     ----------
@@ -141,7 +144,7 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 def agreement(committed: str, ours: str) -> str:
     """Return a sentence that compares the outcome of a small run with the outcome of the full run in the
-    repository. A small run alone does not suffice for a verdict.
+    repository. A small run alone does not suffice to decide whether a statement holds.
     """
     if ours == committed:
         return "this run agrees"
@@ -151,15 +154,17 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count how many statements have each outcome. The result has an entry for every outcome in `COLUMNS`."""
+    """Count how many statements have each outcome, for example "holds". The result has an entry for every
+    outcome in `COLUMNS`.
+    """
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
     )
 
 
 def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Count how many statements have each outcome, over several figures. Leave out statements that were not
-    judged.
+    """Count how many statements of several figures have each outcome, for example "holds". Statements that
+    were not judged are left out.
     """
     counts = dict.fromkeys(COLUMNS.values(), 0)
     for outcome in (end for each in outcomes for end in each):

@@ -36,8 +36,9 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Compute the mean of the column `value` over seeds, and its t interval, for each point of a curve. The
-    result has the columns mean, low, high and seeds.
+    """Compute the mean of the column `value` over seeds (repetitions), and its confidence interval from
+    Student's t distribution, for each point of a curve. The result has the columns mean, low and high (the
+    ends of the interval), and seeds (the number of seeds).
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def confidence_intervals(
     Raises
     ------
     ValueError
-        If the rows of a point differ in a column that does not depend on the seed, because they then belong
+        If the rows of a point differ in a column that does not depend on the seed, because such rows belong
         to different curves.
     """
     import pandas as pd
@@ -91,8 +92,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Compute a curve of means with confidence intervals, over the values of the column `by`. Only the rows
-    that satisfy the conditions in `where` are used.
+    """Compute a curve of means with confidence intervals. It has one point for each value of the column `by`.
+    Only the rows that satisfy the conditions in `where` are used.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -102,7 +103,8 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Find the point from which on the first curve is below the second. Return NaN if there is no such point.
+    """Find the position on the horizontal axis from which on the first curve is below the second. Return NaN
+    if there is no such position.
 
     Both curves are results of `mean_curve`. Between two points, a curve is a straight line on logarithmic
     axes.
@@ -182,7 +184,9 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """Divide the estimates and the ends of their intervals by the values of an exact formula, `law`."""
+        """Divide the estimates and the ends of their intervals by exact values, for example from a formula.
+        The argument `law` is one number, or a series with one value per point.
+        """
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -198,7 +202,8 @@ class Intervals:
 def paired_ratios(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> Intervals:
-    """Divide one series by another at each point, seed by seed. Return the ratios with confidence intervals.
+    """Divide one series (a curve) by another at each point, separately for each seed. Return the ratios with
+    confidence intervals.
 
     Parameters
     ----------
@@ -247,8 +252,8 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
-    """Divide the rows `ours` by the rows `other` at the points that both have, seed by seed. Return the
-    ratios with confidence intervals.
+    """Divide the values in the rows `ours` by the values in the rows `other`, at the points that both have
+    and separately for each seed. Return the ratios with confidence intervals.
     """
     import pandas as pd
 
@@ -257,8 +262,8 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return the mean of one series over seeds at each point, with t intervals. If all values at a point are
-    equal, return the median and its interval instead.
+    """Return the mean of one series (a curve) over seeds at each point, with confidence intervals from
+    Student's t distribution. If all values at a point are equal, return the median and its interval instead.
     """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
@@ -266,8 +271,8 @@ def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Return numbers without error, for example from a formula, as `Intervals`. Their intervals have length
-    0.
+    """Convert numbers without error, for example from a formula, to `Intervals` (estimates with confidence
+    intervals). These intervals have length 0.
     """
     if numbers.empty:
         raise MissingPoints("there are no points")
@@ -277,8 +282,8 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Divide the value of a series at each point of an axis by its value at the previous point, seed by seed.
-    Return the ratios with confidence intervals.
+    """Divide the value of a series (a curve) at each point of an axis by its value at the previous point,
+    separately for each seed. Return the ratios with confidence intervals.
     """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
@@ -288,8 +293,8 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Divide the value of a series at the last point of an axis by its value at the first point, seed by
-    seed. Return the ratio with its confidence interval.
+    """Divide the value of a series (a curve) at the last point of an axis by its value at the first point,
+    separately for each seed. Return the ratio with its confidence interval.
     """
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()

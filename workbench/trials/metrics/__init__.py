@@ -1,8 +1,9 @@
 """Metrics. A metric is called with the true data and a released estimate, and returns a number, for example
 the error of the estimate.
 
-Most metrics compare the answers of both to the same queries. The exact error of an estimate reveals private
-data. So a metric raises an exception if the true data are neither public nor marked as `truth_public`.
+Most metrics answer the same queries from the true data and from the estimate, and compare these answers. The
+exact error of an estimate reveals private data. So a metric raises an exception if the true data are neither
+public nor marked as `truth_public`.
 """
 
 from workbench.trials.metrics.answers import (

@@ -130,8 +130,8 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean signed error: the mean of estimate − truth over the queries of a workload, in counts. It estimates
-    the bias.
+    """Mean signed error: the mean of estimate − truth over the queries of a workload, in counts. The result
+    estimates the bias of the answers.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -286,8 +286,8 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """Share of a corpus of strings that synthetic strings recover. Each synthetic string matches at most one
-    string in the corpus.
+    """Share of a corpus (the true strings) that synthetic strings recover. A true string is recovered if an
+    equal synthetic string is matched with it. Each synthetic string is matched with at most one true string.
 
     Only strings that occur `low` to `high` times in the corpus are considered. If `prefixes` is True, a
     synthetic prefix is treated as if it were a complete string.
@@ -337,8 +337,9 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Return which share of a corpus of strings is recovered by synthetic strings. The shares are cumulated
-    over the frequency of strings.
+    """Compute which share of a corpus (the true strings) synthetic strings recover. A true string is
+    recovered if an equal synthetic string is matched with it. The shares are cumulated over the frequency of
+    strings.
 
     Parameters
     ----------

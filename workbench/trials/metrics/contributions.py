@@ -86,8 +86,8 @@ class MeanSquaredCountError(_CountMetric):
     of an item and a context), in records².
 
     The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). It may also be the
-    records that a mechanism kept of each user (`Interactions`). The result is then the error from sampling,
-    without noise. All metrics in this module accept both.
+    records that a mechanism kept of each user (`Interactions`). The result is then the error from dropping
+    records, without noise. All metrics in this module accept released counts and kept records.
     """
 
     of: str = _of()
@@ -100,13 +100,13 @@ class MeanSquaredCountError(_CountMetric):
 
 @value
 class KLDivergence(_CountMetric):
-    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions of records over items or edges,
-    in nats.
+    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions of records over items, or over
+    edges (pairs of an item and a context), in nats.
 
-    By its fields, you choose whether p is the distribution of the released counts and q that of the true
-    counts, or the other way round. Counts that are 0 or negative are set to `floor`, because the divergence
-    would otherwise be infinite. Then the counts are divided by their sum. Counts between 0 and `floor` stay
-    as they are.
+    The field `direction` says which distribution is p and which is q. One of the two is the distribution of
+    the released counts, the other that of the true counts. Counts that are 0 or negative are set to `floor`,
+    because the divergence would otherwise be infinite. Then the counts are divided by their sum. Counts
+    between 0 and `floor` stay as they are.
     """
 
     of: str = _of()
@@ -220,7 +220,8 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Count the records of each item or edge, where each record has the weight of its user.
+    """Count the records of each item, or of each edge (pair of an item and a context). Each record counts
+    with the weight of its user.
 
     Parameters
     ----------
@@ -261,13 +262,13 @@ def sampling_error(
     truth: Interactions, ls: Iterable[float], of: str = "items"
 ) -> Float[np.ndarray, " ls"]:
     """Compute the error that comes from keeping only l random records of each user. The result is the
-    expected squared error, averaged over items or edges.
+    expected squared error of a count, averaged over items or over edges (pairs of an item and a context).
 
     The result is exact for these data, and does not include noise. Suppose that a user has t records, that t
     is larger than l, and that a share p of the records is about one item. On average, sampling drops (t −
-    l)·p of these records, which is a bias. The number of dropped records has the variance l·p·(1 − p)·(t −
-    l)/(t − 1), as in any draw without replacement. Users are sampled independently. So the expected squared
-    error of an item's count is the square of the sum of all users' biases, plus the sum of all users'
+    l)·p of these records, which is a bias. The number of dropped records of this item has the variance l·p·(1
+    − p)·(t − l)/(t − 1), as in any draw without replacement. Users are sampled independently. So the expected
+    squared error of an item's count is the square of the sum of all users' biases, plus the sum of all users'
     variances.
 
     Parameters
@@ -275,7 +276,7 @@ def sampling_error(
     truth : Interactions
         True records, which are public or marked as `truth_public`.
     ls : iterable of float
-        Numbers of records that are kept per user. The error is computed for each.
+        Values of l, the number of records that are kept per user. The error is computed for each value.
     of : "items" or "edges"
         Whether to count by item, or by edge (a pair of an item and a context).
 
@@ -341,8 +342,9 @@ def error_parts(
     Returns
     -------
     pandas.DataFrame
-        One row for each tenth of the items, first for counts of items and then for counts of edges. The
-        columns are:
+        One row for each tenth of the items, first for counts of items and then for counts of edges (pairs of
+        an item and a context). In the formulas, truth, kept and released are the true count of an item or
+        edge, the count of its kept records, and its released count. The columns are:
 
         `of`, `decile`   "items" or "edges", and the tenth of the items by true count (10: most popular)
         `cells`          number of counts in this row

@@ -17,8 +17,9 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance between synthetic and true points, after Indyk. It is
-    computed from a hierarchy of cells: each level divides the cells of the level above.
+    """Upper bound on the earth mover's distance between synthetic and true points, by a method of Indyk. It
+    is computed from a hierarchy of cells: each level divides the cells of the level above, and level 0 is the
+    whole box.
 
     For each cell, the metric takes the absolute difference between the numbers of synthetic and of true
     records in the cell, times the diameter of the cell. The result is the sum over all cells of the levels 0
@@ -42,7 +43,7 @@ class EarthMover:
         Parameters
         ----------
         truth : Records
-            True points, over a `Quadtree` (a hierarchy of boxes). They are public or marked as
+            True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
             `truth_public`.
         estimate : Leaves or Records
             Released estimate that can generate synthetic points, or public points.
@@ -56,7 +57,7 @@ class EarthMover:
         ------
         ValueError
             If the true points are private, if the two arguments are not points over the same `Quadtree`, or
-            if this has fewer levels than `depth`.
+            if the `Quadtree` has fewer levels than `depth`.
         """
         return float(self.levels(truth, estimate).sum())
 
@@ -66,7 +67,7 @@ class EarthMover:
         Parameters
         ----------
         truth : Records
-            True points, over a `Quadtree` (a hierarchy of boxes). They are public or marked as
+            True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
             `truth_public`.
         estimate : Leaves or Records
             Released estimate that can generate synthetic points, or public points.
@@ -80,7 +81,7 @@ class EarthMover:
         ------
         ValueError
             If the true points are private, if the two arguments are not points over the same `Quadtree`, or
-            if this has fewer levels than `depth`.
+            if the `Quadtree` has fewer levels than `depth`.
         """
         tree = truth.hierarchy
         ours = _public_records(truth)
@@ -171,10 +172,10 @@ class CommuteDistances:
     their distribution functions. Only people who live near a given place are considered.
 
     A record is a commute: home latitude, home longitude, work latitude and work longitude, in degrees. The
-    metric uses the records whose home is within `radius` of the place. The length of a commute is the
+    metric uses the records whose home is at most `radius` km from the place. The length of a commute is the
     great-circle distance from home to work. Synthetic points are placed at random within the released cells,
-    and `seed` determines their positions. True points are placed in the middle of the smallest cells of the
-    hierarchy.
+    and `seed` determines their positions. The true points are known only up to the smallest cells into which
+    the map is divided, and are placed in the middle of these cells.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
@@ -224,7 +225,8 @@ class CommuteDistances:
         Returns
         -------
         float64[n]
-            Share of people whose commute is at most as long, or NaN if nobody lives near the place.
+            For each length in `at`, the share of people whose commute is at most this long. The shares are
+            NaN if nobody lives near the place.
         """
         return self._distances(data).fraction_within(np.asarray(at, float))
 
