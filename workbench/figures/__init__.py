@@ -1,5 +1,5 @@
 """Figures of papers. A figure runs experiments, draws the results, and checks what the paper says about them.
-This package also writes the files of a figure.
+This package also writes the files of a figure, for example its pictures.
 
 Each figure is a subclass of `Figure`. Its fields are the parameters of the paper's experiment, and their
 default values are those of the paper. The id of a figure says where its files are. For example, the code of

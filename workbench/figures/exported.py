@@ -205,18 +205,19 @@ class Export:
     Parameters
     ----------
     draw : callable
-        Function that draws the pictures. It returns a dictionary whose keys are suffixes of file names. It is
-        empty for a table.
+        Function that draws the pictures. It returns a dictionary whose values are pictures, and whose keys
+        are the suffixes of their file names. The dictionary is empty if the figure is a table.
     rows : DataFrame
         Results that are drawn, one per row. The column `truth_public` says whether the true data are public.
     description : Description
-        Description that is stored in the files. It contains the command that makes the files again.
+        Description that is stored in the files. The description contains the command that makes the files
+        again.
     profile : str
-        "quick", "paper" or "explorer".
+        Name of the setting of all parameters: "quick", "paper", or "explorer" for an interactive panel.
     tables : mapping
         Tables to export, by their captions.
     caption : str
-        Text below the picture. It names the place in the paper and the data.
+        Text below the picture. The text names the place of the figure in the paper, and the data.
     cite : sequence of str
         Keys of the sources that are cited, as in the file `references.bib`.
     """

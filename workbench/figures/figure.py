@@ -87,7 +87,7 @@ def find_figure(id: str) -> type[Figure]:
     Raises
     ------
     ValueError
-        If there is no such figure. The message lists the most similar ids.
+        If there is no figure with this id. The message lists the most similar ids.
     """
     folder = project_folder() / "experiments"
     specs = ("[!_.]*.py", "[!_.]*20??/[!_]*.py")
@@ -250,14 +250,15 @@ class Figure:
     """Base class for the figures of papers. For each figure, there is a subclass with the decorator `@value`,
     whose fields are the parameters of the figure.
 
-    A field is declared by `parameter(…)`, with the paper's value as the default and a kind from `KINDS`.
-    Methods of the class compute everything else from the fields, for example theoretical curves and titles.
-    Nothing is computed when the file is imported.
+    Each field is declared by `parameter(…)`. Its default is the paper's value, and its kind is one of
+    `KINDS`. Methods of the class compute everything else from the fields, for example theoretical curves and
+    titles. Nothing is computed when the figure's file is imported.
 
     Attributes
     ----------
     id : str
-        Unique name of the figure, for example cormode2012_fig5. It follows from the path of the file.
+        Unique name of the figure, for example cormode2012_fig5. It follows from the path of the file that
+        contains the class.
     title : str
         Phrase that says what the figure shows.
     headline : str
@@ -273,16 +274,17 @@ class Figure:
     rough : mapping
         Values of fields for the first, rough picture after a user moves a slider.
     claims : tuple of Claim
-        Sentences of the paper about the figure, with the statements that are checked. They are checked only
-        with the paper's parameters, so a check may name series and points that exist only with these.
+        Sentences of the paper about the figure, with the statements that are checked. The statements are
+        checked only with the paper's parameters. So a check may name series (curves) and points that exist
+        only with these parameters.
     sized_by : tuple of str
         Names of fields that change what is measured, and not only how precisely, for example the number of
-        people. If a value is below the paper's, no statement is decided.
+        people. If the value of such a field is below the paper's, no statement is decided.
     series_by : tuple of str
         Names of mechanism parameters that appear in the names of series (the curves).
     shown : tuple of str
-        Names of parameters that the figure already shows, for example on an axis. Other parameters that you
-        change are added to the title.
+        Names of parameters whose values the figure already shows, for example on an axis. If you change other
+        parameters, their values are added to the title.
     columns : int
         Number of panels next to each other.
     height : float
@@ -338,8 +340,9 @@ class Figure:
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
-        """Run the experiments, and return their results as a data frame. Trials whose results are already in
-        the folder `store` are not run again. The column `panel` names the panel that shows a row.
+        """Run the experiments, and return their results as a data frame. A trial (one run of a mechanism on a
+        dataset with one seed) is not run again if its results are already in the folder `store`. The column
+        `panel` names the panel that shows a row.
         """
         import pandas as pd
 
@@ -351,11 +354,11 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return the panels of the picture, which show the results that `rows` returned."""
+        """Return descriptions of the panels of the picture. The panels show the results from `rows`."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return only those rows of the results that are drawn."""
+        """Return those rows of the results that the figure draws."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
@@ -364,11 +367,11 @@ class Figure:
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a data frame that summarises our numbers, so that you can compare them with the paper. It
-        has one row per panel and curve.
+        """Return a data frame that summarises the results of the figure, so that you can compare them with
+        the paper. The data frame has one row per panel and curve.
 
-        Each row contains four means over seeds: those at the first and at the last point of the axis, the
-        lowest mean and the highest mean.
+        Each row contains four means over seeds (repetitions): the mean at the first point of the axis, the
+        mean at the last point, the lowest mean and the highest mean.
         """
         from workbench.figures.plots import tabulate_means
 
@@ -447,7 +450,7 @@ class Figure:
 
     def off_paper(self) -> dict[str, Any]:
         """Values of parameters that differ from those of the paper, by name. The paper's statements are
-        checked only if there are none.
+        checked only if no parameter differs.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
@@ -494,8 +497,8 @@ class Figure:
         rows : DataFrame
             Results of the figure, as returned by `rows`.
         verdicts : sequence of Verdict
-            Verdicts of this run on the paper's statements. If a verdict contradicts the headline, the title
-            is printed instead.
+            Verdicts of this run on the paper's statements. If a verdict contradicts the headline (the main
+            result), the title is printed instead.
         panels : str
             Letters of the panels to draw, for example "ac". By default, the first panels are drawn, as many
             as the attribute `main` says.
@@ -554,9 +557,9 @@ class Figure:
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
         """Return the sentence that is printed above the picture of a run.
 
-        Usually, this is the headline, which states the main result. It is the title instead if parameters
-        differ from those of the paper, if the run is smaller than the paper's, or if a verdict contradicts
-        the headline.
+        Usually, this sentence is the headline, which states the main result. Instead, the title is printed if
+        parameters differ from those of the paper, if the run is smaller than the paper's, or if a verdict
+        contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:
@@ -667,8 +670,8 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the level of confidence of each check. Because there are several checks during a run, it is
-        higher than the intended level of all checks together.
+        """Return the level of confidence of each check. Because there are several checks during a run, the
+        level of each check is higher than the intended level of all checks together.
         """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
@@ -676,13 +679,15 @@ class Figure:
         """Run the figure. Return its results as a data frame, and a list with a verdict on each statement of
         the paper.
 
-        In the profile "paper", the number of seeds is a limit: seeds are added step by step until every
-        statement is decided. If you choose another number of seeds, all of them are run.
+        If all parameters have the paper's values (the profile "paper"), the number of seeds is a limit: seeds
+        (repetitions) are added step by step until every statement is decided. If you choose another number of
+        seeds, all these seeds are run.
 
         Parameters
         ----------
         store : path
-            Folder with the results of finished trials. The results of new trials are added to it.
+            Folder with the results of finished trials (runs of one mechanism with one seed). The results of
+            new trials are added to this folder.
         """
         for figure in self._runs():
             rows = figure.rows(store)
@@ -714,8 +719,8 @@ class Figure:
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether results come from the published file of a dataset, and not from synthetic data.
-        Results on a dataset that is computed from this file also count.
+        """Return whether results come from the published file of a dataset, and not from synthetic data. The
+        answer is also True if a dataset is computed from the published file.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
@@ -724,8 +729,8 @@ class Figure:
         """Check each statement of the paper on the results of a run, and return the verdicts. If parameters
         differ from those of the paper, no statement is checked, and every verdict is "not judged".
 
-        A statement is checked several times, with more and more seeds. The method `looks` returns the numbers
-        of seeds. The verdict is that of the first check that decides the statement.
+        Each statement is checked several times, with more and more seeds (repetitions). The method `looks`
+        returns the numbers of seeds. The first check that decides the statement gives the verdict.
         """
         off = self.off_paper()
         if off:

@@ -70,8 +70,8 @@ class FigureRun:
         holds).
 
         If the run has the profile "paper", the table shows the verdicts of this run. A quick run is too small
-        for verdicts. Its table shows the stored verdicts of a full run, and says whether the numbers of the
-        quick run agree with them.
+        for verdicts. The table of a quick run shows the stored verdicts of a full run, and says whether the
+        numbers of the quick run agree with these verdicts.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
@@ -89,7 +89,7 @@ class FigureRun:
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
         """Save the run to a folder. The folder contains the pictures, the plotted numbers, a verdict on each
-        statement of the paper, and a manifest. The manifest lists the files and says how they were made. If
+        statement of the paper, and a manifest. The manifest lists these files and says how they were made. If
         you change parameters, the figure is saved to another folder.
         """
         folder = save(
@@ -104,8 +104,9 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """Return the verdicts on all statements of a paper, as they are stored in the repository. The result is a
-    data frame with one row per statement. It is empty if no verdicts are stored.
+    """Return the verdicts on all statements of a paper (whether each statement holds), as they are stored in
+    the repository. The result is a data frame with one row per statement. The data frame is empty if no
+    verdicts are stored.
     """
     import pandas as pd
 
@@ -168,8 +169,8 @@ def parameters_cell(cls: type[Figure]) -> str:
     """Return the source text of the notebook cell that sets the parameters of a figure. Each line sets one
     parameter and explains it in a comment.
 
-    Parameters of effort, for example the number of seeds, are set to None. Their values then come from the
-    profile.
+    Parameters that determine the effort of a run, for example the number of seeds, are set to None. The value
+    of such a parameter then comes from the profile, for example "quick".
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',

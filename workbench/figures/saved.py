@@ -101,8 +101,8 @@ _STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 4
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """Saved figure, as `load` returns it. Its manifest lists the files in the folder and says how they were
-    made.
+    """Saved figure, as `load` returns it. The manifest of the saved figure lists the files in the folder and
+    says how the files were made.
     """
 
     folder: Path
@@ -145,7 +145,7 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a result that is saved like a figure, but whose class is not a `Figure`.
+    """Description of a result that is saved like a figure, although its class is not a subclass of `Figure`.
 
     Parameters
     ----------
@@ -158,9 +158,10 @@ class Description:
     no_data : bool
         Whether the result is computed without a dataset.
     id : str
-        Id of the figure, if it differs from `name`.
+        Id of the figure, if the id differs from `name`.
     parameters, setting : mappings
-        All parameters of the result, and those whose values differ from the profile.
+        All parameters of the result, and the parameters whose values differ from the profile (a named setting
+        of all parameters).
     files : mapping
         SHA-256 hashes of the public files from which the result was computed, by the names of the files.
     """
@@ -176,8 +177,8 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Return the path of the folder in which a figure is saved. Raise a ValueError if the profile is unknown,
-    or if `stem` is not a valid name of a folder.
+    """Return the path of the folder in which a figure is saved. Raise a ValueError if the profile ("paper",
+    "quick" or "explorer") is unknown, or if the figure's name `stem` is not a valid name of a folder.
     """
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
@@ -209,14 +210,14 @@ def save(
         Results that the picture shows. The column `truth_public` must be True in every row, because an error
         computed from private data would reveal something about them.
     spec : Figure or Description
-        Figure to save. If its attribute `no_data` is True, the results were computed without a dataset, and
-        they need no column `truth_public`.
+        Figure to save. If the attribute `no_data` of the figure is True, the results were computed without a
+        dataset, and `rows` needs no column `truth_public`.
     profile : str
         "quick" or "paper". Exports of interactive panels have the profile "explorer".
     results : path
         Folder in which the results of all figures are stored.
     verdicts : sequence of Verdict
-        Verdicts on the paper's statements about the figure.
+        Verdicts on the paper's statements about the figure. A verdict says whether a statement holds.
 
     Returns
     -------
@@ -364,7 +365,7 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
     """Write a file in such a way that nobody ever sees an incomplete file. The function `fill` writes a
     temporary file, which is then renamed to `path`. Return the SHA-256 hash of the content.
 
-    If the process is killed meanwhile, the old file stays as it was.
+    If the process is killed while it writes, the old file stays as it was.
     """
     try:
         with closing(Draft(path)) as draft:

@@ -19,12 +19,12 @@ next to the data if you pass `data=`. If the budget file lacks the spend that th
 different one, the workbench raises an error. The counter does not protect against somebody who deliberately
 resets both files. It also does not protect against a disk that reports a write as done without making it.
 
-You may choose a question after you have seen earlier answers. The privacy guarantee still holds, because
-costs add up in this case too. But the error bars are then no longer valid. They assume that you did not
-choose the question because of the noise in earlier answers.
+You may choose a question after you have seen earlier answers. The privacy guarantee still holds, because the
+costs of such questions also add up. But the error bars of the answers are then no longer valid. Error bars
+assume that you did not choose the question because of the noise in earlier answers.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3, for `Bank.recall`. `Bank.price` uses the same
-           posterior distribution of the counts, before the new answers exist. This is possible because the
+Source `Bank.recall` follows section 3 of Chen, Zhou & Bhowmick, EDBT 2012. `Bank.price` uses the same
+posterior distribution of the counts, before the new answers exist. This is possible because the
            posterior variance depends on the variance of the noise, and not on the values of the answers.
 """
 

@@ -210,25 +210,26 @@ _MOST_ENTRIES = 2**22  # of queries about one cell each, laid out along an attri
 
 
 class Bank:
-    """Store of all noisy answers that a budget has paid for. All of them are about the same dataset. You may
-    use the stored answers again without any privacy cost.
+    """Store of all noisy answers that a budget has paid for. All stored answers are about the same dataset.
+    You may use the stored answers again without any privacy cost.
 
     Parameters
     ----------
     budget : Budget or path
         Budget that pays for the answers. The answers are stored in the budget's file.
     dataset : str, optional
-        Name and version of the dataset, in your own words. The workbench relies on this text to notice
-        another dataset. It never computes a hash of the data, because a hash could reveal the data.
+        Name and version of the dataset, in your own words. If the stored text differs from yours, the
+        workbench assumes another dataset. It never computes a hash of the data to compare datasets, because a
+        hash could reveal the data.
     total : float, optional
-        Number of records in the table, if this number is public. It makes answers more precise, and is stored
-        in the file.
+        Number of records in the table, if this number is public. The bank then computes more precise answers.
+        The number is stored in the file.
 
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Domain of the table (all its possible cells) and bound (largest change of the table by one unit). Both
-        are None before the first question.
+        Domain of the table (all its possible cells) and bound (largest change of the table by one unit).
+        `domain` and `bound` are None before the first question.
 
     Raises
     ------
@@ -265,8 +266,8 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """State which table the answers in this bank are about. The table's domain and bound are stored in
-        the file when the first question is asked.
+        """State which table the answers in this bank are about. The table's domain (all its possible cells)
+        and bound (largest change by one unit) are stored in the file when the first question is asked.
 
         Raises
         ------
@@ -321,8 +322,8 @@ class Bank:
     def reserve(
         self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
     ) -> list[tuple[Any, ...]]:
-        """Reserve one row in the file for each answer to a question. The cost of the answers is recorded in
-        the same database transaction.
+        """Reserve one row in the bank's file for each answer to a question. The cost of the answers is
+        recorded in the same database transaction.
 
         Returns
         -------
@@ -349,8 +350,8 @@ class Bank:
         self._agrees = True
 
     def contents(self) -> str:
-        """Describe in words which answers are stored. If the budget cannot pay for more answers, the error
-        message ends with this text.
+        """Describe in words which answers are stored. If you ask a question that the budget cannot pay for,
+        the error message ends with this text.
         """
         rows = self.budget.ledger.itertuples()
         bought = [row for row in rows if row.answered and pd.notna(row.queries)]
@@ -382,9 +383,9 @@ class Bank:
         alpha : float, optional
             If you pass α, the bank uses kernel PCA with a uniform prior. α says how far, in records, you
             assume the true table to be from a uniform table. A smaller α pulls the answers more strongly
-            towards the uniform table, which reduces noise and adds bias. ∞ means no prior and no bias. With a
-            finite α, the errors are posterior standard deviations, which are not calibrated confidence
-            intervals.
+            towards the uniform table, which reduces noise and adds bias. With α = ∞, there is no prior and no
+            bias. With a finite α, the errors are posterior standard deviations, which are not calibrated
+            confidence intervals.
         by : str, optional
             Method that replaces the bank's choice, either "kernel PCA" or "junction tree".
         error : bool
@@ -401,10 +402,10 @@ class Bank:
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞, or if the method is unknown or not possible. If you ask for
-            kernel PCA and the bank has more than 6,000 answers to different queries, because the matrices
-            would need more than 4 GB. If you pass neither `by` nor `alpha`, a bank of this size uses a
-            junction tree, where one is possible.
+            If the bank is empty and α is ∞, or if the method is unknown or not possible. Also if you ask for
+            kernel PCA and the bank has more than 6,000 answers to different queries. The matrices of kernel
+            PCA would then need more than 4 GB. If you pass neither `by` nor `alpha`, a bank of this size uses
+            a junction tree, if that is possible.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -434,18 +435,20 @@ class Bank:
         """Return the smallest ε (or ρ) that you have to spend in addition, so that the error of each query is
         at most `error`.
 
-        The price is accurate to about 1e-6, apart from the effect of rounding the noise to a grid. It is
-        always computed for the method kernel PCA, because the errors of this method can be predicted from the
-        bank alone. If `recall` would use another method, the sentence in `Price.why` says this.
+        The price is accurate to about 1e-6, apart from the effect of rounding the noise to a grid. The price
+        is always computed for the method kernel PCA, because the errors of this method can be predicted from
+        the bank alone. If `recall` would use another method, the sentence in `Price.why` says that the
+        methods differ.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            The same as for `recall`.
+            Queries whose answers you want more precisely, in the form that `recall` takes.
         error : float
             Largest standard error that you accept for a query, in counts.
         alpha : float, optional
-            The same as for `recall`.
+            Distance, in records, that you assume between the true table and a uniform table. A smaller α
+            lowers the price, and adds bias, as in `recall`.
 
         Returns
         -------
@@ -525,8 +528,8 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the models that are fitted to all stored answers. The models are fitted again only after new
-        answers were stored.
+        """Return the graphical models that are fitted to all stored answers. The models are fitted again only
+        after new answers were stored.
         """
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total)
@@ -534,8 +537,8 @@ class Bank:
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
-        """Draw synthetic rows whose counts are close to all stored answers. The difference has about the size
-        of the noise in the answers.
+        """Draw synthetic rows whose counts are close to all stored answers. The counts of the synthetic rows
+        differ from the answers by about as much as the noise in the answers.
 
         Parameters
         ----------
@@ -590,7 +593,7 @@ class Bank:
             One row per pair of attributes. The columns `first` and `second` are the names of the attributes,
             and `cells` is the number of combinations of their values. `error` is the root mean square of the
             standard errors of these cells, in counts. It is inf if the bank cannot estimate a cell. `bought`
-            says whether the bank contains an answer to a query about both attributes.
+            says whether the bank contains an answer to a query about both attributes of the pair.
 
         Raises
         ------

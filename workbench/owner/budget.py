@@ -90,15 +90,19 @@ def _resolved(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Booking:
-    """Proof that the cost of one release was recorded in a budget. It can check that the release costs no
-    more.
+    """Proof that the cost of one release was recorded in a budget. The method `check` compares the release
+    with the recorded cost.
 
     Parameters
     ----------
-    budget : Budget that pays for the release.
-    questions : Numbers of the rows in the budget's ledger (its list of costs) that record this cost.
-    spent, delta : Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
-    relation : Rule that says which tables are neighbours, for example tables that differ in one added unit.
+    budget : Budget
+        Budget that pays for the release.
+    questions : tuple of int
+        Numbers of the rows in the budget's ledger (its list of costs) that record this cost.
+    spent, delta : Fraction
+        Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
+    relation : str
+        Difference between two tables for which the guarantee holds, for example "add-remove-one-unit".
     """
 
     budget: Budget
@@ -112,15 +116,15 @@ class Booking:
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
         """Raise a ValueError if a release costs more than was booked for it, or if its guarantee is of
-        another kind than the budget's.
+        another kind than the budget's (ε or ρ).
 
         A booking pays for one release only. Once one release has passed this check, the check raises an error
         for every other release.
 
         Parameters
         ----------
-        release : The release, or its receipts (the records of what each measurement of the private data
-        cost).
+        release : Release or iterable of Receipt
+            The release, or its receipts, which record the cost of each measurement of the private data.
 
         Raises
         ------
@@ -162,8 +166,9 @@ class Booking:
 
     @contextmanager
     def saving(self, release: Release) -> Iterator[None]:
-        """Check a release, and let the `with` block save it. After the block, record in the ledger that the
-        release exists. If the disk raises an error, the message also says which cost stays spent.
+        """Check that a release costs no more than was booked, and let the `with` block save it. After the
+        block, record in the ledger (the list of all costs) that the release exists. If the disk raises an
+        error, the message also says which cost stays spent.
         """
         self.check(release)
         try:
@@ -174,8 +179,8 @@ class Booking:
         self.confirm()
 
     def confirm(self) -> None:
-        """Record in the ledger that the release was saved. Without this record, the ledger shows that a cost
-        was spent and no release exists.
+        """Record in the ledger (the list of all costs) that the release was saved. Without this record, the
+        ledger shows that a cost was spent and no release exists.
         """
         self.budget._confirm(self.questions)
 
@@ -266,8 +271,8 @@ class Budget:
     path : path
         Path of the budget's file.
     limit : DP or ZCDP, optional
-        Limit on the total cost, if you want to check that the file has this limit. If the file has another
-        limit, a ValueError is raised.
+        Limit that you expect the budget to have. If the file has another limit, a ValueError is raised.
+        Default: the limit in the file.
     begin : bool
         Whether to create the file if it does not exist. The new budget is then for a single table. Default
         False.
@@ -275,9 +280,9 @@ class Budget:
         Path of the table's file. The workbench writes a small file `<data>.session` next to this file, which
         records the id of the budget. If you later open another budget for the same table, an error is raised.
     lost : bool
-        Set this to True to confirm that a file is lost: either the budget that `<data>.session` names, or the
-        file that counts the spends. The workbench then cannot know all earlier spends, and you must make sure
-        that they are not too large.
+        Set this to True to confirm that a file is lost. The lost file is either the budget that
+        `<data>.session` names, or the file that counts the spends. The workbench then cannot know all earlier
+        spends, and you must make sure that the earlier costs are not too large.
 
     Attributes
     ----------
@@ -287,7 +292,8 @@ class Budget:
         Description of the people that the budget is about, and of the protected unit. Both are None if the
         budget belongs to one table.
     relation : str
-        Rule that says which tables are neighbours, one of the texts in `privacy.RELATIONS`.
+        Difference between two tables for which the guarantee holds, one of the texts in `privacy.RELATIONS`,
+        for example "add-remove-one-unit".
 
     Raises
     ------
@@ -350,9 +356,9 @@ class Budget:
         different tables.
 
         The workbench also writes a small counter file, which contains the number of spends. If somebody later
-        restores an older copy of the budget, its number of spends is too small, and opening the budget raises
-        an error. The counter does not help if somebody restores older copies of both files, or creates a
-        second budget for the same people.
+        restores an older copy of the budget, this copy records fewer spends than the counter, and opening the
+        budget raises an error. The counter does not help if somebody restores older copies of both files, or
+        creates a second budget for the same people.
 
         Parameters
         ----------
@@ -367,7 +373,8 @@ class Budget:
         unit : str
             Who or what is protected, for example "a user" or "a trip".
         relation : str
-            Rule that says which tables are neighbours, one of the texts in `privacy.RELATIONS`.
+            Difference between two tables for which the guarantee holds, one of the texts in
+            `privacy.RELATIONS`, for example "add-remove-one-unit".
         counter : path, optional
             Path of the counter file. Default `<path>.count`. Choose a folder that is not part of the same
             backup as the budget.
@@ -459,9 +466,9 @@ class Budget:
             Whether to overwrite an existing file. Default False.
         rho : float, optional
             ρ to spend. You can pass it if the mechanism has an ε and this budget is in ρ. By default, the
-            workbench spends ε·tanh(ε/2), which follows from the ε. If the cost of the mechanism in ρ is the
-            same for all data, it spends this smaller cost instead. Pass a ρ if you know that the release
-            costs less than the default.
+            workbench spends ε·tanh(ε/2), which follows from the ε. If the mechanism's cost in ρ is the
+            same for all data, the workbench spends this smaller cost instead. Pass a ρ if you know that the
+            release costs less than the default.
 
         Returns
         -------
@@ -470,9 +477,9 @@ class Budget:
         Raises
         ------
         ValueError
-            If less than the cost remains, or the relation or the unit differs from the budget's. Nothing is
-            spent then. Also if the finished release costs more than was booked. It is then withheld, and the
-            booked cost stays spent.
+            If less than the cost remains in the budget, or if the relation or the unit differs from the
+            budget's. In these cases nothing is spent. Also if the finished release costs more than was
+            booked. The release is then withheld, and the booked cost stays spent.
         """
         cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
@@ -516,19 +523,19 @@ class Budget:
         unit: str | None = None,
         rho: float | None = None,
     ) -> DP | ZCDP | None:
-        """Check whether the method `release` would accept this mechanism, without spending anything. If it
-        would not, raise the error that `release` would raise.
+        """Check whether the method `release` would accept a mechanism, without spending anything. If
+        `release` would not accept the mechanism, raise the error that `release` would raise.
 
         Parameters
         ----------
         mechanism, data, unit, rho
-            The same as for `release`. If you leave out the mechanism or the data, conditions that need them
-            are not checked.
+            Mechanism, private data, unit and ρ, as you would pass them to `release`. If you leave out the
+            mechanism or the data, conditions that depend on the missing argument are not checked.
 
         Returns
         -------
         DP or ZCDP
-            Cost that `release` would book. None if you pass no mechanism.
+            Cost that `release` would record in the budget. None if you pass no mechanism.
 
         Raises
         ------
@@ -552,14 +559,15 @@ class Budget:
         return cost
 
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
-        """Return the cost that can be booked for a requested cost. Usually they are the same. If the
-        requested cost exceeds the rest of the budget only because of rounding, return the rest.
+        """Return the cost that can be booked (recorded as spent) for a requested cost. Usually, this is the
+        requested cost itself. If the requested cost exceeds the rest of the budget only because of rounding,
+        return the rest.
 
         For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however,
-        is a little more than 1. The check therefore uses decimals. It reads each float as the shortest
-        decimal that gives this float, which is what a person typed. The tenth answer is then drawn with the
-        ε that nine answers leave, 0.09999999999999995. The ledger adds up the exact values of the floats
-        with which noise is drawn. So the exact sum never exceeds the budget.
+        is a little more than 1. The workbench therefore checks costs as decimals. It reads each float as the
+        shortest decimal that gives this float, because a person probably typed this decimal. The tenth answer
+        is then drawn with the ε that nine answers leave, which is 0.09999999999999995. The ledger adds up the
+        exact values of the floats with which noise is drawn. So the exact sum never exceeds the budget.
 
         Parameters
         ----------
@@ -612,23 +620,23 @@ class Budget:
             Further costs of the same release, each with a description. Each gets a separate row in the
             ledger. Either all costs are booked, or none.
         relation, unit : str, optional
-            Relation and unit of the release's guarantee. If you pass them, they must be the same as the
-            budget's.
+            Relation (the difference between two tables) and unit for which the release's guarantee holds. If
+            you pass them, both must be the same as those of the budget.
         out : path, optional
             Path of the file that will contain the release. The ledger records this name.
 
         Returns
         -------
         Booking
-            Proof of the spend. When the release is made, call `check` on this object to make sure that the
-            release costs no more than was booked. When the release is saved, call `confirm` to record this in
-            the ledger.
+            Proof that the cost was recorded. When the release is made, call `check` on this object to make
+            sure that the release costs no more than was booked. When the release is saved, call `confirm` to
+            record this in the ledger.
 
         Raises
         ------
         ValueError
-            If less than the cost remains, or the relation or the unit differs from the budget's. Nothing is
-            spent then.
+            If less than the cost remains in the budget, or if the relation or the unit differs from the
+            budget's. In these cases nothing is spent.
         """
         if relation not in (None, self.relation):
             raise ValueError(
@@ -644,10 +652,10 @@ class Budget:
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
         """Open a database transaction that spends costs. Each cost gets a row in the ledger (the list of all
-        costs). The caller passes the other columns of these rows.
+        costs). The caller passes the values of the other columns of these rows.
 
-        If the caller writes more in the same transaction, for example empty rows for answers, these writes
-        reach the disk together with the costs.
+        If the caller writes more in the same transaction, for example empty rows for answers, everything is
+        written to disk together with the costs.
         """
         with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []

@@ -35,8 +35,8 @@ _NEED_PRICE_OF_CHOICE = (
 
 
 class Session:
-    """Session in which you ask questions to a private table. It joins the table with a budget, which pays for
-    the answers, and with a bank, which stores the answers.
+    """Session in which you ask questions to a private table. A session consists of the table, a budget, which
+    pays for the answers, and a bank, which stores the answers.
 
     The noise of the answers always comes from the operating system. A session has no argument `rng` for a
     seeded generator, because anyone with the seed could subtract the noise of the stored answers.
@@ -46,7 +46,8 @@ class Session:
     budget : Budget or path
         Budget that pays for the answers.
     bank : Bank, optional
-        Bank that is stored in the same file as the budget. Default: the bank in the budget's file.
+        Bank that stores the answers. It must be in the same file as the budget. Default: the bank in the
+        budget's file.
     table : SparseTable or WideTable, optional
         Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
         those in the bank.
@@ -110,12 +111,19 @@ class Session:
         budget : DP or ZCDP, optional
             Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and
             δ < 1.
-        total, dataset
-            The same as for `Bank`.
-        data, lost
-            The same as for `Budget`.
+        total : float, optional
+            Number of records in the table, if this number is public.
+        dataset : str, optional
+            Name and version of the dataset, in your own words.
+        data : path, optional
+            Path of the table's file. The workbench writes a small file `<data>.session` next to this file. If
+            you later open another session for the same table, an error is raised.
+        lost : bool
+            Set this to True to confirm that the earlier session file of this table, or its counter file, is
+            lost.
         unit : str, optional
-            The same as for the class.
+            Who or what the table's bound protects, for example "patient". You need this only if the bound
+            says no more than "a user".
 
         Returns
         -------
@@ -151,12 +159,13 @@ class Session:
         and stores the noisy answers in the bank.
 
         If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
-        pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. This ρ
+        pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. The ρ
         is at most ε·tanh(ε/2). It is smaller if one unit affects many of the queries.
 
-        Costs are added up as decimal numbers, so you can ask ten questions at ε = 0.1 with a budget of 1. In
-        floating point, only 0.09999999999999995 remain for the tenth question. The session draws its noise
-        for this smaller ε, so the exact sum does not exceed the budget.
+        Costs are added up as decimal numbers, so you can ask ten questions at ε = 0.1 with a budget of 1. The
+        float 0.1 is slightly larger than the decimal 0.1. So after nine questions, the budget has slightly
+        less than 0.1 left, namely 0.09999999999999995. The session draws the noise of the tenth question for
+        this smaller ε, so the exact sum does not exceed the budget.
 
         Parameters
         ----------
@@ -170,12 +179,13 @@ class Session:
         strategy : "optimised", optional
             By default, the session asks exactly the queries in `workload`. With "optimised", it asks other
             queries, and computes the answers to `workload` from their noisy answers with a smaller error. The
-            bank stores the answers to the other queries. `plan` shows the expected error of both ways.
+            bank stores the answers to the other queries. `plan` shows the expected error with and without
+            this strategy.
 
         Returns
         -------
         Release
-            Release with the noisy answers, in counts. They are in its attribute `estimate`.
+            Release whose attribute `estimate` contains the noisy answers, in counts.
 
         Raises
         ------
@@ -245,9 +255,10 @@ class Session:
         the sum of the squared errors.
 
         A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
-        you pass `by="data"`, the workbench first selects some of the marginals in your questions. It prefers
-        marginals for which the counts in the private table differ most from what the bank expects (see
-        `owner.choosing`). This selection uses the exponential mechanism, and has a price, which is spent
+        you pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
+        attributes) in your questions. It prefers marginals for which the counts in the private table differ
+        most from what the bank expects (see `owner.choosing`). The selection uses the exponential mechanism,
+        which makes a random choice that prefers good marginals. The selection has a price, which is spent
         before the selection is drawn.
 
         Parameters
@@ -273,8 +284,8 @@ class Session:
         pandas.DataFrame
             One row per question. The columns are the question in words, its share of the budget (`epsilon` or
             `rho`), the expected `error` if you ask it with `strategy="optimised"`, the expected error if you
-            ask it as it is (`plain`), the name of the `strategy`, and the `share of bound`. The last is a
-            theoretical lower bound on the error (from singular values), divided by the error.
+            ask it as it is (`plain`), the name of the `strategy`, and the `share of bound`. The column `share
+            of bound` is a theoretical lower bound on the error (from singular values), divided by the error.
             `attrs["questions"]` is the list of questions, which you can pass to `ask` one by one.
 
         Raises

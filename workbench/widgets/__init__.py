@@ -27,8 +27,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Parameters
     ----------
     mechanism
-        Mechanism, or class of a mechanism. For a class, the sliders begin at the values of its example. You
-        can also pass a mechanism of your own.
+        Mechanism, or class of a mechanism. If you pass a class, the sliders begin at the values of the
+        example in this class. You can also pass a mechanism that you wrote yourself.
     dataset : optional
         Public dataset on which the mechanism runs. Default: a small synthetic dataset.
     **values
@@ -43,8 +43,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If the argument is not a mechanism, or if a value is invalid. Also if the dataset is private, or is
-        not of the kind that the mechanism accepts.
+        If the argument is not a mechanism, or if a value is invalid. Also if the dataset is private, or if
+        the mechanism does not accept this kind of data.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
@@ -61,8 +61,8 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
     figure : str or Figure
         Id of the figure, for example "cormode2012_fig5", or the figure itself.
     **values
-        Initial values of the figure's parameters. By default, they are those of a quick run, which has the
-        paper's parameters but fewer repetitions.
+        Initial values of the figure's parameters. By default, the panel begins with the values of a quick
+        run, which has the paper's parameters but fewer repetitions.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If there is no such figure or parameter, or if a value is out of range.
+        If there is no figure or parameter with the given name, or if a value is out of range.
     """
     from workbench.figures import find_figure, results_folder
     from workbench.widgets.figure_subject import FigureSubject
@@ -99,13 +99,13 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """Show which errors to expect from releases of a table, before you spend any budget. Only the domain and
-    the bound of the table are used, and not its counts.
+    """Show which errors to expect from releases of a table, before you spend any budget. The panel uses only
+    the domain (all possible cells) and the bound of the table, and not its counts.
 
     Parameters
     ----------
     data
-        Table, dataset, or domain (all possible cells).
+        Table or dataset, or only the domain (all possible cells) of a table.
     bound : Bound, optional
         Largest change of the table by one unit. You need to pass it only if `data` has no bound.
     **values
@@ -129,17 +129,17 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
     """Show a bank, and answer questions from it. A bank stores the noisy answers that a session has paid for.
-    The panel also shows the errors of answers, and the price of better ones.
+    The panel also shows the errors of answers, and the price of answers with smaller errors.
 
-    Answers from the bank cost no budget. If the session has its private table, buttons with prices spend
-    budget for better answers.
+    Answers from the bank cost no budget. If the session has its private table, the panel also has buttons
+    with prices. When you press such a button, the session spends budget for better answers.
 
     Parameters
     ----------
     session : Session or path, optional
         Session, or the path of its file. If you pass a path, the private table is not opened, so the panel
-        cannot spend budget. Default: a session about synthetic people, for trying the panel. Its file is
-        removed when this process ends.
+        cannot spend budget. Default: a session about synthetic people, for trying the panel. The file of this
+        session is removed when this process ends.
 
     Returns
     -------
@@ -160,7 +160,9 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Return whether there is a mechanism with this name, in the workbench or in another installed package."""
+    """Return whether there is a mechanism with this name. Mechanisms of the workbench and of other installed
+    packages are searched.
+    """
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
@@ -180,12 +182,12 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     Returns
     -------
     Panel
-        Panel, whose picture is not a rough preview.
+        Panel, which shows the full picture and not a rough preview.
 
     Raises
     ------
     ValueError
-        If there is no such mechanism or control, or if a value is invalid.
+        If there is no mechanism or control with the given name, or if a value is invalid.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject, find_mechanism
     from workbench.widgets.panels import Panel, parse_words

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 
 def lay_out(fig: Figure) -> None:
-    """Compute the layout of a figure, and fix it, so that nothing moves when the figure is drawn again.
+    """Compute the layout of a figure, and keep this layout, so that nothing moves when the figure is drawn
+    again.
 
     If you change the size or the labels of the figure afterwards, call `fig.set_layout_engine("constrained")`
     to get a new layout.
@@ -163,7 +164,7 @@ def panels(
 
 @with_style
 def entitle(fig: Figure, headline: str) -> None:
-    """Write a sentence above a figure. A long sentence is broken into several lines."""
+    """Write a sentence above a figure. If the sentence is long, it is broken into several lines."""
     title = fig.suptitle(headline, x=0.012, ha="left")
     title.set_text(_in_width(title, 0.97 * fig.bbox.width))
     lines = title.get_text().count("\n") + 1
@@ -199,10 +200,10 @@ def close(fig: Figure) -> None:
 
 @with_style
 def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figure:
-    """Write the names of series (the curves) into a figure. If there is space, they are at the ends of the
-    curves. Otherwise they are in a legend below all panels.
+    """Write the names of series (the curves) into a figure. If there is space, each name is at the end of its
+    curve. Otherwise the names are in a legend below all panels.
 
-    If neighbouring panels have the same label of an axis, it is shown only once.
+    If neighbouring panels have the same label of an axis, this label is shown only once.
 
     Parameters
     ----------
@@ -529,8 +530,8 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the numbers that a figure shows, for each panel and series. Call this after the final layout.
-    Every drawn element gets an id, with which you can find it in an SVG file.
+    """Return the numbers that a figure shows, for each panel and series (curve). Call this after the final
+    layout. Every drawn element gets an id, with which you can find it in an SVG file.
 
     Parameters
     ----------

@@ -100,8 +100,8 @@ def name_shades(
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return the smallest and the largest value of a logarithmic colour scale for these rows. The scale
-    covers the positive values, but at most four powers of ten.
+    """Return the smallest and the largest value of a logarithmic colour scale for the values in the given
+    rows. The scale covers the positive values, but at most four powers of ten.
     """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
@@ -152,8 +152,8 @@ def maps(
     label : str
         Label of the colour scale.
     land : DataFrame, optional
-        Public places, with the columns `latitude` and `longitude`. They are drawn in pale grey, and determine
-        which area the maps show.
+        Public places, with the columns `latitude` and `longitude`. These places are drawn in pale grey, and
+        determine which area the maps show.
     circle : (float, float, float), optional
         Circle to draw: the latitude and longitude of its centre, and its radius in km.
 
@@ -231,7 +231,8 @@ def project(
 
 @dataclass(frozen=True)
 class Panel:
-    """Description of a panel of a figure: which rows of the results the panel shows, and how they are drawn.
+    """Description of a panel (one picture with its axes) of a figure. It says which rows of the results the
+    panel shows, and how the panel draws these rows.
 
     Parameters
     ----------
@@ -251,21 +252,21 @@ class Panel:
     printed : Printed or several
         Numbers that the paper prints.
     theory : (str, callable) or several
-        Theoretical curves, each with a label and a function of x. They are dashed.
+        Theoretical curves, each with a label and a function of x. The curves are drawn dashed.
     bars : bool
         Whether to draw groups of bars instead of lines.
     mark : float, optional
         Value on the horizontal axis that is marked by a line.
     cells : bool
-        Whether each row is a box, which is shaded by its value.
+        Whether each row of the results is drawn as a box, whose shade shows the row's value.
     outlines : bool
         Whether boxes have outlines.
     equal : bool
-        Whether both axes of boxes have the same unit, as in a map.
+        If the panel draws boxes: whether both axes have the same scale, as in a map.
     fit_theory : bool
-        Whether the vertical axis is so long that theoretical curves are completely visible.
+        Whether to extend the vertical axis so that theoretical curves are completely visible.
     names : sequence of str
-        Names of the rows and of the columns, if all boxes have the side 1.
+        Names of the rows and columns of a grid of boxes, if all boxes have the side 1.
     ylim : (float, float), optional
         Smallest and largest value on the vertical axis.
     linear_below : float
@@ -303,10 +304,11 @@ def printed_points(panel: Panel) -> list[Printed]:
 
 
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return a table of the means over seeds that panels show, as text. It has one row per panel and series.
+    """Return a table, as text, of the means over seeds (repetitions) that panels show. The table has one row
+    per panel and series (curve).
 
     A row contains the first and the last mean on the horizontal axis, the lowest mean and the highest mean.
-    It also contains the paper's numbers for the panel.
+    The row also contains the paper's numbers for the panel.
     """
     lines = []
     for panel in panels:
@@ -329,7 +331,7 @@ def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
-    """Return the theoretical curves of a panel, each as a pair of a label and a function."""
+    """Return the theoretical curves of a panel. Each curve is a pair of a label and a function of x."""
     theory: Any = panel.theory
     return [theory] if theory and callable(theory[-1]) else theory
 

@@ -40,8 +40,8 @@ def curves(
     log: str = "xy",
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw one curve per series. A curve shows the mean over seeds, as a function of `x`, with a 95 %
-    confidence interval.
+    """Draw one curve per series. A curve shows the mean over seeds (repetitions), as a function of `x`, with
+    a 95 % confidence interval.
 
     If there are fewer than five seeds, dots show the value of each seed instead of an interval.
 
@@ -131,8 +131,8 @@ def grouped_bars(
     """Draw groups of bars with 95 % confidence intervals. On a logarithmic axis, markers are drawn instead of
     bars.
 
-    If the groups have names, they are in the order of the rows. If they are numbers, they are in descending
-    order.
+    If the groups are named by text, they are drawn in the order of the rows. If the groups are named by
+    numbers, they are drawn in descending order.
     """
     what = metric_name(rows)
     places = list(rows[x].unique())
@@ -186,8 +186,8 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one marker per row on a logarithmic axis, with its number next to it. The first row is on top.
-    Brackets show the paper's numbers.
+    """Draw one marker per row on a logarithmic axis, and write the row's number next to the marker. The first
+    row is on top. Brackets show the paper's numbers.
     """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
@@ -213,8 +213,9 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the paper's numbers in grey. If the paper says for which value of the other axis the number holds,
-    it is drawn as a bracket there. Otherwise it is drawn as a stripe across the panel.
+    """Draw the numbers that a paper prints, in grey. If the paper says for which value of the other axis a
+    number holds, the number is drawn as a bracket at this value. Otherwise the number is drawn as a stripe
+    across the panel.
     """
     for point in points:
         if point.at is not None:
@@ -262,8 +263,8 @@ def theory(
     *,
     fit: bool = False,
 ) -> Axes:
-    """Draw a theoretical curve y = law(x), dashed, over the visible range of x. If `fit` is True, the
-    vertical axis is extended so that the whole curve is visible.
+    """Draw a dashed theoretical curve y = law(x) over the visible range of x. The argument `law` is a
+    function. If `fit` is True, the vertical axis is extended so that the whole curve is visible.
     """
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace

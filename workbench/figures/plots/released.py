@@ -46,13 +46,13 @@ _WITHIN = "within two deviations of noise"
 def release_picture(release: Any) -> Figure:
     """Draw a picture of a release. The function uses only the release, so this costs no budget.
 
-    The kind of picture depends on the release. A table with two attributes is drawn as a map of counts.
-    Counts that differ from 0 by less than two standard deviations of the noise are grey. A table with one
-    ordered attribute is drawn as a curve with the noise. The picture also shows how large counts of cells
-    that were not released may be. For other tables, the picture shows the largest cells, with two standard
-    deviations of the noise. If there are too many labels, neighbouring labels are added up. For points, the
-    picture shows the released boxes, which are shaded by density. For strings and codes, it shows the nodes
-    with the largest counts.
+    The kind of picture depends on the release. A table with two attributes is drawn as a map of counts. In
+    the map, counts that differ from 0 by less than two standard deviations of the noise are grey. A table
+    with one ordered attribute is drawn as a curve with the noise. If cells were not released, the picture
+    also shows how large their counts may be. For other tables, the picture shows the largest cells, with two
+    standard deviations of the noise. If there are too many labels, neighbouring labels are added up. For
+    points, the picture shows the released boxes, which are shaded by density. For strings and codes, it shows
+    the nodes with the largest counts.
 
     Parameters
     ----------

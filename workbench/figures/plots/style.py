@@ -108,12 +108,12 @@ _page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (froz
 
 @contextmanager
 def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
-    """Inside the `with` block, draw all figures for a page.
+    """Inside the `with` block, draw all figures for a page of the given width, in the given font.
 
     Parameters
     ----------
     width : str or float
-        "column", "page", "slide", or a number of centimetres, at least 7.7 (3 inches).
+        Width of the page: "column", "page", "slide", or a number of centimetres, at least 7.7 (3 inches).
     font : str
         "sans" or "serif".
 
@@ -145,12 +145,14 @@ def _inches(width: str | float) -> float:
 
 
 def on_a_slide() -> int | None:
-    """Return how many panels fit on a slide. Return None if figures are not drawn for a slide."""
+    """Return how many panels of a figure fit on a slide. Return None if figures are at present not drawn for
+    a slide.
+    """
     return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
 def page() -> Page:
-    """Return the page for which figures are drawn at present."""
+    """Return the page (width and font) for which figures are drawn at present."""
     return _page.get()
 
 
@@ -448,9 +450,10 @@ def in_words(name: str) -> str:
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
     """Return the styles of series that are drawn together.
 
-    The kind of a series is the text before its first comma. It determines the colour. If series of one kind
-    differ in a number, for example "filter, θ = 20", they have shades of this colour, which are darker for
-    larger numbers. If they differ in words, they have different markers and dashes.
+    The kind of a series is the text before the first comma of its name. The kind determines the colour. If
+    series of one kind differ in a number, for example "filter, θ = 20" and "filter, θ = 40", they have shades
+    of this colour, which are darker for larger numbers. If series of one kind differ in words, they have
+    different markers and dashes.
 
     Parameters
     ----------
@@ -514,11 +517,11 @@ def _shade(color: str, at: float | None) -> str:
 def name_series(
     rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return the rows with a new column `series`. It contains the name of the mechanism, and the fields
-    that vary.
+    """Return the rows with a new column `series`. The column contains the name of the mechanism, and the
+    values of the fields that vary.
 
-    The name comes from the column `mechanism_name`, or else from the class. The `parameters` are added to
-    it. Each field (including ε and δ) is also added if it has several values in the rows with this name.
+    The name comes from the column `mechanism_name`, or else from the class. The `parameters` are added to it.
+    A field of the mechanism (also ε and δ) is added if it has several values in the rows with this name.
 
     Parameters
     ----------
@@ -528,7 +531,7 @@ def name_series(
     *parameters : str
         Columns whose values are always part of the name, unless they are 0.
     shown : collection of str
-        Fields that an axis or panels show. They are not part of names.
+        Fields that an axis or panels show. The names of series do not contain these fields.
 
     Returns
     -------

@@ -52,22 +52,23 @@ class Advice:
     task : str
         Kind of numbers that you want to publish, one of the words in `TASKS`.
     epsilon : float
-        Privacy loss of each simulated release. If you asked for an error, this is the smallest ε that reaches
-        the error.
+        Privacy loss ε of each simulated release. If you asked `advise` for an error, this is the smallest ε
+        with which a mechanism reaches the error.
     rows : sequence of Row
         One row per mechanism, from best to worst.
     truths : dict
-        Mean of the true answers in the simulated data, for each kind of query. You can compare the errors
-        with it.
+        Mean of the true answers in the simulated data, for each kind of query. Compare the errors of the
+        mechanisms with this mean.
     recommendation : str
         Sentence that recommends a mechanism, and says which errors to expect.
     notes : sequence of str
         Sentences about the simulated data, and about mechanisms that were left out.
     shows : bool
-        Whether a release can show anything useful. This is so if, for at least one kind of query, the best
-        mechanism has an error of at most 50 % of the true answer.
+        Whether a release can show anything useful. It is True if the best mechanism has an error of at most
+        50 % of the true answer for at least one kind of query.
     coarser : Domain, optional
-        Coarser domain for which single cells would be useful, if this domain has too many cells for this.
+        Coarser domain, whose cells would have useful counts. It is given if the cells of your domain are too
+        small for this.
     size : int, optional
         Approximate number of cells that the release should contain.
     """
@@ -133,8 +134,9 @@ def advise(
 
     The function reads no private data, so it costs no budget. It tries all mechanisms of the workbench and of
     plug-ins that accept this kind of data. Each mechanism runs on the simulated data, and its answers to
-    queries are compared with the true answers. The queries are cells, ranges and marginals that contain at
-    least one record, because a release of empty parts interests few readers.
+    queries are compared with the true answers. The queries ask for counts of cells, of ranges of cells, and
+    of marginals (tables by a few attributes). Only queries that contain at least one record are used, because
+    counts of empty parts interest few readers.
 
     Parameters
     ----------
@@ -153,19 +155,20 @@ def advise(
         `beliefs`.
     delta : float
         Probability δ of the guarantee. If δ > 0, the comparison includes mechanisms with Gaussian noise, and
-        stability histograms. Default 0.
+        stability histograms (which add noise only to non-empty cells). Default 0.
     queries : sequence of int, optional
         Lengths of the range queries, in cells. Default: lengths for which a range contains about 100 and
         10,000 non-empty cells.
     shape : sequence of int, optional
-        Size of the box queries: for each attribute, the number of labels that a box covers. Default: a
-        quarter of the labels of each attribute.
+        Size of the box queries, each of which adds up the counts in a box of cells. Give the number of labels
+        that a box covers, for each attribute. Default: a quarter of the labels of each attribute.
     order : int
         Number of attributes of each marginal. Default 2.
     rows : int, optional
-        Number of records, if it is public. Mechanisms that release microdata (one row per person) need it.
+        Number of records, if this number is public. Mechanisms that release microdata (one row per person)
+        need this number.
     others : sequence of mechanisms
-        Further mechanisms to compare. Their parameters stay as they are.
+        Further mechanisms to compare, with exactly the parameters that you gave them.
     progress : callable, optional
         Function that is called with a description of the current step and the completed share, from 0 to 1.
     seconds : float, optional

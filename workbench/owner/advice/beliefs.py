@@ -143,8 +143,9 @@ class Beliefs:
         Parameters
         ----------
         order : int
-            Number of attributes of the marginals that will be simulated. The part is so small that these
-            marginals do not have too many cells. Default 0, for no marginals.
+            Number of attributes of the marginals (tables of counts by some attributes) that will be
+            simulated. The part is so small that these marginals do not have too many cells. Default 0, for no
+            marginals.
         records : float
             Largest number of records in the part. Default: no limit.
 

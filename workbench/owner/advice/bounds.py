@@ -48,12 +48,13 @@ class BoundError(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BoundAdvice:
-    """Result of `advise_bounds`: the bounds that were compared, with their errors.
+    """Result of `advise_bounds`: the compared bounds (limits on the number of records per person), with the
+    errors of releases with each bound.
 
     Parameters
     ----------
     errors : sequence of BoundError
-        Effects of each bound, in ascending order of the bounds.
+        Errors and dropped records for each bound, in ascending order of the bounds.
     mechanism : Mechanism
         Example of a mechanism with the stated ε, for the recommended bound.
     notes : sequence of str
@@ -121,8 +122,9 @@ def advise_bounds(
 
     The function simulates people whose numbers of records have a lognormal distribution. The labels of their
     records follow Zipf's distribution, and each person has a usual label. So some cells have many more
-    records than others. For each bound, the function keeps at most this number of records per person, which
-    are chosen at random, and computes the error from the dropped records and from the noise.
+    records than others. A bound limits the number of records per person. For each bound, the function keeps
+    at most this number of random records of each person. Then it computes the error from the dropped records
+    and from the noise.
 
     Parameters
     ----------
@@ -142,14 +144,15 @@ def advise_bounds(
         Bounds to compare. Default: bounds from 1 to the largest number of records of a simulated person, or
         to 1,000 if this is smaller.
     order : int
-        Number of attributes of the marginals whose error is computed. Default 2.
+        Number of attributes of the marginals (tables of counts by some attributes) whose error is computed.
+        Default 2.
     popularity : float
         Exponent of Zipf's distribution. With a larger exponent, the frequencies of labels differ more. With
         0, all labels are equally frequent. Default 1.
     earlier : Release, optional
         Earlier release of a similar table. If an attribute has the same labels in this release, the
-        simulation uses the shares of the labels from there. If you do not give `per_user`, it is the total of
-        this release divided by `users`.
+        simulation uses the shares of the labels from there. If you do not give `per_user`, the function uses
+        the total of this release divided by `users`.
 
     Returns
     -------

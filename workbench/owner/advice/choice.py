@@ -29,7 +29,8 @@ def records_of_people(
     user : str
         Column that names the user of each row.
     how
-        `table` and `progress`, the same as for `SparseTable.read`.
+        Further arguments of `SparseTable.read`: `table` (the name of a table in a database) and `progress` (a
+        function that is called with the completed share).
 
     Returns
     -------
@@ -52,13 +53,14 @@ def choose_bound(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[int, Receipt]:
-    """Choose a bound on the number of records per person, privately, from the data. The choice costs
-    `epsilon`.
+    """Choose a bound on the number of records per person from the private data, with differential privacy.
+    The choice costs `epsilon`.
 
     A larger bound drops fewer records, but it needs more noise in every cell. If the bound grows by 1, the
     total noise grows by `noise_per_record`. At the same time, the number of dropped records falls by the
     number of people who have more records than the bound. At the best bound, these two numbers are equal. The
-    exponential mechanism draws a bound near the best one. Its scores come from `rank_scores`.
+    bound is drawn by the exponential mechanism, so a bound near the best one is more likely. The function
+    `rank_scores` computes the scores of the bounds.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def choose_bound(
     int
         Chosen bound.
     Receipt
-        Record of the cost, which you can book in a budget.
+        Receipt, which records the privacy cost of the choice.
 
     Raises
     ------
@@ -96,6 +98,6 @@ def choose_bound(
 
 
 def refuse_bounds(bounds: Sequence[int]) -> None:
-    """Raise a ValueError unless all bounds are integers >= 1."""
+    """Raise a ValueError if one of the bounds is not an integer >= 1."""
     if not bounds or any(isinstance(b, bool) or not 1 <= b < 2**53 or b % 1 for b in bounds):
         raise ValueError(f"bounds = {bounds!r} are not allowed: need integers >= 1")

@@ -46,13 +46,13 @@ class Row:
     mechanism : Mechanism
         Mechanism with these parameters, which you can call on the private table.
     errors : dict
-        Mean absolute error for each kind of query, in counts. All queries contain records. NaN if a release
-        cannot answer this kind of query.
+        Mean absolute error for each kind of query, in counts. Only queries that contain records are used. The
+        error is NaN if a release cannot answer this kind of query.
     cells : float
         Mean number of cells, nodes or answers in a release.
     noise_cells : float
         Mean number of released cells that are empty in the table, so that their counts consist of noise only.
-        NaN if a release contains no cells.
+        The number is NaN if a release contains no cells.
     cost : str
         Privacy guarantee of a release, in symbols.
     seconds : float

@@ -39,8 +39,8 @@ _METHODS = ("both", "runs", "exact")
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of one audit. An audit compares the measured privacy loss of a mechanism with its stated
-    guarantee.
+    """Result of one audit. An audit tests a mechanism on two inputs that differ in one unit, and compares the
+    measured privacy loss with the stated guarantee.
 
     Parameters
     ----------
@@ -50,12 +50,13 @@ class Audit:
         Description of the two neighbouring inputs.
     epsilon, delta : float
         Stated guarantee, with which the measured loss is compared. It is the budget of the mechanism, or the
-        guarantee in the receipts of its releases if that is stronger.
+        guarantee that follows from the receipts of its releases (which record their privacy cost) if this
+        guarantee is stronger.
     bound : float or None
         Lower bound on the true ε, measured on `runs` outputs for each input. The probability that the bound
         exceeds the true ε is at most `false_alarms` (an argument of `audit`).
     event : str
-        Event from whose frequencies the bound follows, in words.
+        Event whose frequencies were measured to compute `bound`, in words.
     likelier, rarer : float
         Share of the outputs in which the event happened, for the input that makes the event more likely and
         for the other input.
@@ -64,11 +65,11 @@ class Audit:
         measure its frequency.
     exact : float or None
         Exact privacy loss for this pair: the largest |ln P/P′| over all outputs, where P and P′ are the
-        probabilities of an output for the two inputs. With a δ, the smallest ε that suffices. None if the
-        outcomes of the noise could not be enumerated.
+        probabilities of an output for the two inputs. If the guarantee has a δ, `exact` is the smallest ε
+        that holds with this δ. None if the outcomes of the noise could not be enumerated.
     spent_delta : float
         Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). It is computed
-        by enumeration.
+        by enumerating all outcomes of the noise.
     outputs : int
         Number of different outputs in the enumeration.
     all_noise : bool
@@ -77,13 +78,14 @@ class Audit:
     seconds : float
         Duration of the audit, in seconds.
     note : str
-        Reason, if the audit could not measure or compute something.
+        Reason why the audit could not measure or compute something. Empty if everything was computed.
     rho : float or None
         Stated ρ, if the guarantee is in zCDP. `epsilon` and `delta` then follow from it.
     exact_rho : float
-        Smallest ρ that holds for this pair at Rényi orders from 1 to 4. It is computed by enumeration.
+        Smallest ρ with which zCDP holds for this pair, if only Rényi divergences of the orders 1 to 4 are
+        considered. It is computed by enumerating all outcomes of the noise.
     budget_epsilon : float or None
-        The ε of the mechanism's budget, if `epsilon` comes from the receipts instead.
+        The ε of the mechanism's budget, if `epsilon` comes from the receipts and not from the budget.
     """
 
     name: str
@@ -172,9 +174,9 @@ def audit(
     """Test whether a mechanism, or any function of data, keeps its privacy guarantee. It runs many times on
     two neighbouring inputs, and a lower bound on its ε follows from the outputs.
 
-    The audit compares this bound with two guarantees, and uses the stronger one. The first is the guarantee
-    that you state, which is the mechanism's budget by default. The second follows from the receipts of its
-    releases, which record the cost of each measurement.
+    The audit compares this bound with the stronger of two guarantees. The first is the guarantee that you
+    state, which is the mechanism's budget by default. The second follows from the receipts of the mechanism's
+    releases, which record the privacy cost of each measurement.
 
     Parameters
     ----------
@@ -211,8 +213,8 @@ def audit(
     Raises
     ------
     ValueError
-        If there is no stated ε. Also if the function raises the same error for both inputs, or does not
-        return in time.
+        If no ε is stated. Also if the function raises the same error for both inputs, or does not return in
+        time.
 
     Examples
     --------

@@ -25,7 +25,8 @@ MOST_SECONDS = 60.0
 
 
 class Job(NamedTuple):
-    """One planned audit of a mechanism on one pair of neighbouring inputs.
+    """One planned audit (test of the privacy guarantee) of a mechanism, on one pair of inputs that differ in
+    one unit.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ class Job(NamedTuple):
     pair : Pair
         Two inputs that differ in one unit.
     epsilon : float, optional
-        The ε to test, if the function has no budget. If the budget is a ρ, the ε that follows from it at a
-        fixed δ.
+        The ε to test, if the function has no budget. If the budget is a ρ, this is the ε that follows from
+        the ρ at a fixed δ.
     share : float
         Share of the time limit of an audit that this audit may use. It is smaller if the same mechanism is
         audited on many pairs.
@@ -58,10 +59,11 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return a plan of audits for classes of mechanisms. For a class of the workbench, there is one audit per
-    ε, on the pair of inputs that reveals most. For a class from another package, there is one audit per ε and
-    pair. A class can define its own plan in a method `audited`. The method takes a budget and returns the
-    mechanisms to audit, each with a pair.
+    """Return a plan of audits (tests of privacy guarantees) for classes of mechanisms. For a class of the
+    workbench, there is one audit per ε, on the pair of neighbouring inputs (which differ in one unit) that is
+    expected to show the largest loss. For a class from another package, there is one audit per ε and pair. A
+    class can define its own plan in a method `audited`. The method takes a budget and returns the mechanisms
+    to audit, each with a pair.
 
     If a class takes a budget in ρ, the plan uses the ρ that corresponds to each ε. If a class takes both
     kinds of budget, the plan contains audits with both.
@@ -163,7 +165,8 @@ def run_job(job: Job, **options: Any) -> Audit:
 
 
 def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterator[Audit]:
-    """Run planned audits, in this process or in several. Yield each result as soon as its audit has ended.
+    """Run planned audits (tests of privacy guarantees), in this process or in several. Yield each result as
+    soon as its audit has ended.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
     Yields
     ------
     Audit
-        The results, in the order in which the audits end.
+        Result of each audit, in the order in which the audits end.
     """
     from joblib import Parallel, delayed
 

@@ -138,16 +138,16 @@ def release(
     """Run a mechanism on rows that do not fit in memory. The release has the same distribution and the same
     privacy cost as `mechanism(table)`.
 
-    The function first divides the rows into scratch files, each for a range of cells. If users are truncated
-    to a bound, it divides the rows by user before that. Then it counts the rows of each range and draws the
-    noise of its cells, as separate tasks. The noise of a range follows from a random key, which is drawn
-    once. So a task that is repeated after an error draws the same noise again.
+    If users are truncated to a bound, the function first divides the rows by user. It then divides the rows
+    into scratch files, each for a range of cells. One task per range counts the rows of the range and draws
+    the noise of its cells. The noise of a range follows from a random key, which is drawn once. So a task
+    that is repeated after an error draws the same noise again.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism to run, one of HighPassFilter, ThresholdSampling, PrioritySampling (on cells, `Dyadic()` or
-        `Haar()`), StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
+        Mechanism to run, whose class is one of HighPassFilter, ThresholdSampling, PrioritySampling (on cells,
+        `Dyadic()` or `Haar()`), StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
     rows : Rows
         Private rows, for example from `Rows.read`.
     executor : Executor, optional
@@ -167,13 +167,13 @@ def release(
         release that you publish.
     report_cut : float, optional
         If you pass an ε here, the release also contains a noisy number of the users whose rows were truncated
-        to the bound. It costs this ε in addition.
+        to the bound. This number costs the given ε in addition.
     progress : callable, optional
         Function that is called with the name of the current step ("reading", "users" or "cells") and the
         completed share of this step, from 0 to 1.
     ready : callable, optional
         Function that is called once, after all rows were read without an error and before any noise is drawn.
-        This is the moment to spend a budget.
+        In this function, you can spend the cost from a budget.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def release(
     ------
     ValueError
         If the mechanism needs all cells at once, or if a file changed while it was read. Also if a row is
-        invalid. The message then names the file and the line.
+        invalid, with a message that names the file and the line.
     OSError
         If the scratch files cannot be written, for example because the disk is full.
     """

@@ -77,7 +77,8 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Private rows in files, for `scale.release`. The files must not change until the release is made.
+    """Private rows in files, which the function `scale.release` reads. The files must not change until the
+    release is made.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ class Rows:
             allows, a random sample of them is kept, as in `SparseTable.read`. If you leave it out, the
             workbench relies on your word that no unit exceeds the bound.
         user_type : "text", optional
-            The same as for `SparseTable.from_frame`.
+            If "text", the column of users is read as text, so that 07 and 7 are two users.
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         rng, key : numpy Generator or 32 bytes, optional
@@ -183,24 +184,26 @@ class Rows:
         return f"<Rows of {names}: {self.domain.size:,} cells, {self.bound!r}>"
 
     def people(self) -> UserNumbers:
-        """Converter of user names to numbers, which is the same for all files."""
+        """Return the converter of user names to numbers, which is the same for all files."""
         return UserNumbers(str(self.user), self.user_type, self.domain.missing_user)
 
     @property
     def who(self) -> str:
-        """Name of the protected unit in words, which follows from the column of users."""
+        """Name of the protected unit in words, for example "a user". It follows from the column of users."""
         return in_words("a user", str(self.user))
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound of the counted rows, which also states whether each user was truncated to it."""
+        """Bound (largest change of the counts by one unit), which also states whether each user's rows are
+        truncated to it.
+        """
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """Return a table (or interactions) with this domain and bound and without rows. Mechanisms are tried
-        on it before anything is spent.
+        """Return an empty table (or empty interactions) with the same domain and bound. Mechanisms are tried
+        on the empty table before anything is spent.
         """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -208,7 +211,9 @@ class Rows:
         return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
-        """Return the parts of the files that the tasks read, in the order of the rows."""
+        """Divide the files into parts, which tasks read in parallel. Return the parts in the order of the
+        rows.
+        """
         return [span for pin, source in zip(self.files, self._sources(), strict=True)
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
