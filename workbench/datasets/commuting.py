@@ -254,7 +254,7 @@ class CommutePoints(OverHierarchy, RealFile):
         `latitude` and `longitude` in degrees.
 
         `place` is the county subdivision that contains the block, for example "Newport city (Newport, RI)".
-        It is None if the publisher's list names none.
+        The place is None if the publisher's list names no subdivision for the block.
         """
         return self._geography.drop("code").to_pandas()
 

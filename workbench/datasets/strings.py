@@ -95,8 +95,8 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of prefixes. A node is a prefix, and each of its children has one more of the paper's 38
-        symbols.
+        """Hierarchy of prefixes. A node is a prefix (the first symbols of a text), and each of its children
+        has one more of the 38 symbols.
         """
         return Prefixes(depth=self.depth, attribute="query")
 
@@ -312,8 +312,8 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of prefixes of lower-case letters. A node is a prefix, and each of its children has one
-        more letter.
+        """Hierarchy of prefixes of lower-case letters. A node is a prefix (the first letters of a name), and
+        each of its children has one more letter.
         """
         return Prefixes(LETTERS, self.depth, "name")
 

@@ -131,7 +131,7 @@ class IPUMSTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """All combinations of values of the nine attributes in Figure 1 of the paper."""
+        """All combinations of values of the nine attributes in Figure 1 of Chen et al."""
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:

@@ -111,8 +111,8 @@ class SavedFigure:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Results that the figure shows, as a data frame. They can be large, so they are read from the file
-        when you first use this property.
+        """Results that the figure shows, as a data frame. The data frame can be large, so it is read from the
+        file when you first use this property.
         """
         import pandas as pd
 
@@ -121,13 +121,15 @@ class SavedFigure:
 
     @property
     def images(self) -> dict[str, Path]:
-        """Paths of the main picture, by format ("pdf", "svg" or "png"). Empty if the figure is a table."""
+        """Paths of the main picture, by format ("pdf", "svg" or "png"). There are no paths if the figure is a
+        table.
+        """
         return self._images("")
 
     @property
     def supplement(self) -> dict[str, Path]:
-        """Paths of the second picture, by format ("pdf", "svg" or "png"). It contains the panels that are not
-        in the main picture.
+        """Paths of the second picture, by format ("pdf", "svg" or "png"). The second picture contains the
+        panels that are not in the main picture.
         """
         return self._images(SUPPLEMENT)
 

@@ -23,8 +23,8 @@ You may choose a question after you have seen earlier answers. The privacy guara
 costs of such questions also add up. But the error bars of the answers are then no longer valid. Error bars
 assume that you did not choose the question because of the noise in earlier answers.
 
-Source `Bank.recall` follows section 3 of Chen, Zhou & Bhowmick, EDBT 2012. `Bank.price` uses the same
-posterior distribution of the counts, before the new answers exist. This is possible because the
+Source     `Bank.recall` follows section 3 of Chen, Zhou & Bhowmick, EDBT 2012. `Bank.price` uses the same
+           posterior distribution of the counts, before the new answers exist. This is possible because the
            posterior variance depends on the variance of the noise, and not on the values of the answers.
 """
 

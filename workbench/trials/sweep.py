@@ -120,7 +120,7 @@ class Trial:
     dataset : Dataset
         Dataset with a method `load`, which returns the private data.
     mechanism : Mechanism
-        Mechanism, which is called with these data.
+        Mechanism that runs on these data.
     seed : int
         Number of the repetition. The noise is generated from the whole text of the trial, which contains this
         number.

@@ -121,7 +121,7 @@ class Audit:
     def reached(self) -> float:
         """Largest privacy loss that the audit found, divided by the stated loss. For example, 0.9 means that
         90 % of the stated ε was found. If the guarantee is an ε, the loss is the measured bound or the exact
-        loss, whichever is larger. If it is a ρ, the loss is the computed ρ.
+        loss, whichever is larger. If the guarantee is a ρ, the loss is the computed ρ.
         """
         if self.rho is not None and self.exact_rho:
             return self.exact_rho / self.rho

@@ -108,7 +108,9 @@ class _WorkloadMetric:
 
 @value
 class MeanAbsoluteError(_WorkloadMetric):
-    """Mean absolute error: the mean of |estimate − truth| over the queries of a workload, in counts."""
+    """Mean absolute error: the mean of |estimate − truth| over the queries of a workload (a list of queries),
+    in counts. Here estimate and truth are the estimated and the true answer to a query.
+    """
 
     def _mean(self, pair: _AnswerPair) -> float:
         return np.abs(pair.deviations).mean()
@@ -116,8 +118,9 @@ class MeanAbsoluteError(_WorkloadMetric):
 
 @value
 class MedianRelativeError(_WorkloadMetric):
-    """Median relative error: the median of |estimate − truth| / truth over the queries of a workload. Queries
-    whose true answer is 0 are left out.
+    """Median relative error: the median of |estimate − truth| / truth over the queries of a workload (a list
+    of queries). Here estimate and truth are the estimated and the true answer to a query. Queries whose true
+    answer is 0 are left out.
 
     The result is NaN if the true answers of all queries are 0.
     """
@@ -130,8 +133,9 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean signed error: the mean of estimate − truth over the queries of a workload, in counts. The result
-    estimates the bias of the answers.
+    """Mean signed error: the mean of estimate − truth over the queries of a workload (a list of queries), in
+    counts. Here estimate and truth are the estimated and the true answer to a query. The result estimates the
+    bias of the answers.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -140,7 +144,9 @@ class MeanSignedError(_WorkloadMetric):
 
 @value
 class MeanSquaredError(_WorkloadMetric):
-    """Mean squared error: the mean of (estimate − truth)² over the queries of a workload, in counts²."""
+    """Mean squared error: the mean of (estimate − truth)² over the queries of a workload (a list of queries),
+    in counts². Here estimate and truth are the estimated and the true answer to a query.
+    """
 
     def _mean(self, pair: _AnswerPair) -> float:
         return (pair.deviations**2).mean()
@@ -177,7 +183,7 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """Share of the table's non-empty cells that a release contains."""
+    """Share of the non-empty cells of the true table that a release contains."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compute the share of the non-empty cells that were released.
@@ -355,8 +361,9 @@ def recovered_by_frequency(
     -------
     pandas.DataFrame
         One row per `frequency` f. The row is about the strings that occur at most f times in the corpus (at
-        least f times if `descending` is True). `data` is the share of the corpus that consists of such
-        strings. `recovered` is the share of the corpus that consists of such strings and is recovered.
+        least f times if `descending` is True). `data` is the number of records in the corpus that have such
+        strings, divided by the number of all records. `recovered` is the number of these records that are
+        recovered, divided by the number of all records.
 
     Raises
     ------

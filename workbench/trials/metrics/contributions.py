@@ -139,12 +139,12 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 
 @value
 class TopPrecision(_CountMetric):
-    """Share of the k items with the highest released counts that are also among the k items with the highest
-    true counts.
+    """Share of the `k` items with the highest released counts that are also among the `k` items with the
+    highest true counts.
 
     For edges (pairs of an item and a context), the share is computed for the items in each context, and then
-    averaged over contexts. If several counts are equal at place k, the metric is the expected share if items
-    with equal counts are ordered at random.
+    averaged over contexts. If several items have the same count at place `k`, the metric is the expected
+    share for a random order of these items.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of items with the highest counts")
@@ -327,8 +327,9 @@ def error_parts(
     """Split the squared error of a release into parts: from dropped records, from noise, and from setting
     negative counts to 0. This is done for each tenth of the items, ordered by popularity.
 
-    You need to know which records the mechanism kept, and the release does not contain this. If you use the
-    same seed, `mechanism.bounded_data(data, rng)` returns the records that `mechanism(data, rng)` counts.
+    You need the records that the mechanism kept, but the release does not contain them. To get these records,
+    call `mechanism.bounded_data(data, rng)` with the same seed as the release. It returns the records that
+    `mechanism(data, rng)` counts.
 
     Parameters
     ----------
