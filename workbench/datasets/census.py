@@ -83,11 +83,11 @@ class Adult(_Survey):
     are `adult.data` (32,561 adults) and `adult.test`.
 
     The protected unit is one person, who is in one cell. By default, the table has the seven attributes that
-    Cormode et al. use in their paper on sparse data. These give 907,200 cells, of which 8,619 are not empty
-    (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people with an
-    unknown value ("?") in a chosen attribute are left out, and a warning states their number. The table then
-    has 752,640 cells, of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a mean count
-    of 9. Together, their two numbers do not fit the number of people.
+    Cormode et al. use in their paper on sparse data. These attributes give 907,200 cells, of which 8,619 are
+    not empty (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people
+    with an unknown value ("?") in a chosen attribute are left out, and a warning states their number. The
+    table then has 752,640 cells, of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a
+    mean count of 9. Together, their two numbers do not fit the number of people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.

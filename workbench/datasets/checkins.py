@@ -42,8 +42,8 @@ class Foursquare(RecordsFile):
     class reads the published archive, so you need not unpack it. The paper of Fan & Jin uses another
     collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
 
-    We treat the list of venues as public, because it is published with the check-ins. It consists of all
-    identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
+    We treat the list of venues as public, because it is published with the check-ins. The list consists of
+    all identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
     something, because a venue is in the file only if someone was there.
 
     The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
@@ -131,10 +131,10 @@ class Gowalla(RecordsFile):
     (the item), and a region or a day of the week (the context).
 
     There are three versions of the data. The version "lglmf" is the copy that is published with the program
-    LGLMF, in three parts (train, tune, test). It contains 620,683 check-ins of 5,628 users at 31,803 places.
-    It includes only users with at least 15 places, who have 15 to 1,624 check-ins each. It contains no times,
-    so we use the region of the place as the context. We chose seven regions. So in this version each place
-    has only one context.
+    LGLMF, in three parts (train, tune, test). This copy contains 620,683 check-ins of 5,628 users at 31,803
+    places. Only users with at least 15 places are included, who have 15 to 1,624 check-ins each. The copy
+    contains no times, so we use the region of the place as the context. There are seven regions, which we
+    chose. So in this version each place has only one context.
 
     The version "snap" contains all check-ins that SNAP publishes, from February 2009 to October 2010. The
     version "austin" contains the part of them that is in and around Austin, from June to October 2010. Fan &

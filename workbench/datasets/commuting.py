@@ -56,7 +56,7 @@ _SHA256 = {  # of version 7
 @value
 class OnTheMap(RealFile):
     """Table that counts jobs in US states in one year by the location of the workplace and the location of
-    the worker's home. It includes all jobs (file type JT00).
+    the worker's home. The table includes all jobs (file type JT00).
 
     With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
     `part="aux"`, it contains the jobs of people who live in another state, and the home is only the state
@@ -71,7 +71,7 @@ class OnTheMap(RealFile):
     the blocks of 2010 (`tabblk2010`) or of 2020 (`tabblk2020`). The class raises an error if a job is outside
     the blocks of the crosswalk, or if the crosswalks of several states have different versions.
 
-    The default is Rhode Island in 2019. It has 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
+    The default is Rhode Island in 2019. There are 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
     file of the part "aux" has 70,737 jobs in 69,355 pairs of blocks. The protected unit is one job, which is
     in one cell. A person with two jobs is two units. The published counts are already synthetic, and they are
     public.
@@ -259,8 +259,8 @@ class CommutePoints(OverHierarchy, RealFile):
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Public list of places that you can ask about. It contains all county subdivisions of the chosen
-        states, from the most populous to the least populous.
+        """Public list of places that you can ask about. The list contains all county subdivisions of the
+        chosen states, from the most populous to the least populous.
 
         The column `place` contains the names of the places, as in the data frame that the property `blocks`
         returns. `population` is the number of people in the 2010 census, which this package contains only for

@@ -168,11 +168,11 @@ class CommuteTwin(OverHierarchy, Twin):
     Two facts agree with the paper that is named below: home and work are given by latitude and longitude, and
     there can be as many people as in this paper (100 million respondents). Everything else is our invention.
     Cities are at random places in the box of the contiguous US, and the number of homes in the r-th city is
-    proportional to 1/r (Zipf's law). Homes have a normal distribution around the centre of their city. Its
-    standard deviation is 2 to 27 km, and grows with the square root of the city's size. 15 % of homes are
-    uniform in the box. Distances to work have a lognormal distribution with a median of 10 km, a mean of 16.5
-    km and a largest value of 300 km. Most people work in the direction of the city's centre. About one place
-    in a thousand would be outside the box, and is mirrored into it.
+    proportional to 1/r (Zipf's law). Homes have a normal distribution around the centre of their city. The
+    standard deviation of this distribution is 2 to 27 km, and grows with the square root of the city's size.
+    15 % of homes are uniform in the box. Distances to work have a lognormal distribution with a median of 10
+    km, a mean of 16.5 km and a largest value of 300 km. Most people work in the direction of the city's
+    centre. About one place in a thousand would be outside the box, and is mirrored into it.
 
     The protected unit is one person, which is one record. The data are generated, so they are public.
     Generating ten million people takes a few seconds. Source of the number of people: Synthetic Data via
@@ -203,8 +203,8 @@ class CommuteTwin(OverHierarchy, Twin):
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, from the most populous to the least populous. It has the same
-        columns as `CommutePoints.places`.
+        """Return the public list of cities, from the most populous to the least populous. The list has the
+        same columns as `CommutePoints.places`.
 
         `population` is the expected number of people in the city.
         """

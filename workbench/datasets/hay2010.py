@@ -46,13 +46,13 @@ class SnapDegrees(RealFile):
     authors of papers, or computers that share files.
 
     You can choose one of three graphs. In ca-GrQc, authors of papers on general relativity are joined if they
-    wrote a paper together. It has 5,242 nodes and 14,484 edges, and the largest degree is 81. In ca-HepTh
-    (theory of high energy physics), there are 9,877 nodes and 25,973 edges, and the largest degree is 65. In
-    p2p-Gnutella08 (computers on 8 August 2002), there are 6,301 nodes and 20,777 edges, and the largest
-    degree is 97. If an edge is listed in both directions, it counts once. Edges from an author to themselves
-    do not count. There are 12 of these in ca-GrQc and 25 in ca-HepTh. Without them, 1 node of ca-GrQc and 2
-    nodes of ca-HepTh have no neighbour. We treat the list of nodes as public, because it is published with
-    the graph. The protected unit is one edge, which changes two degrees by one each.
+    wrote a paper together. The graph ca-GrQc has 5,242 nodes and 14,484 edges, and the largest degree is 81.
+    In ca-HepTh (theory of high energy physics), there are 9,877 nodes and 25,973 edges, and the largest
+    degree is 65. In p2p-Gnutella08 (computers on 8 August 2002), there are 6,301 nodes and 20,777 edges, and
+    the largest degree is 97. If an edge is listed in both directions, it counts once. Edges from an author to
+    themselves do not count. There are 12 of these in ca-GrQc and 25 in ca-HepTh. Without them, 1 node of
+    ca-GrQc and 2 nodes of ca-HepTh have no neighbour. We treat the list of nodes as public, because it is
+    published with the graph. The protected unit is one edge, which changes two degrees by one each.
 
     Terms: none stated; cite the collection. Source: Leskovec and Krevl, SNAP Datasets, 2014;
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
@@ -313,9 +313,9 @@ class SearchLogsTwin(_Twin):
     Four numbers agree with the paper of Hay et al.: the number of periods (16 · 2048), the sum of the counts
     (335,889), the largest count (496), and the share of periods without a search (52.1 %, which is 17,072
     periods). Everything else is our invention. Each period gets a score. The score rises in 2007, jumps at
-    the dates of news and falls again within days. It also depends on the time of day, and contains random
-    noise. The periods with the highest scores get the highest counts. The counts follow a Zipf-Mandelbrot
-    distribution with exponent 2.
+    the dates of news and falls again within days. The score also depends on the time of day, and contains
+    random noise. The periods with the highest scores get the highest counts. The counts follow a
+    Zipf-Mandelbrot distribution with exponent 2.
 
     The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
     of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
@@ -346,8 +346,8 @@ class SocialNetworkTwin(_Twin):
     friends (674,708), and the largest number of friends (1,678). Everything else is our invention. The
     numbers of friends are quantiles of a lognormal distribution, and half of them are 37 or less. There is a
     network in which the students have exactly these numbers of friends. The paper does not print how many
-    students have no friend. Here there are none. The protected unit is one friendship, which changes two
-    numbers by one each.
+    students have no friend. In the synthetic data, every student has a friend. The protected unit is one
+    friendship, which changes two numbers by one each.
 
     The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB
     2010, and the file that its authors publish.

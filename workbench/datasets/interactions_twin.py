@@ -269,8 +269,8 @@ class InteractionsTwin(Twin):
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller dataset for quick runs. It has the given number of users, and proportionally fewer
-        records.
+        """Return a smaller dataset for quick runs. The smaller dataset has the given number of users, and
+        proportionally fewer records.
 
         The number of items stays the same if items have at least ten records on average. Otherwise there are
         fewer items. The most active user has at most a tenth of all records.

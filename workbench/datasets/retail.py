@@ -102,9 +102,9 @@ class OnlineRetail(RecordsFile):
     4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
     UK. No order was ever made on a Saturday, but Saturday stays in the list of days.
 
-    The items are the shop's 4,070 stock codes, which we treat as public. These are all codes in the file,
-    including those for postage, discounts and fees (POST, D, BANK CHARGES). Of these codes, 3,684 occur in a
-    line that names a customer. The users are the published numbers of customers.
+    The items are the shop's 4,070 stock codes, which we treat as public. The list of items contains all codes
+    in the file, including those for postage, discounts and fees (POST, D, BANK CHARGES). Of these codes,
+    3,684 occur in a line that names a customer. The users are the published numbers of customers.
 
     The protected unit is one customer with all of their lines. A customer may have any number of lines, also
     several with the same item.

@@ -283,8 +283,8 @@ class Surnames(RealFile):
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """Return a dataset that contains the surnames as strings of letters. It contains all surnames of the
-        list, also those after the first `n`.
+        """Return a dataset that contains the surnames as strings of letters. The returned dataset contains
+        all surnames of the list, also the surnames after the first `n`.
         """
         return SurnameStrings(self.year, depth)
 

@@ -22,16 +22,16 @@ from workbench.value import Float, Int, parameter, value
 @value
 class GaussianSparse(Dataset):
     """Synthetic table with `m` cells, of which the share `density` is not empty. The counts of these cells
-    are drawn from a normal distribution with the given `mean` and `std`. They are rounded, and are at least
-    1.
+    are drawn from a normal distribution with the given `mean` and `std`. The counts are rounded, and are at
+    least 1.
 
     `placement` says which cells are not empty. With "uniform", the non-empty cells are drawn uniformly from
     all cells, without replacement. Cormode et al. also use cells that are "skewed and concentrated in
     particular regions", but do not print the distribution of these cells. With "skewed", we use a
-    distribution of our own. It places a number of `regions` at random. The regions are intervals of equal
-    length in the order of cells. Together, the regions cover the share 2·density of all cells (or all cells,
-    if this share exceeds 1). The non-empty cells are drawn uniformly within the regions. So half of the cells
-    in a region are not empty, and all cells elsewhere are empty.
+    distribution of our own. This distribution places a number of `regions` at random. The regions are
+    intervals of equal length in the order of cells. Together, the regions cover the share 2·density of all
+    cells (or all cells, if this share exceeds 1). The non-empty cells are drawn uniformly within the regions.
+    So half of the cells in a region are not empty, and all cells elsewhere are empty.
 
     The data are generated, so they are public. The protected unit is one record, which is in one cell. Time
     and memory grow with the number of non-empty cells, and not with `m`. Source: Cormode, Procopiuc,
@@ -100,14 +100,14 @@ class IPUMSTwin(Twin):
 
     Three facts agree with the paper of Chen et al.: the attributes, the numbers of their values (79, 2, 17,
     51, 9, 7, 6, 50 and 50, with ages from 16, education from 1 and salary from 0), and the number of people.
-    How the attributes depend on each other is our invention. They are drawn one after the other. There are
-    fewer people at ages above 40, and women live longer than men. 86 % of people have the birthplace 0, and
-    the frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The
-    mean education is about 11.5, and is less for old people. The values 9 and 13 of education are frequent.
-    Marital status depends on age. Whether a person works depends on age and gender. People who do not work
-    have workclass 0, occupation 0 and salary 0. The occupation depends on education and gender. Salaries have
-    a lognormal distribution around a value that depends on education, age, gender and occupation. The salary
-    49 means 49 or more.
+    The dependence between attributes is our invention. The attributes of a person are drawn one after the
+    other. There are fewer people at ages above 40, and women live longer than men. 86 % of people have the
+    birthplace 0, and the frequency of the r-th other birthplace is proportional to 1/r. Race depends on the
+    birthplace. The mean education is about 11.5, and is less for old people. The values 9 and 13 of education
+    are frequent. Marital status depends on age. Whether a person works depends on age and gender. People who
+    do not work have workclass 0, occupation 0 and salary 0. The occupation depends on education and gender.
+    Salaries have a lognormal distribution around a value that depends on education, age, gender and
+    occupation. The salary 49 means 49 or more.
 
     The protected unit is one person, who is in one cell. The data are generated, so they are public.
     Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,
@@ -265,8 +265,9 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """Table that contains all counts of `dataset` in ascending order, including those of empty cells. It has
-    no labels. Some mechanisms release only such a sorted list of counts (an unattributed histogram).
+    """Table that contains all counts of `dataset` in ascending order, including those of empty cells. The
+    table has no labels. Some mechanisms release only such a sorted list of counts (an unattributed
+    histogram).
 
     A metric can compare the released list with this table, rank by rank. One unit (the person or record that
     is protected) changes the sorted counts by at most as much as the counts of `dataset`. The exact counts

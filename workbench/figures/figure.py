@@ -465,8 +465,8 @@ class Figure:
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Return the name of the folder in which the figure is saved. It consists of the figure's id and the
-        parameters that you changed.
+        """Return the name of the folder in which the figure is saved. The name consists of the figure's id
+        and the parameters that you changed.
         """
         parts = [self.id]
         for name, x in self.differences(profile).items():

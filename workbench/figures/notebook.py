@@ -127,7 +127,7 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     id : str
         Id of the figure, for example cormode2012_fig5.
     namespace : mapping
-        Variables of the notebook, `globals()`. They contain the values of the parameters.
+        Variables of the notebook, `globals()`. Some of these variables contain the values of the parameters.
 
     Returns
     -------

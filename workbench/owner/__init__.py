@@ -17,7 +17,8 @@ budget again, and the privacy losses would add up. To detect accidental copies, 
 file, the counter, which contains the number of the latest spend. The counter is next to the budget file, or
 next to the data if you pass `data=`. If the budget file lacks the spend that the counter names, or contains a
 different one, the workbench raises an error. The counter does not protect against somebody who deliberately
-resets both files. It also does not protect against a disk that reports a write as done without making it.
+resets both files. It also does not protect against a disk that reports data as written although they are not
+written.
 
 You may choose a question after you have seen earlier answers. The privacy guarantee still holds, because the
 costs of such questions also add up. But the error bars of the answers are then no longer valid. Error bars

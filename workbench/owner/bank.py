@@ -219,8 +219,8 @@ class Bank:
         Budget that pays for the answers. The answers are stored in the budget's file.
     dataset : str, optional
         Name and version of the dataset, in your own words. If the stored text differs from yours, the
-        workbench assumes another dataset. It never computes a hash of the data to compare datasets, because a
-        hash could reveal the data.
+        workbench assumes another dataset. The workbench never compares hashes of the data, because a hash
+        could reveal the data.
     total : float, optional
         Number of records in the table, if this number is public. The bank then computes more precise answers.
         The number is stored in the file.
@@ -368,8 +368,8 @@ class Bank:
         by: str | None = None,
         error: bool = True,
     ) -> Recalled:
-        """Compute answers to queries from the stored noisy answers, with error bars. This has no privacy
-        cost.
+        """Compute answers to queries from the stored noisy answers, with error bars. The computation has no
+        privacy cost.
 
         The bank chooses one of two methods, kernel PCA (a Gaussian posterior of all counts) or a junction
         tree (a graphical model that is fitted to the answers). `inference.answer_bank` explains the choice.
@@ -545,7 +545,7 @@ class Bank:
         n : int
             Number of rows.
         seed : int
-            Seed of the random draw. It may be public, because the draw uses no private data.
+            Seed of the random draw. The seed may be public, because the draw uses no private data.
 
         Returns
         -------
@@ -575,8 +575,8 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return how precisely the bank knows the table of counts of each pair of attributes. This has no
-        privacy cost.
+        """Return how precisely the bank knows the table of counts of each pair of attributes. The computation
+        has no privacy cost.
 
         If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
         same in every call.
@@ -592,8 +592,8 @@ class Bank:
         pandas.DataFrame
             One row per pair of attributes. The columns `first` and `second` are the names of the attributes,
             and `cells` is the number of combinations of their values. `error` is the root mean square of the
-            standard errors of these cells, in counts. It is inf if the bank cannot estimate a cell. `bought`
-            says whether the bank contains an answer to a query about both attributes of the pair.
+            standard errors of these cells, in counts. The error is inf if the bank cannot estimate a cell.
+            `bought` says whether the bank contains an answer to a query about both attributes of the pair.
 
         Raises
         ------

@@ -453,9 +453,9 @@ class Budget:
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
-            Unit that the bound of the data is about, in words. It must be the same as the budget's unit. By
-            default, this is the unit that the bound itself names. If the bound names no unit, the workbench
-            assumes the budget's unit, and the release says that this unit is an assumption.
+            Unit that the bound of the data is about, in words. The text must be the same as the budget's
+            unit. By default, this is the unit that the bound itself names. If the bound names no unit, the
+            workbench assumes the budget's unit, and the release says that this unit is an assumption.
         report_cut : float, optional
             If you pass an ε here, the release also contains a noisy number of users whose rows were truncated
             to the bound. This ε is spent in addition.

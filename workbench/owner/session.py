@@ -256,10 +256,10 @@ class Session:
 
         A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
         you pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
-        attributes) in your questions. It prefers marginals for which the counts in the private table differ
-        most from what the bank expects (see `owner.choosing`). The selection uses the exponential mechanism,
-        which makes a random choice that prefers good marginals. The selection has a price, which is spent
-        before the selection is drawn.
+        attributes) in your questions. Marginals are preferred whose counts in the private table differ most
+        from the counts that the bank expects (see `owner.choosing`). The selection uses the exponential
+        mechanism, which makes a random choice that prefers good marginals. The selection has a price, which
+        is spent before the selection is drawn.
 
         Parameters
         ----------

@@ -3,9 +3,9 @@ trials. `run` runs a sweep and returns a table of results.
 
 The `repr` of a trial contains its whole configuration. You can paste this text into Python and run it. The
 random numbers of the trial also follow from this text, so the results of a trial do not change if you add,
-remove or reorder other trials. Results are stored, and a trial is not run again if nothing changed. They are
-stored under a hash of this text, of the data, of the source code that affects the results, and of the
-versions of the packages that this code imports, for example numpy.
+remove or reorder other trials. Results are stored, and a trial is not run again if nothing changed. The
+results of a trial are stored under a hash of its text, of the data, of the source code that affects the
+results, and of the versions of the packages that this code imports, for example numpy.
 
 This package imports no mechanism and no dataset.
 """

@@ -171,8 +171,9 @@ def audit(
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """Test whether a mechanism, or any function of data, keeps its privacy guarantee. It runs many times on
-    two neighbouring inputs, and a lower bound on its ε follows from the outputs.
+    """Test whether a mechanism, or any function of data, keeps its privacy guarantee. The mechanism runs many
+    times on two neighbouring inputs, which differ in one unit. From the outputs, the audit computes a lower
+    bound on the mechanism's ε.
 
     The audit compares this bound with the stronger of two guarantees. The first is the guarantee that you
     state, which is the mechanism's budget by default. The second follows from the receipts of the mechanism's

@@ -38,8 +38,8 @@ class Job(NamedTuple):
         The ε to test, if the function has no budget. If the budget is a ρ, this is the ε that follows from
         the ρ at a fixed δ.
     share : float
-        Share of the time limit of an audit that this audit may use. It is smaller if the same mechanism is
-        audited on many pairs.
+        Share of the time limit of an audit that this audit may use. The share is smaller if the same
+        mechanism is audited on many pairs.
     """
 
     mechanism: Any

@@ -152,7 +152,8 @@ def release(
         Private rows, for example from `Rows.read`.
     executor : Executor, optional
         Executor that runs the tasks, for example a pool of processes, or a cluster from `scale.dask.connect`.
-        Its workers see private rows and secret keys. All of them must have access to the folder `scratch`.
+        The workers of the executor see private rows and secret keys. All workers must have access to the
+        folder `scratch`.
     workers : int
         Number of threads, if you pass no executor. Default 1.
     ranges : int, optional

@@ -64,8 +64,8 @@ class MissingPoints(ValueError):
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of a statement at every plausible value of a parameter. It is used for parameters whose value
-    the paper does not print.
+    """Outcomes of a statement at every plausible value of a parameter. The class is used if the paper does
+    not print the value of the parameter.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of checking a statement on the rows of a figure. It contains the outcome and the measured
+    """Result of checking a statement on the rows of a figure. A finding contains the outcome and the measured
     values.
 
     Parameters
@@ -126,7 +126,7 @@ class Finding:
         Whether the statement holds. It is None if the runs so far do not decide this at the given level of
         confidence.
     measured, why : str
-        Measured values in words, and an explanation. Both are computed from the checked rows only.
+        Measured values in words, and an explanation. Both texts are computed from the checked rows only.
     testable : bool
         Whether the rows contain the data that the statement is about. If not, `why` says what is missing.
     runs : float
@@ -240,8 +240,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a paper about one of its figures. It is divided into statements, which can be checked one
-    by one.
+    """Sentence of a paper about one of its figures. The sentence is divided into statements, which can be
+    checked one by one.
 
     Parameters
     ----------

@@ -92,8 +92,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Compute a curve of means with confidence intervals. It has one point for each value of the column `by`.
-    Only the rows that satisfy the conditions in `where` are used.
+    """Compute a curve of means with confidence intervals. The curve has one point for each value of the
+    column `by`. Only the rows that satisfy the conditions in `where` are used.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]

@@ -243,7 +243,8 @@ def match_strings(
     Parameters
     ----------
     truth : Records
-        True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
+        True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
+        marked as `truth_public`.
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     prefixes : bool
@@ -313,7 +314,8 @@ class RecoveredFraction:
         Parameters
         ----------
         truth : Records
-            True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
+            True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
+            marked as `truth_public`.
         estimate : Leaves or Records
             Synthetic strings, over the same hierarchy.
 
@@ -350,7 +352,8 @@ def recovered_by_frequency(
     Parameters
     ----------
     truth : Records
-        True strings, over a hierarchy `Prefixes`. They are public or marked as `truth_public`.
+        True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
+        marked as `truth_public`.
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     descending : bool

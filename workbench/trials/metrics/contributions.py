@@ -85,9 +85,9 @@ class MeanSquaredCountError(_CountMetric):
     """Mean squared error of counts: the mean of (estimate − truth)² over all items, or over all edges (pairs
     of an item and a context), in records².
 
-    The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). It may also be the
-    records that a mechanism kept of each user (`Interactions`). The result is then the error from dropping
-    records, without noise. All metrics in this module accept released counts and kept records.
+    The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). The estimate may also be
+    the records that a mechanism kept of each user (`Interactions`). The result is then the error from
+    dropping records, without noise. All metrics in this module accept released counts and kept records.
     """
 
     of: str = _of()
@@ -325,11 +325,12 @@ def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
     """Split the squared error of a release into parts: from dropped records, from noise, and from setting
-    negative counts to 0. This is done for each tenth of the items, ordered by popularity.
+    negative counts to 0. The items are ordered by popularity, and the parts are computed for each tenth of
+    them.
 
     You need the records that the mechanism kept, but the release does not contain them. To get these records,
-    call `mechanism.bounded_data(data, rng)` with the same seed as the release. It returns the records that
-    `mechanism(data, rng)` counts.
+    call `mechanism.bounded_data(data, rng)` with the same seed as the release. This method returns the
+    records that `mechanism(data, rng)` counts.
 
     Parameters
     ----------

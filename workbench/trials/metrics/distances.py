@@ -17,9 +17,9 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance between synthetic and true points, by a method of Indyk. It
-    is computed from a hierarchy of cells: each level divides the cells of the level above, and level 0 is the
-    whole box.
+    """Upper bound on the earth mover's distance between synthetic and true points, by a method of Indyk. The
+    bound is computed from a hierarchy of cells: each level divides the cells of the level above, and level 0
+    is the whole box.
 
     For each cell, the metric takes the absolute difference between the numbers of synthetic and of true
     records in the cell, times the diameter of the cell. The result is the sum over all cells of the levels 0
