@@ -196,8 +196,8 @@ def audit(
         load and compile code.
     most_seconds : float
         Limit on the processor time of all calls together, in seconds. The calls also end when ten times as
-        many seconds have passed on the clock. If the exact loss was already computed by enumeration, both
-        limits are a twentieth.
+        many seconds have passed on the clock. If the exact loss was already computed by enumeration, both of
+        these limits are twenty times smaller.
     method : "both", "runs" or "exact"
         Way to measure the loss. "runs" repeats the mechanism and counts events. "exact" goes through all
         outcomes of the noise, if this is possible. "both", the default, does both.

@@ -352,7 +352,7 @@ def error_parts(
         `cells`          number of counts in this row
         `dropped`        Σ (kept − truth)²
         `noise`          Σ (released − kept)², including the effect of smoothing, if the mechanism smooths
-        `interaction`    2·Σ (released − kept)·(kept − truth), which is 0 on average if the noise is unbiased
+        `interaction`    joint effect: 2·Σ (released − kept)·(kept − truth), 0 on average for unbiased noise
         `clipping`       change of the error if negative counts are set to 0, which is never positive
         `total`          sum of the four parts: Σ (max(released, 0) − truth)², in records²
 
