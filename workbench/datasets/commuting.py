@@ -77,8 +77,8 @@ class OnTheMap(RealFile):
     public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
-    Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
-    A (47 states of 2008, an earlier version).
+    Statistics, versions 7 and 8. Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A, used an
+    earlier version of the files, with 47 states in 2008.
     """
 
     cite: ClassVar[str] = "lodes7"

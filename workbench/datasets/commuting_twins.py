@@ -53,8 +53,8 @@ class OnTheMapTwin(Twin):
     times as many cells, and less than 1 % of its cells are not empty.
 
     The data are generated, so they are public. The protected unit is one job, which is in one cell.
-    Generating the table takes about a second. Source of the statistics: Cormode, Procopiuc, Srivastava, Tran,
-    ICDT 2012, Appendix A and section 4.5.
+    Generating the table takes about a second. Source of the facts that match: Cormode, Procopiuc,
+    Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
     """
 
     original = (

@@ -284,7 +284,8 @@ class NetTraceTwin(_Twin):
     highest scores get the connections, so busy hosts are near each other.
 
     The data are generated, so they are public. The protected unit is one connection, which is in one cell.
-    Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.
+    Source of the facts that match: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors
+    publish.
     """
 
     stands_for = NetTrace
@@ -349,8 +350,8 @@ class SocialNetworkTwin(_Twin):
     students have no friend. In the synthetic data, every student has a friend. The protected unit is one
     friendship, which changes two numbers by one each.
 
-    The data are generated, so they are public. Source of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB
-    2010, and the file that its authors publish.
+    The data are generated, so they are public. Source of the facts that match: Hay, Rastogi, Miklau, Suciu,
+    PVLDB 2010, and the file that its authors publish.
     """
 
     stands_for = SocialNetwork

@@ -180,7 +180,7 @@ class InteractionsTwin(Twin):
 
     The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
     so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB
-    of memory. Source of the statistics: Fan and Jin, WWW 2015, Table 4.
+    of memory. Source of the facts that match: Fan and Jin, WWW 2015, Table 4.
     """
 
     invented: ClassVar[Mapping[str, str]] = {

@@ -106,8 +106,8 @@ class PortionedGeometric:
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
-        receipt (the record of the privacy cost) contains a smaller ρ.
+        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
+        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -167,8 +167,8 @@ def geometric(
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
-        receipt (the record of the privacy cost) contains a smaller ρ.
+        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
+        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -219,8 +219,8 @@ def laplace(
     grid : float
         Step of the grid to which noisy values belong. The step must be a power of two and public.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
-        receipt (the record of the privacy cost) contains a smaller ρ.
+        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
+        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
     l0 : int, optional
         Largest number of values that one unit changes. By default all.
     rng : Generator, optional
@@ -284,8 +284,8 @@ def add_noise(
         Distribution of the noise. Laplace noise consists of multiples of a step. The step is a power of two:
         about a thousandth of the scale l1/ε, but at least 1/512 and at most 1.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. If you state a smaller number, the
-        receipt (the record of the privacy cost) contains a smaller ρ.
+        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
+        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

@@ -49,8 +49,8 @@ class Block(NamedTuple):
     example a person) changes their counts by at most `l1` in total. The privacy cost of the noise is ε =
     `epsilon`.
 
-    `linf` is the largest change of any single count by one unit. Default `l1`. If you state a smaller number,
-    the receipt (the record of the privacy cost) contains a smaller ρ.
+    `linf` is the largest change of any single count by one unit. Default `l1`. The receipt, which records
+    the cost as an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
     """
 
     size: int

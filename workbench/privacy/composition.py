@@ -93,7 +93,7 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
     Source: Theorems 3 and 4 of McSherry, SIGMOD 2009, prove the rules for ε (sequential and parallel
     composition). Lemma 1.7 of Bun & Steinke, TCC 2016, proves the rule for ρ. Section 8 of Bun & Steinke
-    treats ρ together with δ.
+    proves the rule for costs that have both a ρ and a δ.
 
     Parameters
     ----------
