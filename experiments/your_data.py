@@ -40,7 +40,7 @@ from workbench.value import parameter, value
 ZONES = [f"zone {k:03}" for k in range(1, 121)]
 HOURS = {"from": 0, "to": 23}
 DOMAIN = {"home": {"file": "zones.txt"}, "work": {"file": "zones.txt"}, "hour": HOURS}
-PEOPLE = "number of people"
+PEOPLE = "people"
 ASKED = (
     'home="zone 048" & work="zone 045" & hour=8',
     'home="zone 048" & work="zone 040".."zone 049"',

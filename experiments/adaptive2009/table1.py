@@ -53,7 +53,7 @@ from workbench.value import value
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
-MAP = "number of people"
+MAP = "people"
 AWAY = "TotalVariation"
 SQUARES = "EffectiveSquares"
 PLACE = ["latitude", "longitude"]

@@ -46,7 +46,7 @@ FILTER = "filter, dyadic"
 PRIORITY = "priority, dyadic"
 BOTH = "filter-priority, dyadic"
 FACTORS = (0.6, 0.8, 1.0)  # θ of filter-priority over the filter's
-FACTOR = "θ of filter-priority, divided by θ of the filter"
+FACTOR = "θ of filter-priority over the filter's"
 
 DYADIC = Dyadic()
 
