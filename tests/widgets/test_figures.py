@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,8 +66,13 @@ def test_mechanisms_take_what_controls_offer(id):
             continue
         at = c.stops.index(c.value) if c.value in c.stops else 0
         for stop in {c.stops[0], c.stops[-1], *c.stops[at : at + 2]}:
-            with suppress(FileNotFoundError, NotImplementedError):  # no file, or no sweep
-                assert subject.at(start | {c.name: c.read(stop)}).sweeps()
+            figure = subject.at(start | {c.name: c.read(stop)})
+            try:
+                assert figure.sweeps()
+            except (FileNotFoundError, NotImplementedError):  # no file, or no sweep
+                pass
+            except ValueError as e:  # it depends on the data alone
+                assert "cells" in str(e)
 
 
 TIMED = {"chen2012_fig5", "cormode2012_fig4", "cormode2012_fig5"}  # times are not recorded
