@@ -45,6 +45,9 @@ class SavedFolder:
     def __fspath__(self) -> str:
         return str(self.folder)
 
+    def __truediv__(self, name: str) -> Path:
+        return self.folder / name
+
     def __repr__(self) -> str:
         place = "/".join(self.folder.parts[-2:])
         return f"Saved among the results, in {place}; again by: {self.command}"
