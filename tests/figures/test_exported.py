@@ -16,11 +16,10 @@ from workbench.estimates import files as provenance
 from workbench.figures import Description, Export
 from workbench.figures.exported import (
     FORMATS,
-    _data_in_words,
+    data_in_words,
     escape,
     markdown_table,
     of_figure,
-    of_panel,
     parse_entries,
     parse_formats,
     table_float,
@@ -212,7 +211,7 @@ def test_a_long_table_is_divided_into_pages(tmp_path):
 
 
 def test_a_caption_names_the_data_for_which_others_stand_in():
-    (said,) = _data_in_words([InteractionsTwin.foursquare()])
+    (said,) = data_in_words([InteractionsTwin.foursquare()])
     assert said.startswith(
         "Stand-in data for Foursquare of February to July 2012, which nobody"
     )
@@ -220,7 +219,7 @@ def test_a_caption_names_the_data_for_which_others_stand_in():
 
 
 def test_a_panel_of_a_mechanism_says_its_settings_and_data_in_words():
-    export = of_panel(widgets.from_settings("ThresholdSampling", ["epsilon=0.5"]))
+    export = widgets.from_settings("ThresholdSampling", ["epsilon=0.5"]).to_export()
     assert export.caption.startswith("ε = 0.5, τ = ")
     assert "Simulated data: Synthetic table" in export.caption and "1,000" in export.caption
     (drawing,) = export.draw().values()

@@ -275,11 +275,11 @@ def _exports(
     """Yield one export for every combination of parameter values, if parameters have several values."""
     from workbench import widgets
     from workbench.figures import results_folder
-    from workbench.figures.exported import of_figure, of_panel
+    from workbench.figures.exported import of_figure
     from workbench.figures.status import grid
 
     if isinstance(named, str):
-        yield of_panel(widgets.from_settings(named, settings))
+        yield widgets.from_settings(named, settings).to_export()
         return
     values = [named.at(profile, **given) for given in grid(named, settings)]
     for figure in dict.fromkeys(values):

@@ -413,9 +413,8 @@ class Entry:
 
     @cached_property
     def _class(self) -> type[figures.Figure] | None:
-        with suppress(
-            ValueError, ImportError
-        ):  # of a notebook alone, or no longer in the project
+        # a notebook may have no figure, or one that is no longer in the project
+        with suppress(ValueError, ImportError):
             return figures.find_figure(self.id)
         return None
 

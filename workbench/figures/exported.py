@@ -271,42 +271,13 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
     parts = [
         figure.page[:1].upper() + figure.page[1:],
         _epsilons(rows),
-        *_data_in_words(datasets),
+        *data_in_words(datasets),
         f"{_PROFILES[profile]}{', ' + counted(seeds, 'seed') if seeds else ''}",
     ]
     cite = [figure.id.partition("_")[0], *(d.cite for d in datasets if hasattr(d, "cite"))]
     caption = ". ".join(filter(None, parts))
     draw = partial(figure.drawings, rows, panels)
     return Export(draw, rows, description, profile, tables, caption, cite)
-
-
-def of_panel(panel: Any) -> Export:
-    """Return the export of a mechanism's panel. Each part of the picture states the budget, and the caption
-    says what the mechanism does, its settings and its data.
-    """
-    from workbench.figures import plots
-
-    set_to = {name: x for name, x in panel.values.items() if type(x) in (int, float)}
-    set_to.pop("seed")
-    seeds = int(set_to.pop("seeds"))
-    words = {
-        name: f"{plots.SYMBOLS.get(name, name)} = {number(x)}" for name, x in set_to.items()
-    }
-    budget = [words[name] for name in ("epsilon", "rho", "delta") if set_to.get(name)]
-    parts = [
-        replace(part, title=", ".join([part.title, *budget]))
-        for part in panel.subject.panels(panel.values, panel.rows)
-    ]
-
-    def draw() -> dict[str, Drawing]:
-        return {"": plots.grid(panel.rows, parts, min(2, len(parts)), height=2.4)}
-
-    export: Export = panel.to_export()
-    title = panel.subject.words.replace("`", "").rstrip(".") or panel.subject.title
-    data = _data_in_words([panel.subject.dataset])
-    caption = ". ".join([", ".join(words.values()), *data, counted(seeds, "seed")])
-    about = replace(export.description, title=title)
-    return replace(export, draw=draw, description=about, caption=caption)
 
 
 def _epsilons(rows: pd.DataFrame) -> str:
@@ -318,7 +289,7 @@ def _epsilons(rows: pd.DataFrame) -> str:
     return f"ε = {', '.join(every)}" if every else ""
 
 
-def _data_in_words(datasets: Sequence[Any]) -> list[str]:
+def data_in_words(datasets: Sequence[Any]) -> list[str]:
     """Return a sentence per kind of data, with its name, its size, and whether it is real."""
     sentences = []
     by_text = {repr(dataset): dataset for dataset in datasets}

@@ -185,7 +185,7 @@ class Ranges:
         """Return boxes that together make up the ranges. Also return the number of the range to which each
         box belongs.
 
-        A box has one interval of codes per attribute. On a domain with d attributes, a range is made up of at
+        A box has one interval of codes per attribute. On a domain with d attributes, a range consists of at
         most 2d − 1 boxes.
 
         The method goes through the attributes from the last to the first. Cells that differ only in the

@@ -251,9 +251,8 @@ class BankView:
                 continue
             why = cost.why
             text = f"{self._seen['sign']} = {format_number(cost)}"
-            if (
-                not cost and largest > x
-            ):  # a price foresees noise, a bar the error of the model as well
+            # a price covers noise alone, and a bar the error of the model too
+            if not cost and largest > x:
                 text = "free of noise, but the bar has the model's error beyond it"
             elif not cost:
                 text = "free, because the bank knows it as well already"

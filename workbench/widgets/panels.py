@@ -15,6 +15,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -29,7 +30,9 @@ from workbench.compiled import pd
 from workbench.estimates.files import temporary_folder
 from workbench.estimates.release import Release
 from workbench.figures import Export, plots
+from workbench.figures.exported import data_in_words
 from workbench.mechanisms.options import refuse_renamed
+from workbench.value import counted, number
 from workbench.widgets.chart import charts, marker_paths, shared_drawing
 from workbench.widgets.controls import in_places, page_value
 from workbench.widgets.subjects import Drawn, Subject
@@ -392,11 +395,32 @@ class Panel(anywidget.AnyWidget):
         return spec, self.rows.assign(simulated=self.release.simulated)
 
     def to_export(self) -> Export:
-        """Return the content of the files that `workbench export` writes."""
-        spec, rows = self._described()
+        """Return the content of the files that `workbench export` writes for a mechanism. Each part of the
+        picture states the budget. The caption states the settings, the data and the number of seeds.
+        """
+        subject: Any = self.subject  # of a mechanism, which alone has a dataset
+        set_to = {name: x for name, x in self.values.items() if type(x) in (int, float)}
+        set_to.pop("seed")
+        seeds = int(set_to.pop("seeds"))
+        words = {
+            name: f"{plots.SYMBOLS.get(name, name)} = {number(x)}" for name, x in set_to.items()
+        }
+        budget = [words[name] for name in ("epsilon", "rho", "delta") if set_to.get(name)]
+        parts = [
+            replace(part, title=", ".join([part.title, *budget]))
+            for part in subject.panels(self.values, self.rows)
+        ]
+        spec, rows = self._described(title=subject.words.replace("`", "").rstrip("."))
+        data = data_in_words([subject.dataset])
+        caption = ". ".join([", ".join(words.values()), *data, counted(seeds, "seed")])
         cite = getattr(self.release and self.release.mechanism, "cite", None)
         return Export(
-            lambda: {"": self.figure()}, rows, spec, "explorer", cite=[cite] if cite else []
+            lambda: {"": plots.grid(rows, parts, min(2, len(parts)), height=2.4)},
+            rows,
+            spec,
+            "explorer",
+            caption=caption,
+            cite=[cite] if cite else [],
         )
 
     def _export(self) -> None:
