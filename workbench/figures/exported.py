@@ -297,7 +297,7 @@ def data_in_words(datasets: Sequence[Any]) -> list[str]:
         own = by_text[used.configurations[0]]
         sizes = [(name, getattr(own, name, None)) for name in _SIZES]
         large = ", ".join(f"{name} = {number(x)}" for name, x in sizes if isinstance(x, int))
-        words = used.words.rstrip(".").replace("`", "")
+        words = used.words.replace("`", "").partition(". ")[0].rstrip(".")
         kind = _KINDS.get(used.kind, used.kind).capitalize()
         original = re.split("[:;]", used.original.replace("`", ""))[0]
         if original and original != "data of your own":
