@@ -73,7 +73,7 @@ def served(command, folder, notebooks, port):
         [Path(sys.executable).with_name("workbench"), command, "--no-browser"]
         + ["--port", str(port), "--notebooks", str(notebooks)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=(folder / "server.log").open("w"),
         text=True,
         cwd=folder,
         env=environ | thrown | {"PYTHONPATH": str(ROOT)},
@@ -84,7 +84,8 @@ def served(command, folder, notebooks, port):
         ).group()
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=30)
-        assert process.returncode == 0 and "Stopping" in said
+        logged = (folder / "server.log").read_text()
+        assert process.returncode == 0 and "Stopping" in said, logged[-4000:]
     finally:
         process.terminate()  # which ends the server and its kernels
         process.wait(30)

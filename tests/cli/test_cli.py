@@ -608,6 +608,28 @@ def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
     assert process.stdout.read() == b""  # it has ended, or this would wait for ten minutes
 
 
+@pytest.mark.parametrize("pressed", [True, False], ids=["after Ctrl-C", "on its own"])
+def test_a_server_that_fails_while_it_stops_has_stopped(tmp_path, pressed):
+    press = "os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)" if pressed else "pass"
+    (tmp_path / "server.py").write_text(
+        f"import os, signal, time\ntry:\n    {press}\n"
+        "except KeyboardInterrupt:\n    pass\nfinally:\n    raise RuntimeError('no such kernel')\n"
+    )
+    code = (
+        "from pathlib import Path\nfrom workbench.cli import serving\n"
+        "serving.serve('x', 8700, ['server'], '/', Path('.'), False)\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    assert (done.returncode == 0) == ("Stopping." in done.stdout) == pressed
+    assert ("no such kernel" in done.stderr) == (not pressed)
+
+
 def test_lab_says_which_folder_is_missing(run):
     assert "'nowhere' does not exist" in complaint(run("lab --notebooks nowhere", code=2))
 

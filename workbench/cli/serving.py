@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from time import sleep
+from typing import Any
 
 from workbench.cli import options, screen
 from workbench.compiled import load_nbformat, project_folder, template_folder
@@ -58,10 +59,20 @@ def serve(
 
     Thread(target=announce, daemon=True).start()
     sys.argv = [*arguments, f"--port={port}", "--no-browser"]
+    interrupted = False
+
+    def interrupt(*caught: Any) -> None:
+        nonlocal interrupted
+        interrupted = True
+        signal.default_int_handler(*caught)
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
-    except SystemExit as e:
-        if e.code:
+    except BaseException as e:
+        ended = isinstance(e, SystemExit) and not e.code
+        # after Ctrl-C, Jupyter may fail to shut down a kernel that has died; kernels end with this process
+        if not (ended or interrupted):
             raise
     screen.say("Stopping.")
     sys.stdout.flush()
