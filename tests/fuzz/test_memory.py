@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.memory import KINDS
 
-_PAGE = (Path(__file__).parents[2] / "docs" / "crashes.md").read_text(encoding="utf-8")
+_PAGE = (Path(__file__).parents[2] / "docs" / "memory.inc").read_text(encoding="utf-8")
 _STATED = re.findall(r"^\| `([\w-]+)` \| (\d+) \| (\d+) \|", _PAGE, re.MULTILINE)
 MOST = {name: (int(base), int(times)) for name, base, times in _STATED}
 

@@ -44,6 +44,21 @@ def divergence(decay, k, order):
 
 @pytest.mark.parametrize(("decay", "k"), [((1, 2), 1), ((1, 2), 7), ((3, 1), 2), ((1, 5), 3)])
 def test_noise_moved_by_k_has_the_divergence_of_order_1_and_no_more_at_others(decay, k):
+    """Geometric noise with decay a, on a number that changes by k, costs ρ = a(k − 2q(1 − q^k)/(1 − q²)).
+
+    Here q = e^(−a). This ρ is the divergence D_α as α approaches 1. It remains to show D_α ≤ α·ρ.
+
+    Proof: let Z be the loss, which is the logarithm of the ratio of an output's two probabilities. With
+    s = 2α − 1, the moment E e^((α−1)Z) is M(s) = Σ_j c_j·cosh(s·z_j). The sum is over the losses
+    z_j = a(k − 2j)/2 for j = 0, …, k. All losses between the two centres have the same weight c, and the two
+    extreme losses have the weight c·A with A = 1/(1 − q) ≥ 1. Let w = e^(sa). Up to a factor, M is
+    A(w^k + 1) + w + … + w^(k−1). Multiplied by w − 1, this is w^k(Aw − (A − 1)) − (A − (A − 1)w). It is 0 if
+    w^k·B(w) = 1 with B(w) = (Aw − (A − 1))/(A − (A − 1)w). The absolute value of w^k·B(w) is below 1 inside
+    the unit circle, and above 1 outside. So all zeros are on the circle, where s is imaginary. As a function
+    of u = s², M is entire of order ½, and all its zeros are negative. So M is a product of factors 1 + u/r_i,
+    and ln M is concave in u. Therefore ln M(s) is at most s² − 1 times the slope of ln M at u = 1, which is
+    α(α − 1)·ρ.
+    """
     with localcontext() as context:
         context.prec = 40
         decay = Fraction(*decay)
