@@ -209,6 +209,7 @@ def test_two_tabs_and_a_second_press_publish_once(page, tmp_path):
     settled(page)
     assert len(Budget(tmp_path / "b.sqlite").ledger) == 1
     assert (tmp_path / "visits-2025.zip").exists()
+    assert (tmp_path / "visits-2025.log").stat().st_mode & 0o077 == 0
     later = PublishingPage(page.state.source, tmp_path)  # after the browser was closed
     later.step = 5
     assert "are written" in send(later) and later.state.about.edition == 2

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -552,7 +552,8 @@ def start(state: State) -> None:
         raise ValueError(". ".join(todo))
     assert state.folder is not None
     words = ["publish", state.page["table"], "--publish", str(state.folder)]
-    with open(log_file(state), "w", encoding="utf-8") as log:
+    private = partial(os.open, mode=0o600)  # it may show a row that was refused
+    with open(log_file(state), "w", encoding="utf-8", opener=private) as log:
         state.process = _begun(state, [*words, "--from", str(state.source)], log)
 
 
