@@ -79,7 +79,7 @@ def test_a_folder_has_all_files_and_the_zip_has_the_same(tmp_path):
             assert archive.read(f"out/{path.name}") == path.read_bytes()
     page, book = [(folder / name).read_text() for name in ("README.html", "reproduce.ipynb")]
     assert "&lt;b&gt;2016" in book and "<b>" not in book
-    assert "&lt;b&gt;2016" in page and "<b>2016" not in page and "Simulated." in page
+    assert "&lt;b&gt;2016" in page and "<b>2016" not in page and "Simulated:" in page
     assert "<b>" not in (folder / "README.md").read_text()
     shown = pd.read_csv(folder / "table.csv", encoding="utf-8-sig")
     assert (folder / "table.csv").read_bytes().startswith(b"\xef\xbb\xbf")
@@ -388,3 +388,60 @@ def test_a_recipe_holds_for_every_edition(tmp_path, monkeypatch):
     assert "$.release.options has 'seed'" in run("publish t.csv --publish out", 2)
     (tmp_path / "publication.json").write_text(json.dumps(ABOUT))
     assert 'has no "release"' in run("publish t.csv --publish out", 2)
+
+
+def test_every_file_in_words_says_that_a_publication_is_simulated(tmp_path):
+    folder = released(GeometricHistogram(DP(1))).publish(tmp_path / "x", ABOUT, simulated=True)
+    for name in ("README.html", "README.md", "statement.txt", "metadata.json"):
+        assert "Simulated: the noise comes from a seed" in (folder / name).read_text(), name
+    assert "imulated" not in sheet_of(GeometricHistogram(DP(1))(table())).statement
+
+
+def test_a_release_without_a_guarantee_is_never_published(tmp_path, monkeypatch):
+    series(tmp_path, monkeypatch)
+    ask = (
+        "release GeometricHistogram t.csv --domain-from-data --user who --bound 2,1 --epsilon 1"
+    )
+    assert "--publish does not take --domain-from-data" in run(f"{ask} --publish x", 2)
+    run(f"{ask} --out x.parquet")
+    with pytest.raises(ValueError, match="no privacy guarantee"):
+        Release.load("x.parquet").publish("x", ABOUT)
+    assert not (tmp_path / "x").exists() and not (tmp_path / "x.zip").exists()
+
+
+def test_the_published_command_names_no_folder(tmp_path, monkeypatch):
+    series(tmp_path, monkeypatch)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "t.csv").rename(tmp_path / "private" / "t.csv")
+    run(
+        "release GeometricHistogram ./private/t.csv --domain=./domain.json --user who --bound 2,1 --epsilon 1"
+        " --publish ./private/out --about ./publication.json --unit=patient"
+    )
+    told = (tmp_path / "private" / "out" / "commands.txt").read_text()
+    assert told == (
+        "workbench release GeometricHistogram TABLE --domain=domain.json --user who --bound 2,1 --epsilon 1 "
+        "--publish out --about publication.json --unit=patient\n"
+    )
+
+
+def test_deltas_of_earlier_publications_add_up():
+    earlier = [{"title": "By month", "epsilon": 0.5, "delta": 1e-6}]
+    gaussian = released(GaussianHistogram(ZCDP(0.1)))
+    texts = said(sheet_of(gaussian, earlier=earlier), "Who is protected").texts
+    assert any("in total, and δ is 2·10⁻⁶" in text for text in texts)
+
+
+def test_an_edition_is_recorded_although_its_process_was_stopped(tmp_path, monkeypatch):
+    series(tmp_path, monkeypatch)
+
+    def stopped(*_):
+        raise OSError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.owner.publication.record_edition", stopped)
+        run("publish t.csv --publish first", 2)
+    assert not read_about("publication.json").earlier
+    assert "was published before and is recorded now" in run("publish t.csv --publish first")
+    assert [x.epsilon for x in read_about("publication.json").earlier] == [1]
+    assert "exists already" in run("publish t.csv --publish first", 2)
+    run("publish t.csv --publish second")

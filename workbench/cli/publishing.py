@@ -6,10 +6,12 @@ noise drawn. The file gets its name when the release is complete.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import data, noise
@@ -183,9 +185,17 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
 
 
 def _public_command(request: Request) -> str:
-    """Return the command that the user typed. Paths of private files are replaced by names."""
-    tables = {str(path) for path in request.table}
-    words = dict.fromkeys(tables, "TABLE")
-    others = [request.domain_file, request.budget_file, request.taxonomy, request.about_file]
-    words |= {str(path): path.name for path in [*others, request.out, request.folder] if path}
-    return shlex.join(["workbench", *(words.get(word, word) for word in screen.given())])
+    """Return the command that the user typed. Each private table becomes TABLE, and of every other file only
+    the name is left.
+    """
+    return shlex.join(["workbench", *(_public_word(request, x) for x in screen.given())])
+
+
+def _public_word(request: Request, word: str) -> str:
+    option, equals, text = word.partition("=") if word.startswith("--") else ("", "", word)
+    path = Path(text)
+    if path in request.table:
+        text = "TABLE"
+    elif path == request.folder or os.path.exists(path):
+        text = path.name or text
+    return f"{option}{equals}{text}"

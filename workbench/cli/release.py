@@ -406,6 +406,10 @@ def _publish_edition(
             f'{source} has no "release". Add, for example, "release": {{"mechanism": "GeometricHistogram", '
             '"domain": "domain.json", "options": {"user": "rider", "bound": "10,1", "epsilon": 1}}'
         )
+    if publication.is_unrecorded(about, folder):
+        publication.record_edition(source, folder)
+        screen.say(f"{folder} was published before and is recorded now. Nothing was spent.")
+        return
     publication.refuse_folder(folder)
     words = about.release.words(source.parent)
     paid = Path(f"{folder}.parquet")

@@ -171,6 +171,8 @@ class Request(StatedSpace):
         if self.folder is not None:
             from workbench.owner.publication import read_about, refuse_folder
 
+            why = "a release that promises nothing is not for the public"
+            self._refuse_given("--publish", "domain_from_data", why)
             refuse_folder(self.folder)
             read_about(self.about_file)
             object.__setattr__(self, "out", self.out or Path(f"{self.folder}.parquet"))

@@ -5,6 +5,7 @@ that answers readers' questions, a short statement on privacy, and metadata for 
 from workbench.owner.publication.about import About as About
 from workbench.owner.publication.about import Earlier as Earlier
 from workbench.owner.publication.about import Recipe as Recipe
+from workbench.owner.publication.about import is_unrecorded as is_unrecorded
 from workbench.owner.publication.about import read_about as read_about
 from workbench.owner.publication.about import record_edition as record_edition
 from workbench.owner.publication.folder import alone_in as alone_in

@@ -24,12 +24,13 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ----------
     title : str
         Title of the earlier publication.
-    epsilon : float
-        Privacy loss ε of the earlier publication.
+    epsilon, delta : float
+        Privacy loss ε of the earlier publication, and its δ. Default δ = 0.
     """
 
     title: str
     epsilon: Annotated[float, msgspec.Meta(gt=0)]
+    delta: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -203,6 +204,25 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
     return msgspec.structs.replace(found, date=day.isoformat())
 
 
+def is_unrecorded(about: About, folder: Path) -> bool:
+    """Return whether a folder and its zip file contain the edition that publication.json names next. Then a
+    process was stopped after it published the edition and before it recorded it.
+
+    Parameters
+    ----------
+    about : About
+        Content of publication.json.
+    folder : Path
+        Folder of the publication, which need not exist.
+    """
+    file = folder / "metadata.json"
+    if not file.exists() or not folder.with_name(f"{folder.name}.zip").exists():
+        return False
+    made = json.loads(file.read_bytes())
+    is_next = (made["title"], made["version"]) == (about.title, f"{about.edition}")
+    return is_next and not made["differential_privacy"]["simulated"]
+
+
 def record_edition(path: Path, folder: Path) -> None:
     """Record in publication.json that an edition was published, and prepare the file for the next edition.
 
@@ -224,6 +244,6 @@ def record_edition(path: Path, folder: Path) -> None:
         told,
         edition=int(made["version"]) + 1,
         date="",
-        earlier=(*told.earlier, Earlier(title, private["epsilon"])),
+        earlier=(*told.earlier, Earlier(title, private["epsilon"], private["delta"])),
     )
     write_json(path, msgspec.to_builtins(told))

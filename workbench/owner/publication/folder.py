@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from html import escape
 from importlib.util import find_spec
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,8 @@ def publish(
     ValueError
         If a field in `about` is missing, or if the release may not be published.
     """
+    if getattr(release.privacy, "epsilon", 0) == inf:
+        raise ValueError(f"this release has {release.privacy}, so it is never published")
     target = refuse_folder(folder)
     told = read_about(about)
     with temporary_folder(str(target.resolve().parent)) as home:
@@ -297,10 +300,6 @@ def _markdown(sheet: Sheet, has_picture: bool) -> str:
             yield f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |"
 
     parts = [f"# {sheet.about.title}", sheet.statement]
-    if sheet.release.simulated:
-        parts.append(
-            "**Simulated: the noise comes from a seed. Do not publish this table as protected.**"
-        )
     parts.append("\n".join(table(("", ""), sheet.facts)))
     for answer in sheet.answers:
         parts += [f"## {answer.question}", *answer.texts]

@@ -30,6 +30,7 @@ _LARGE = (
     "Rows are shown because their noisy counts are large, so their noise is larger than usual, and rows with "
     "the smallest counts may be noise alone."
 )
+_SIMULATED = "Simulated: the noise comes from a seed. Do not publish this table as protected. "
 _NEVER = (
     "A small count does not show that anybody was there.",
     "The largest of many small rows is probably large because of its noise.",
@@ -151,8 +152,11 @@ class Sheet:
 
     @property
     def statement(self) -> str:
-        """Statement for the public in three sentences, without formulas."""
+        """Statement for the public in three sentences, without formulas. If the release is simulated, the
+        statement says so first.
+        """
         about = self.about
+        simulated = _SIMULATED if self.release.simulated else ""
         what, before, epsilon = next(odds for odds in self._odds if odds[1] == 0.5)
         counts = f"counts {self.counted}"
         if self.is_selection:
@@ -172,7 +176,7 @@ class Sheet:
         if self.limit:
             last = f"{self.limit}, because the rest was left out at random."
         return (
-            f"The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
+            f"{simulated}The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
             f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it, "
             f"whatever else the reader knows. {noise} {last}"
         )
@@ -247,9 +251,10 @@ class Sheet:
         if about.earlier:
             named = [f"“{x.title}” with ε = {number(x.epsilon)}" for x in about.earlier]
             total = price.epsilon + sum(x.epsilon for x in about.earlier)
+            delta = price.delta + sum(x.delta for x in about.earlier)
             texts.append(
                 f"The same people are in {', '.join(named)}. For one {about.person} who is in all of them, ε "
-                f"is {stated_at_most(total)} in total."
+                f"is {stated_at_most(total)} in total{delta and f', and δ is {number(delta)}' or ''}."
             )
         if "At δ" in self.said:
             texts.insert(2, self.said["At δ"])
