@@ -11,14 +11,21 @@ from workbench.mechanisms import GeometricHistogram
 from workbench.owner import Budget
 
 
-def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeypatch):
+def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeypatch, tmp_path):
     steps = []
-    for step in ("read", "book", "save"):
+    for step in ("read", "save"):
         monkeypatch.setattr(publishing, step, lambda *_, step=step: steps.append(step))
     room = SimpleNamespace(close=lambda: steps.append("close"))
-    monkeypatch.setattr(publishing, "reserve", lambda *_: steps.append("reserve") or room)
-    request = Mock(is_in_parts=False, user=None, report_cut=None, domain_from_data=False)
-    publishing.publish(request, lambda *_: steps.append("draw"))
+    monkeypatch.setattr(
+        "workbench.owner.budget.reserve", lambda *_: steps.append("reserve") or room
+    )
+    budget = Budget.create(tmp_path / "b.sqlite", DP(1), people="riders", unit="a rider")
+    budget.check = Mock()
+    budget.book = lambda *_, **__: steps.append("book")
+    how = dict(is_in_parts=False, user=None, report_cut=None, domain_from_data=False)
+    request = Mock(**how, budget=budget, out=tmp_path / "x.parquet")
+    mechanism = Mock(side_effect=lambda *_: steps.append("draw"))
+    publishing.publish(request, mechanism)
     assert steps == ["read", "reserve", "book", "draw", "close", "save"]
 
 

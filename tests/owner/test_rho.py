@@ -60,8 +60,9 @@ def test_what_is_known_of_the_structure_is_booked_and_held_against_the_receipts(
     assert known < rho_above(0.5) / 6
     budget.release(tree, data)
     assert budget.remaining == round_down(Fraction(0.5) - Fraction(known))
+    booking = budget.book(ZCDP(known / 2), "half of it")
     with pytest.raises(ValueError, match="withheld.*was booked"):
-        budget.release(tree, data, rho=known / 2)
+        booking.check(tree(data))
     assert budget.remaining == pytest.approx(0.5 - 1.5 * known)  # spent all the same
 
 

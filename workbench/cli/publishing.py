@@ -9,22 +9,18 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import data, noise
 from workbench.cli import options, screen
-from workbench.estimates.describing import USERS_CUT
-from workbench.estimates.release_files import reserve
-from workbench.owner.costs import description
-from workbench.privacy import DP
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
     from workbench.estimates.release import Release
-    from workbench.owner import Booking, Budget
+    from workbench.owner import Booking
     from workbench.owner.scale import Rows
     from workbench.spaces import Domain
 
@@ -37,9 +33,15 @@ def publish(request: Request, mechanism: Any) -> Release:
     with ExitStack() as room:
 
         def ready(private: Any) -> None:
-            if request.budget is not None:  # whose payment needs space on the disk
-                room.enter_context(closing(reserve(request.out, private)))
-                booked.append(book(request, request.budget, mechanism, private))
+            if request.budget is not None:
+                paying = request.budget.paying(
+                    mechanism,
+                    private,
+                    unit=request.paying_unit,
+                    report_cut=request.report_cut,
+                    out=request.out,
+                )
+                booked.append(room.enter_context(paying))
 
         draw = _in_parts if request.is_in_parts else _at_once
         release = draw(request, mechanism, ready)
@@ -150,13 +152,6 @@ def _people(request: Request) -> dict[str, Any]:
         return {}
     rng = request.rng("users")
     return {"user": request.user, "user_type": request.user_type, "rng": rng}
-
-
-def book(request: Request, budget: Budget, mechanism: Any, private: Any) -> Booking:
-    """Spend the cost from a budget, before any noise is drawn."""
-    also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
-    cost: Any = budget.check(mechanism, private, unit=request.paying_unit)
-    return budget.book(cost, description(mechanism, budget.limit), also=also, out=request.out)
 
 
 def save(request: Request, release: Release, booking: Booking | None = None) -> None:

@@ -437,7 +437,6 @@ class Budget:
         report_cut: float | None = None,
         out: str | Path | None = None,
         force: bool = False,
-        rho: float | None = None,
     ) -> Release:
         """Run a mechanism on private data (a table, records or interactions), and spend the cost of the
         release from this budget.
@@ -449,7 +448,9 @@ class Budget:
         Parameters
         ----------
         mechanism : Mechanism
-            Mechanism to run. Its field `budget` is the cost that is spent.
+            Mechanism to run. Its field `budget` is the cost that is spent. If this is an ε and the budget is
+            in ρ, the workbench spends ε·tanh(ε/2), which follows from the ε. If the mechanism's cost in ρ is
+            the same for all data, the workbench spends this smaller cost instead.
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
@@ -464,11 +465,6 @@ class Budget:
             name.
         force : bool
             Whether to overwrite an existing file. Default False.
-        rho : float, optional
-            ρ to spend. You can pass it if the mechanism has an ε and this budget is in ρ. By default, the
-            workbench spends ε·tanh(ε/2), which follows from the ε. If the mechanism's cost in ρ is the
-            same for all data, the workbench spends this smaller cost instead. Pass a ρ if you know that the
-            release costs less than the default.
 
         Returns
         -------
@@ -481,22 +477,17 @@ class Budget:
             budget's. In these cases nothing is spent. Also if the finished release costs more than was
             booked. The release is then withheld, and the booked cost stays spent.
         """
-        cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
             refuse_place(Path(out), force)
-        also = []
         if report_cut is not None:
             if self.relation == LOCAL or not knows_users_cut(data):
                 raise ValueError("report_cut: need data whose users were truncated")
             refuse_report_cut(report_cut)
-            also.append((DP(report_cut), USERS_CUT))
-        own = getattr(mechanism, "__dataclass_fields__", {})
-        if rho is None and "budget" in own and isinstance(cost, type(mechanism.budget)):
-            cost = self.payable(cost, [price for price, _ in also])
+        if "budget" in getattr(mechanism, "__dataclass_fields__", {}):
+            beside = [] if report_cut is None else [DP(report_cut)]
+            cost = self.payable(mechanism.budget, beside)
             mechanism = replace(mechanism, budget=cost)
-        what = description(mechanism, self.limit)
-        with nullcontext() if out is None else closing(reserve(Path(out), data)):
-            booking = self.book(cost, what, also=also, out=out)
+        with self.paying(mechanism, data, unit=unit, report_cut=report_cut, out=out) as booking:
             release = self._of_unit(mechanism(data), unit)
             if report_cut is not None:
                 release = release.with_users_cut(data, report_cut)
@@ -504,6 +495,29 @@ class Budget:
             if out is not None:
                 release.save(out, force=force)
         return release
+
+    @contextmanager
+    def paying(
+        self,
+        mechanism: Any,
+        data: Any,
+        *,
+        unit: str | None = None,
+        report_cut: float | None = None,
+        out: str | Path | None = None,
+    ) -> Iterator[Booking]:
+        """Book the cost of a mechanism, and draw the noise in the `with` block. Before that, check everything
+        that `release` checks, and reserve disk space for the file. After the block, save the release with
+        `Booking.saving`.
+
+        The arguments are those of `release`. The data may have no records, because only their type, domain and
+        bound are used.
+        """
+        cost: Any = self.check(mechanism, data, unit=unit)
+        what = description(mechanism, self.limit)
+        also = [] if report_cut is None else [(DP(report_cut), USERS_CUT)]
+        with nullcontext() if out is None else closing(reserve(Path(out), data)):
+            yield self.book(cost, what, also=also, out=out)
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
         """Return the same release. If the bound of the data names no unit, the returned release names the
@@ -521,15 +535,14 @@ class Budget:
         data: Any = None,
         *,
         unit: str | None = None,
-        rho: float | None = None,
     ) -> DP | ZCDP | None:
         """Check whether the method `release` would accept a mechanism, without spending anything. If
         `release` would not accept the mechanism, raise the error that `release` would raise.
 
         Parameters
         ----------
-        mechanism, data, unit, rho
-            Mechanism, private data, unit and ρ, as you would pass them to `release`. If you leave out the
+        mechanism, data, unit
+            Mechanism, private data and unit, as you would pass them to `release`. If you leave out the
             mechanism or the data, conditions that depend on the missing argument are not checked.
 
         Returns
@@ -548,12 +561,12 @@ class Budget:
         if mechanism is None:
             return None
         refuse_unpayable(mechanism, data, self.relation)
-        cost: DP | ZCDP = mechanism.budget if rho is None else ZCDP(rho)
-        if rho is None and in_rho_for_less(mechanism, self.limit):
+        cost: DP | ZCDP = mechanism.budget
+        if in_rho_for_less(mechanism, self.limit):
             if data is None:
                 return cost
             cost = rho_of_receipts(mechanism, data)
-        payable = self.payable(cost) if rho is None else cost
+        payable = self.payable(cost)
         with self.file.transaction(write=False) as db:
             refuse_unpaid(payable, self._remaining(db), self.limit)
         return cost
