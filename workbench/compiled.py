@@ -20,7 +20,8 @@ from functools import update_wrapper
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
+from time import sleep
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -242,6 +243,17 @@ def limited_threads(threads: int) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+def end_after(parent: int) -> None:
+    """End this worker process when its parent process has ended, even if the parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(0.5)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def on_threads(

@@ -259,7 +259,7 @@ def test_the_first_word_is_the_mechanism(run):
     assert Release.load("out.parquet").mechanism.startswith("HighPassFilter(")
     Path("SRA").write_text(TABLE)
     run(f"release HighPassFilter ./SRA {RELEASE} --theta 20 --force")
-    run(f"release --theta 20 HighPassFilter SRA {RELEASE} --force")
+    run(f"release HighPassFilter SRA {RELEASE} --theta 20 --force")
 
 
 TYPED = {
@@ -292,9 +292,10 @@ NAMED = {
     "release t.csv --epsilon 1": "which mechanism? Name it first",
     "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",
     "release nowhere.csv": "no mechanism 'nowhere.csv'",
-    "release HighPassFilter t.csv --mechanism SRA": "HighPassFilter and --mechanism SRA: need one",
-    "release SRA HPA t.csv": "SRA and HPA: need one mechanism",
-    "release t.csv --mechanism SRA --mechanism SRA": "--mechanism SRA: need one mechanism",
+    "release HighPassFilter t.csv --mechanism SRA --out x.csv --epsilon 1 --domain domain.json": "HighPass"
+    "Filter: no such file",
+    "release SRA HPA t.csv --out x.csv --epsilon 1 --domain domain.json": "HPA: no such file",
+    "release t.csv --mechanism SRA --mechanism SRA": "--mechanism SRA and SRA: need one mechanism",
     "release HighPassFilter t.csv --theta 1 --theta 2": "--theta is given twice",
     "release HighPassFilter t.csv --l 3": "has no option --l; it has --theta",
     "release HighPassFilter t.csv --alpha 3": "HighPassFilter has no option --alpha",

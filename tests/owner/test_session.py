@@ -142,12 +142,10 @@ def test_exact_sums_decide(path):
     assert sum(map(Fraction, session.budget.ledger.epsilon)) <= 1
 
 
-def test_when_nothing_is_left_the_message_says_what_can_be_recalled(path):
+def test_when_nothing_is_left_the_message_says_so(path):
     session = begin(path)
     session.ask(Marginals(1), 1.0)
-    with pytest.raises(
-        ValueError, match=r"than the 0 that remain .* from a, b, c, 9 cells \(noise"
-    ):
+    with pytest.raises(ValueError, match="than the 0 that remain"):
         session.ask(ONE, 0.1)
     assert len(session.budget.ledger) == 1
 

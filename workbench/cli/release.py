@@ -265,23 +265,13 @@ class Mechanisms(TyperGroup):
 
         The name is None if the user asks for general help.
         """
-        params: Any = self.commands[ANY].params
-        flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
         named, rest = options.take("--mechanism", args)
-        places = []  # of the words that are no options, nor their values
-        words = enumerate(rest)
-        for place, word in words:
-            if not word.startswith("-"):
-                places.append(place)
-            elif "=" not in word and word not in flags:
-                next(words, None)
-        tables = [rest[place] for place in places]
-        known = [x for x in tables[:2] if not Path(x).exists() and find_mechanism(x)]
-        several = [*known, *(f"--mechanism {x}" for x in named)]
-        if len(several) > 1:
-            raise ValueError(f"{' and '.join(several)}: need one mechanism")
-        if not named and tables and (find_mechanism(tables[0]) or not Path(tables[0]).exists()):
-            named.append(rest.pop(places[0]))
+        if len(named) > 1:
+            raise ValueError(f"--mechanism {' and '.join(named)}: need one mechanism")
+        first = next(iter(rest), "-")
+        is_name = find_mechanism(first) or not Path(first).exists()
+        if not named and not first.startswith("-") and is_name:
+            named.append(rest.pop(0))
         if named or _HELP & {*args}:
             return next(iter(named), None), rest
         raise ValueError(
@@ -298,7 +288,6 @@ class Mechanisms(TyperGroup):
         list_mechanisms(formatter)
         formatter.write("\n")
         formatter.write_text(screen.WITH_MODULE)
-        formatter.write_text("Write ./NAME for a file that has the name of a mechanism.")
 
 
 def release(request: Request, *, cls: type, **own: Any) -> None:

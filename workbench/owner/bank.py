@@ -349,17 +349,6 @@ class Bank:
             ledger.seal(db, question, answers)
         self._agrees = True
 
-    def contents(self) -> str:
-        """Describe in words which answers are stored. If you ask a question that the budget cannot pay for,
-        the error message ends with this text.
-        """
-        rows = self.budget.ledger.itertuples()
-        bought = [row for row in rows if row.answered and pd.notna(row.queries)]
-        sources = [f"{row.asked[:120]} (noise of ±{row.deviation:.3g})" for row in bought[:5]]
-        if len(bought) > 5:
-            sources.append(f"{len(bought) - 5} more questions")
-        return "; ".join(sources) or "an empty bank"
-
     def recall(
         self,
         workload: Recipe | Mapping[str, Any] | str | Sequence[Any],

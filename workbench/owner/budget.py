@@ -230,15 +230,11 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
     return Fraction(price), Fraction(cost.delta)
 
 
-class Unpaid(ValueError):
-    """Error that is raised if a cost exceeds the rest of a budget."""
-
-
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """Return the exact amount that a cost takes from the budget. Raise `Unpaid` if less than this amount
-    remains.
+    """Return the exact amount that a cost takes from the budget. Raise a ValueError if less than this
+    amount remains.
     """
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
@@ -248,7 +244,7 @@ def refuse_unpaid(
             words: Callable[[float], str] = stated
             if float(stated(rounded)) >= float(stated(float(wanted))):
                 words = repr  # all digits: the usual ones would say that it is enough
-            raise Unpaid(
+            raise ValueError(
                 f"{name} = {words(float(wanted))} is more than the {words(rounded)} that remain of "
                 f"{budget}: nothing was spent"
             )

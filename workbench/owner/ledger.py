@@ -95,8 +95,10 @@ class Counter:
             _write(draft.path, self._text(spent, checksum))
             draft.replace(self.path)
 
-    def begin_again(self) -> None:
-        """Replace the counter by a new one."""
+    def begin(self, again: bool = False) -> None:
+        """Write a new counter. If there is one, raise a FileExistsError, or replace it if `again` is set."""
+        if not again:
+            open(self.path, "xb").close()
         with closing(self.draft()) as draft:
             self.write(draft, 0, b"")
 
@@ -108,11 +110,6 @@ class Counter:
         except OSError as e:
             text = f"{self.path}: the counter cannot be written ({e.strerror or e})"
             raise OSError(text) from None
-
-    def begin(self) -> None:
-        """Write a new counter. Raise a FileExistsError if there is one."""
-        open(self.path, "xb").close()
-        _write(self.path, self._text(0, b""))
 
     def _text(self, spent: int, checksum: bytes) -> str:
         counted = _Counted(str(self.session), self.id, spent, checksum.hex())
@@ -141,10 +138,7 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
             f"{path} counts for another budget, {shown(named.session)}, which was used. A second budget "
             "for the same people adds to its loss. Use that one, or name another counter"
         )
-    if named is None:
-        counter.begin()
-    else:
-        counter.begin_again()  # of a budget that was never finished or never used
+    counter.begin(again=named is not None)  # of a budget that was never finished or never used
     return counter
 
 
@@ -181,10 +175,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
                 "that one. If it is lost, use Session.open(path, lost=True) and count its spends"
             )
     try:
-        if named is None:
-            counter.begin()
-        else:
-            counter.begin_again()
+        counter.begin(again=named is not None)
     except FileExistsError:
         raise ValueError(f"{lock}: another session was created first. Open that one") from None
     return counter

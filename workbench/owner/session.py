@@ -13,7 +13,7 @@ from workbench.compiled import pd
 from workbench.data import SparseTable, WideTable
 from workbench.estimates.release import Release
 from workbench.owner.bank import Bank, answering
-from workbench.owner.budget import Budget, Unpaid
+from workbench.owner.budget import Budget
 from workbench.owner.choosing import (
     OPTIMISED,
     asked_in_words,
@@ -25,13 +25,6 @@ from workbench.owner.choosing import (
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
 from workbench.privacy.enclosures import round_up
 from workbench.queries import Recipe, Workload, as_workload
-
-_NEED_PRICE = "need epsilon or rho, what the answers cost a unit: one of the two"
-_NEED_WHOLE = "need budget or rho, what all of it may cost: one of the two"
-_NEED_PRICE_OF_CHOICE = (
-    "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
-    "asked: state one of them; it is booked at once"
-)
 
 
 class Session:
@@ -217,7 +210,7 @@ class Session:
                 "answers need a budget for neighbours that add or remove a unit, but this one is for "
                 f"{budget.relation}"
             )
-        price = _one_of(epsilon, rho, _NEED_PRICE)
+        price = _one_of("epsilon", epsilon, rho)
         mechanism = answering(budget.payable(price), queries)
         # On no data: what is refused at all is refused before it is paid for.
         tried = mechanism(self.bank.empty_table)
@@ -226,13 +219,9 @@ class Session:
         if isinstance(budget.limit, ZCDP) and isinstance(cost, DP):
             cost = ZCDP(round_up(exact_rho(tried.ledger)[0]))  # the same of any table
         about = {"queries": len(trial), "deviation": float(trial.deviations_in_counts.max())}
-        try:
-            with budget.spending([(cost, text)], **about) as (db, booking):
-                (question,) = booking.questions
-                reserved = self.bank.reserve(db, question, trial)
-        except Unpaid as e:
-            offer = self.bank.contents()
-            raise ValueError(f"{e}. At no cost, recall can still answer from {offer}") from None
+        with budget.spending([(cost, text)], **about) as (db, booking):
+            (question,) = booking.questions
+            reserved = self.bank.reserve(db, question, trial)
         release: Release = mechanism(self.table)
         booking.check(release)
         try:
@@ -305,10 +294,10 @@ class Session:
         if by is None and (epsilon is not None or rounds is not None):
             raise ValueError("epsilon and rounds need by = 'data'")
         if by is None:
-            return free_plan(self, asked, _one_of(budget, rho, _NEED_WHOLE))
-        whole = _one_of(budget, rho if budget is None else None, _NEED_WHOLE)
-        of_choice = None if budget is None else rho
-        price = self.budget.payable(_one_of(epsilon, of_choice, _NEED_PRICE_OF_CHOICE))
+            return free_plan(self, asked, _one_of("budget", budget, rho))
+        whole = _one_of("budget", budget, rho if budget is None else None)
+        price = _one_of("epsilon", epsilon, None if budget is None else rho)
+        price = self.budget.payable(price)
         chosen: Any = chosen_by_data(self, asked, whole, price, rounds)
         return free_plan(self, chosen, whole)
 
@@ -328,12 +317,12 @@ class Session:
         return f"<Session of {self.budget!r}>"
 
 
-def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
-    """Return the price as a DP or ZCDP. Exactly one of ε and ρ must be given. Otherwise raise a ValueError
-    with the text `need`.
+def _one_of(name: str, epsilon: DP | ZCDP | float | None, rho: float | None) -> DP | ZCDP:
+    """Return the price as a DP or ZCDP. Exactly one of ε, which is the argument `name`, and ρ must be given.
+    Otherwise raise a ValueError.
     """
     if epsilon is not None and rho is None:
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
     if epsilon is None and rho is not None:
         return ZCDP(rho)
-    raise ValueError(need)
+    raise ValueError(f"need {name} or rho, which say what it costs: one of the two")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from workbench.compiled import end_after
+
 
 class Ended(Exception):
     """Error of a task that did not finish. Its process was ended by Stop, or by the next change of a
@@ -80,7 +82,7 @@ class Worker:
                 with self._lock:
                     if fresh or self._pool is None:
                         self._pool = ProcessPoolExecutor(
-                            1, timeout=600, initializer=_end_after, initargs=(os.getpid(),)
+                            1, timeout=600, initializer=end_after, initargs=(os.getpid(),)
                         )
                     pool = self._pool
                     self._client = client
@@ -102,17 +104,6 @@ class Worker:
             finally:
                 with self._lock:
                     self._client = None
-
-
-def _end_after(parent: int) -> None:
-    """End this process when its parent has ended, even if the parent was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def warm() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, inf, isfinite, log10, nan
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from workbench.mechanisms.protocol import series_name
 from workbench.owner.advice.beliefs import Beliefs
 from workbench.owner.advice.simulation import Clock, Row, Simulation, questions, ratio
 from workbench.spaces import Domain
-from workbench.value import did_you_mean, power_of_ten, stated
+from workbench.value import did_you_mean, format_number, stated, stated_at_most
 
 TASKS = {
     "all": "single cells, ranges and marginals of a table",
@@ -95,7 +95,7 @@ class Advice:
         """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
-            ["(mean true answer)", *map(three_digits, self.truths.values()), "", "", "", ""],
+            ["(mean true answer)", *map(format_number, self.truths.values()), "", "", "", ""],
         ]
         seen = set()
         for row in self.rows:
@@ -103,8 +103,8 @@ class Advice:
             if kind in seen:
                 continue
             seen.add(kind)
-            errors = [three_digits(row.errors.get(kind, nan)) for kind in self.truths]
-            sizes = three_digits(row.cells), three_digits(row.noise_cells)
+            errors = [format_number(row.errors.get(kind, nan)) for kind in self.truths]
+            sizes = format_number(row.cells), format_number(row.noise_cells)
             rows.append([row.name, *errors, *sizes, row.cost, f"{row.seconds:.2g}"])
         return pd.DataFrame(rows, columns=names)
 
@@ -306,7 +306,7 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
-            f"error = {error:g} is not allowed: true answers on {kind} average {three_digits(nothing)}, "
+            f"error = {error:g} is not allowed: true answers on {kind} average {format_number(nothing)}, "
             "so even an empty release has no larger error. Need a smaller one"
         )
     first = replace(simulation, asked=simulation.asked[:1])
@@ -323,20 +323,10 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
         raise ValueError(
             f"no mechanism reaches an error of {error:g} on {kind}, even at ε = {_LADDER[-1]:g}"
         )
-    top = two_digits_up(_LADDER[bisect_left(_LADDER, True, key=reached)])
+    top = float(stated_at_most(_LADDER[bisect_left(_LADDER, True, key=reached)], 2))
     while top < _LADDER[-1] and not reached(top, _REPEATS[-1]):  # one seed may have been lucky
-        top = two_digits_up(1.05 * top)
+        top = float(stated_at_most(1.05 * top, 2))
     return top
-
-
-def two_digits_up(x: float) -> float:
-    """Return a number, rounded up to two significant digits.
-
-    >>> two_digits_up(0.0201), two_digits_up(0.02), two_digits_up(7.71)
-    (0.021, 0.02, 7.8)
-    """
-    step = 10.0 ** (floor(log10(x)) - 1)
-    return float(f"{ceil(x / step * (1 - 1e-12)) * step:.2g}")
 
 
 # Sentences
@@ -352,8 +342,8 @@ def _one(kind: str) -> str:
 
 
 def _on(kind: str, error: float, truth: float) -> str:
-    least = f"the mean error for {_one(kind)} is {three_digits(error)}"
-    return f"{least}, where true answers average {three_digits(truth)}"
+    least = f"the mean error for {_one(kind)} is {format_number(error)}"
+    return f"{least}, where true answers average {format_number(truth)}"
 
 
 def _recommendation(
@@ -361,7 +351,7 @@ def _recommendation(
 ) -> str:
     """Return the recommendation, in one sentence."""
     parts = [
-        f"{three_digits(best.errors[kind])} for {_one(kind)} (true mean {three_digits(truth)})"
+        f"{format_number(best.errors[kind])} for {_one(kind)} (true mean {format_number(truth)})"
         for kind, truth in truths.items()
         if isfinite(best.errors[kind])
     ]
@@ -438,20 +428,3 @@ def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str,
                 f"{rows[0].name} {_on('cell', error, truth)}."
             ), domain
     return "Even one number for all records would be mostly noise, so use a larger ε.", None
-
-
-def three_digits(x: float) -> str:
-    """Return a number as text with at most three significant digits.
-
-    >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
-    ('0.12', '12', '123,000', '1.5·10¹²')
-    """
-    if x != x:
-        return "–"
-    if x == inf:
-        return "∞"
-    if x >= 1e6 or 0 < x < 1e-4:
-        return power_of_ten(x, 2)
-    if x < 10:
-        return f"{x:.2g}"
-    return f"{float(f'{x:.3g}'):,.0f}"

@@ -5,14 +5,12 @@ all pairs.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from threading import Thread
 from typing import Any, NamedTuple
 
 from workbench import mechanisms
-from workbench.compiled import limited_threads
+from workbench.compiled import end_after, limited_threads
 from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
 from workbench.owner.audit.tiles import is_ours
@@ -188,18 +186,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
     parallel = Parallel(
         workers,
         return_as="generator_unordered",
-        initializer=end_with,
+        initializer=end_after,
         initargs=(os.getpid(),),
     )
     yield from parallel(delayed(run_job)(job, **options) for job in jobs)
-
-
-def end_with(parent: int) -> None:
-    """End this worker process when its parent process ends, even if the parent is killed with `kill -9`."""
-
-    def look() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    Thread(target=look, daemon=True).start()
