@@ -119,7 +119,7 @@ BAD = {
     f"release t.csv {RELEASE} --mechanism PrioritySampling": "PrioritySampling needs --size",
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "--size = 0",
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "at most 4800",
-    f"release t.csv {RELEASE} --mechanism Laborious": "no mechanism 'Laborious'; there are: ",
+    f"release t.csv {RELEASE} --mechanism Laborious": "Laborious cannot be asked for here",
     f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
     f"release t.csv {FILTER} --count home": "is an attribute of the domain",
     f"release t.csv {FILTER} --count m": "t.csv has no column m: it has ['home'",

@@ -187,7 +187,7 @@ BAD = {
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
     f"HighPassFilter --tau 3 {TABLE} {REST}": "--tau is for ThresholdSampling",
     f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng'; did you mean PrioritySampl",
-    f"DirichletSynthesis {TABLE} {REST}": "drawn with floating point: idealised, and never saved",
+    f"DirichletSynthesis {TABLE} {REST}": "which is drawn with floating point, is never saved",
 }
 
 

@@ -62,7 +62,7 @@ def left_out(cls: Any) -> str:
 
 def list_mechanisms(formatter: Any) -> None:
     """Write a line for every mechanism whose releases can be saved, below a heading for each family."""
-    left = {x.__name__: x for x in each_mechanism() if not getattr(x, "idealised", False)}
+    left = {x.__name__: x for x in each_mechanism()}
     listed = {
         heading: [name for file in files.split() for name in mechanisms.FAMILIES[file]]
         for heading, files in mechanisms.HEADINGS.items()
@@ -124,8 +124,7 @@ def find_mechanism(name: str) -> type | None:
     or in another installed package.
     """
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
-    cls = getattr(mechanisms, ours) if ours else None
-    return cls if _can_be_asked_for(cls) else compiled.find("mechanisms", name)
+    return getattr(mechanisms, ours) if ours else compiled.find("mechanisms", name)
 
 
 def mechanism_class(name: str) -> type:
@@ -134,16 +133,13 @@ def mechanism_class(name: str) -> type:
     """
     cls = find_mechanism(name)
     if cls is None:
-        saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
-        raise ValueError(f"no mechanism {name!r}{did_you_mean(name, saved)}")
+        known = [c.__name__ for c in each_mechanism()]
+        raise ValueError(f"no mechanism {name!r}{did_you_mean(name, known)}")
     if not _can_be_asked_for(cls):
         raise ValueError(
             f"{name} cannot be asked for here: need a mechanism that takes a table of counts, records or "
-            "interactions, whose fields are each a parameter(…)"
-        )
-    if getattr(cls, "idealised", False):
-        raise ValueError(
-            f"{cls.__name__} is drawn with floating point: idealised, and never saved"
+            "interactions, whose fields are each a parameter(…), and whose noise is exact (idealised noise, "
+            "which is drawn with floating point, is never saved)"
         )
     return cls
 
@@ -194,7 +190,7 @@ def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> l
 
 
 def each_mechanism() -> Iterator[type]:
-    """Yield the classes of mechanisms that a user can name, also those whose releases cannot be saved."""
+    """Yield the classes of mechanisms that a user can name."""
     for name in mechanisms.__all__:
         if _can_be_asked_for(cls := getattr(mechanisms, name)):
             yield cls
@@ -206,13 +202,13 @@ def each_mechanism() -> Iterator[type]:
 
 def _can_be_asked_for(x: Any) -> bool:
     """Return whether x is a class of mechanisms that a command can run. Its parameters must be numbers or
-    words, and a command must be able to read its kind of data.
+    words, a command must be able to read its kind of data, and its releases can be saved.
     """
     from workbench.data import Interactions, Records, SparseTable, UnlistedValues
 
     takes = getattr(x, "takes", None)
     kinds = (SparseTable, Records, Interactions, UnlistedValues)
-    if not isinstance(x, type) or takes not in kinds:
+    if not isinstance(x, type) or takes not in kinds or getattr(x, "idealised", False):
         return False
     return is_dataclass(x) and all(
         "doc" in f.metadata and f.name != "mechanism" for f in fields(x)
