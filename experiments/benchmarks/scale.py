@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +43,6 @@ MEGABYTES = 600
 TWO_THREADS = 1.5
 OF_TWO_THREADS = 0.75
 OF_MEMORY = 0.6
-SECONDS_TO_START = 60
 ROWS_IN_MEMORY = 2 * 10**8  # a table of more takes over 10 GB
 
 
@@ -70,8 +65,11 @@ def main():
         two = _spent(out_of_core, home, workers=2)
         dask = None
         if find_spec("distributed"):
-            with dask_workers(home, 2):
-                dask = _spent(on_dask, home)
+            from distributed import LocalCluster
+
+            alone = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+            with LocalCluster(host="127.0.0.1", **alone) as cluster:
+                dask = _spent(on_dask, home, scheduler=cluster.scheduler_address)
         users = _spent(out_of_core, home, user="user", cores=1)
         fits = ROWS <= ROWS_IN_MEMORY
         whole = _spent(in_memory, home, cores=1) if fits else None
@@ -137,44 +135,13 @@ def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1)
     release(MECHANISM, rows, workers=workers, scratch=home)
 
 
-def on_dask(path: str, home: str) -> None:
-    """The same by the workers of `dask_workers`."""
+def on_dask(path: str, home: str, scheduler: str) -> None:
+    """The same by the workers of a scheduler."""
     from workbench.owner.scale.dask import connect
 
     rows = Rows.read(path, DOMAIN, Bound())
-    with connect(f"{home}/scheduler.json") as executor:
+    with connect(scheduler) as executor:
         release(MECHANISM, rows, executor=executor, scratch=home)
-
-
-@contextmanager
-def dask_workers(home: str, workers: int) -> Iterator[None]:
-    """A scheduler of Dask and workers of one thread each, which write home/scheduler.json."""
-    file = Path(home) / "scheduler.json"
-    common = ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(file)]
-    alone = ["--no-nanny", "--nthreads", "1"]
-    commands = [["scheduler", "--port", "0", *common], *[["worker", *alone, *common]] * workers]
-    with ExitStack() as stack:
-        for kind, *options in commands:
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options],
-                stderr=subprocess.DEVNULL,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            end = monotonic() + SECONDS_TO_START
-            while not (file.exists() and file.read_text().endswith("}")):
-                if monotonic() > end or process.poll() is not None:
-                    raise RuntimeError("the scheduler of Dask does not start")
-                sleep(0.05)
-        _await_workers(file, workers)
-        yield
-
-
-def _await_workers(file: Path, workers: int) -> None:
-    from distributed import Client
-
-    with Client(json.loads(file.read_text())["address"]) as client:
-        client.wait_for_workers(workers, timeout=SECONDS_TO_START)
 
 
 def in_memory(path: str, home: str) -> None:

@@ -32,12 +32,7 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.trials.claims import (
-    Finding,
-    check_lower,
-    ratios,
-    select,
-)
+from workbench.trials.claims import Finding, check_lower, ratios, select
 from workbench.trials.metrics import MeanAbsoluteError, MeanSquaredError
 from workbench.value import format_number, value
 

@@ -37,11 +37,7 @@ from workbench.compiled import pd
 from workbench.figures import Figure
 from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
-from workbench.trials.claims import (
-    Finding,
-    Printed,
-    select,
-)
+from workbench.trials.claims import Finding, Printed, select
 from workbench.value import format_number, value
 
 FROM = 0.01

@@ -56,13 +56,7 @@ from workbench.mechanisms import (
 from workbench.mechanisms.protocol import Mechanism, budget_field
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.spaces import Domain
-from workbench.trials.claims import (
-    Finding,
-    Printed,
-    check_between,
-    ratios,
-    select,
-)
+from workbench.trials.claims import Finding, Printed, check_between, ratios, select
 from workbench.value import format_number, value
 
 CONDITION = "condition"

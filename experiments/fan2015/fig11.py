@@ -29,13 +29,7 @@ from workbench.compiled import pd
 from workbench.figures import Figure
 from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
-from workbench.trials.claims import (
-    Finding,
-    check_between,
-    check_lower,
-    means,
-    paired_ratios,
-)
+from workbench.trials.claims import Finding, check_between, check_lower, means, paired_ratios
 from workbench.value import value
 
 ORIGINAL = AllRecords.series

@@ -114,7 +114,8 @@ def least_variances(k: int, levels: int, random: int, rng: np.random.Generator) 
     ours = ranges @ best
     leaves = np.zeros_like(ours)
     leaves[:, nodes - m :] = ranges
-    cover = np.array([cover_weights(k, m, a, b) for a, b in zip(lo, hi, strict=True)])
+    trees = [HierarchicalSums(PoissonCounts(m, 0).domain, k, x, None) for x in np.eye(nodes)]
+    cover = np.array([tree.answer(Ranges(lo, hi)) for tree in trees]).T  # those that H̃ sums
     null = np.eye(nodes) - spans @ best
     weights = [("H̃", cover), ("noisy leaves", leaves), ("a mix of both", _mixed(cover, leaves))]
     for _ in range(random):
@@ -125,20 +126,6 @@ def least_variances(k: int, levels: int, random: int, rng: np.random.Generator) 
         ratio = (rival**2).sum(axis=1) / (ours**2).sum(axis=1)
         entries.append(dict(k=k, levels=levels, series=series, value=ratio.min()))
     return pd.DataFrame(entries)
-
-
-def cover_weights(k: int, m: int, lo: int, hi: int) -> np.ndarray:
-    """Which nodes H̃ sums: those inside the range whose parents are not."""
-    sizes = level_sizes(m, k)
-    levels = []
-    inside = np.zeros(1, bool)
-    for depth, size in enumerate(sizes):
-        width = k ** (len(sizes) - 1 - depth)
-        first = np.arange(size) * width
-        above = np.repeat(inside, k)[:size] if depth else inside
-        inside = (first >= lo) & (first + width <= hi)
-        levels.append(inside & ~above)
-    return np.concatenate(levels).astype(float)
 
 
 def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -375,17 +375,6 @@ def test_zeroed_nodes_answer_ranges_that_zeroed_leaves_do_not():
     assert held.variance is None and repr(Zeroed()) == "Zeroed()"
 
 
-def test_weights_of_covers_answer_as_the_tree_does():
-    k, m = 3, 27
-    table = data.PoissonCounts(m, 3.0).load()
-    rng = np.random.default_rng(1)
-    noisy = HierarchicalHistogram(DP(1.0), k, consistent=False)(table, rng).estimate
-    for lo, hi in ((0, 27), (1, 26), (5, 6), (3, 9), (8, 22)):
-        asked = Ranges([lo], [hi])
-        weights = thm4.cover_weights(k, m, lo, hi)
-        assert noisy.answer(asked)[0] == pytest.approx(weights @ noisy.values)
-
-
 def test_equi_depth_is_the_procedure_of_its_reference():
     from tests.reference import equi_depth as reference
 
