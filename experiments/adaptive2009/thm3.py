@@ -57,25 +57,19 @@ def theorem_discount(epsilon: float, threshold: float) -> int:
     return ceil(threshold + log(2) / epsilon)
 
 
-def log_passing(x: np.ndarray, epsilon: float, threshold: float, law: str) -> np.ndarray:
-    """ln p(x), p(x) = Pr[x + noise ≥ b]."""
-    over = np.asarray(x, float) - threshold
-    front, shift = _tail(epsilon, law)
+def log_above(over: np.ndarray, epsilon: float, law: str) -> np.ndarray:
+    """ln Pr[over + noise ≥ 0]."""
+    front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
     below = epsilon * np.minimum(over, 0) - front
     above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
     return np.where(over < 0, below, above)
 
 
-def _tail(epsilon: float, law: str) -> tuple[float, int]:
-    """−ln Pr[noise ≥ 0], and the least value above 0 that counts as above."""
-    return (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
-
-
 def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
     """The largest Σ r(x_i) of 1 … `splits` splits whose counts fall by t at least (Laplace noise)."""
     start = np.arange(t)[:, None] + t * np.arange(splits)
-    ratio = log_passing(start + 1, epsilon, threshold, LAPLACE)
-    ratio = ratio - log_passing(start, epsilon, threshold, LAPLACE)
+    one_more = log_above(start + 1 - threshold, epsilon, LAPLACE)
+    ratio = one_more - log_above(start - threshold, epsilon, LAPLACE)
     return ratio.cumsum(axis=1).max(axis=0)
 
 
@@ -84,13 +78,8 @@ def removed_loss(epsilon: float, threshold: float, law: str) -> float:
 
     Earlier decisions speak against it, so that the worst path stops at once: the largest over all x.
     """
-    x = np.arange(ceil(threshold + 5 / epsilon) + 2, dtype=float)
-    over = x - threshold
-    front, shift = _tail(epsilon, law)
-    tail = -epsilon * (over + shift) - front  # ln(1 − p) from the threshold on
-    with np.errstate(divide="ignore"):
-        below = np.log1p(-np.exp(np.minimum(log_passing(x, epsilon, threshold, law), 0)))
-    stopping = np.where(over >= 0, tail, below)
+    over = np.arange(ceil(threshold + 5 / epsilon) + 2) - threshold
+    stopping = log_above(-over - (law == WHOLE), epsilon, law)
     return float((stopping[:-1] - stopping[1:]).max())
 
 

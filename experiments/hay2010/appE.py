@@ -151,17 +151,14 @@ def _largest_of_tree(errors: np.ndarray, sizes: list[int]) -> float:
         whole = leaves
         largest = max(largest, leaves.max())
         for end, size in zip(ends[-2::-1], sizes[-2::-1], strict=True):
-            left = slice(0, None, 2)
-            right = slice(1, None, 2)
-            some_suffix = np.maximum(suffix[left], whole[left])
-            some_prefix = np.maximum(prefix[right], whole[right])
-            across = np.maximum(suffix[left] + some_prefix, some_suffix + prefix[right])
-            prefix = np.maximum(
-                np.maximum(prefix[left], whole[left]), whole[left] + prefix[right]
+            of_children = ([x[i::2] for x in (prefix, suffix, whole)] for i in (0, 1))
+            (prefix_l, suffix_l, whole_l), (prefix_r, suffix_r, whole_r) = of_children
+            across = np.maximum(
+                suffix_l + np.maximum(prefix_r, whole_r),
+                np.maximum(suffix_l, whole_l) + prefix_r,
             )
-            suffix = np.maximum(
-                np.maximum(suffix[right], whole[right]), whole[right] + suffix[left]
-            )
+            prefix = np.maximum.reduce([prefix_l, whole_l, whole_l + prefix_r])
+            suffix = np.maximum.reduce([suffix_r, whole_r, whole_r + suffix_l])
             whole = sign * errors[end - size : end]
             largest = max(largest, across.max(), whole.max())
     return float(largest)
