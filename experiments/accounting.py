@@ -153,9 +153,7 @@ class Accounting(Figure):
                 own = {"panel": "touched", "at": count, "series": series}
                 rows.append(own | {"value": sqrt(law.variance)})
         frame = pd.DataFrame(rows)
-        metric = frame.panel.map(
-            {"looks": "Error", "touched": "Error", "thresholds": "Threshold"}
-        )
+        metric = np.where(frame.panel == "thresholds", "Threshold", "Error")
         return frame.assign(metric=metric, dataset="none", truth_public=True, seed=0)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:

@@ -335,14 +335,11 @@ class YourData(Figure):
         budget = DP(self.epsilon / self.bound().l1)
         mechanisms = [replace(row.mechanism, budget=budget) for row in self.rehearsed()]
         tables = {BELIEVED: self.generated(), CROWDED: self.generated("skewed")}
-        metrics = {
-            name: [MeanAbsoluteError(RangesAtPeople(table, size)) for size in self.sizes()]
-            for name, table in tables.items()
-        }
-        return {
-            name: Sweep([table], mechanisms, metrics[name], self.seeds)
-            for name, table in tables.items()
-        }
+        sweeps = {}
+        for name, table in tables.items():
+            metrics = [MeanAbsoluteError(RangesAtPeople(table, size)) for size in self.sizes()]
+            sweeps[name] = Sweep([table], mechanisms, metrics, self.seeds)
+        return sweeps
 
     height = 2.3
 

@@ -417,12 +417,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """What is drawn at each ε, the source with each."""
-        own = self._drawn(rows)
+        drawn = [self.drawn(), whose_epsilon(self.drawn())]
+        own = rows[rows.setting.isin(drawn) | rows.setting.isna()]
         return pd.concat(
             own[(own.epsilon == epsilon) | ~np.isfinite(own.epsilon)].assign(shown=epsilon)
             for epsilon in self.epsilons
         )
-
-    def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
-        drawn = [self.drawn(), whose_epsilon(self.drawn())]
-        return rows[rows.setting.isin(drawn) | rows.setting.isna()]

@@ -251,13 +251,11 @@ class Commutes(Swept):
                     one = direct(paid, whose, depth, self.records_of(name))
                     made[f"{name}|{whose}|{epsilon}"] = [one]
             for setting in self.settings:
-                own = []
-                if IMPROVED in of:
-                    own.append(improved(paid, setting, CHILDREN))
-                if BASIC in of:
-                    own.append(basic(paid, setting, CHILDREN, depth))
-                if own:
-                    made[f"{name}|{setting}|{epsilon}"] = own
+                own = {
+                    IMPROVED: improved(paid, setting, CHILDREN),
+                    BASIC: basic(paid, setting, CHILDREN, depth),
+                }
+                made[f"{name}|{setting}|{epsilon}"] = [own[x] for x in own if x in of]
         return made
 
 

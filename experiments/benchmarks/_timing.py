@@ -7,13 +7,11 @@ differ between machines.
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
-from importlib.metadata import version
 from math import exp
 from pathlib import Path
 from statistics import median
@@ -23,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from workbench import Bound, SparseTable
-from workbench.compiled import pd
+from workbench.compiled import pd, project_folder
+from workbench.figures import recorded
 from workbench.spaces import Domain
 
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
@@ -74,11 +73,17 @@ def once(call: Callable) -> tuple[float, Any]:
     return perf_counter() - start, result
 
 
-def in_process(step: Callable, *arguments: object, **how: object) -> str:
-    """What a function of a benchmark prints in a process of its own."""
+def in_process(
+    step: Callable,
+    *arguments: object,
+    environment: Mapping[str, str] | None = None,
+    **how: object,
+) -> str:
+    """What a function of a benchmark or figure prints in a process of its own."""
     call = f"import {step.__module__} as b; b.{step.__name__}(*{arguments!r}, **{how!r})"
     command = [sys.executable, "-c", call]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    own = dict(cwd=project_folder(), env=os.environ | (environment or {}))
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **own).stdout
 
 
 def peak_megabytes() -> float:
@@ -169,17 +174,8 @@ def print_results(rows: list[dict]) -> None:
 
 def machine() -> str:
     """What the numbers were measured on."""
-    try:
-        cpu = Path("/proc/cpuinfo").read_text()
-        model = next(
-            x.split(":")[1].strip() for x in cpu.splitlines() if x.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        model = platform.processor() or platform.machine()
-    memory = ""
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        memory = f", {os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"
+    about = recorded.machine()
     return (
-        f"{model}, {os.cpu_count()} cores{memory}; Python {platform.python_version()}, "
-        f"numpy {version('numpy')}"
+        f"{about['processor']}, {os.cpu_count()} cores; "
+        f"Python {about['python']}, numpy {about['numpy']}"
     )

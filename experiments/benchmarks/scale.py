@@ -80,31 +80,19 @@ def main():
     return [
         row(f"{what}, one core", _rate(one), **_at_least(fast, ROWS_A_SECOND)),
         row(f"{what}, one core: peak memory", f"{one.megabytes:.0f} MB", **memory),
-        row(
-            f"{what}, two threads",
-            _rate(two),
-            f"one core {_rate(one)}",
-            **at_least(one.seconds / two.seconds, TWO_THREADS),
-        ),
-        _dask_row(what, dask, two),
+        _beside(f"{what}, two threads", two, one, "one core", TWO_THREADS),
+        _beside(f"{what}, two workers of Dask", dask, two, "two threads", OF_TWO_THREADS),
         row(f"{what}, one core, users cut to 4 cells", _rate(users), **of_users),
-        _memory_row(f"{what}, one core", one, whole),
+        _beside(f"{what}, one core", one, whole, "SparseTable.read", OF_MEMORY),
     ]
 
 
-def _dask_row(what: str, dask: Spent | None, two: Spent) -> dict:
-    what = f"{what}, two workers of Dask"
-    if dask is None:
-        return row(what, "Dask is not installed")
-    text = f"two threads {_rate(two)}"
-    return row(what, _rate(dask), text, **at_least(two.seconds / dask.seconds, OF_TWO_THREADS))
-
-
-def _memory_row(what: str, one: Spent, whole: Spent | None) -> dict:
-    if whole is None:
-        return row(what, _rate(one), "not read into memory: too large")
-    text = f"SparseTable.read, {whole.megabytes:.0f} MB: {_rate(whole)}"
-    return row(what, _rate(one), text, **at_least(whole.seconds / one.seconds, OF_MEMORY))
+def _beside(what: str, ours: Spent | None, peer: Spent | None, name: str, least: float) -> dict:
+    """A row of two steps, of which one is left out without Dask, or where the table is too large."""
+    if ours is None or peer is None:
+        return row(what, "not run")
+    text = f"{name}, {peer.megabytes:.0f} MB: {_rate(peer)}"
+    return row(what, _rate(ours), text, **at_least(peer.seconds / ours.seconds, least))
 
 
 def _rate(spent: Spent) -> str:

@@ -99,6 +99,11 @@ def expected_squares(
     return np.stack(squares)
 
 
+def error_of(estimate: Any, asked: Workload, exact: np.ndarray) -> dict[str, float]:
+    """The error of an estimate, and how near its optimum it is."""
+    return {"value": rmse(estimate.answer(asked), exact)} | convergence(estimate)
+
+
 @value
 class ErrorsOverAlpha:
     """Errors on past queries and on new ones of both kinds, at every α of both approaches.
@@ -130,8 +135,7 @@ class ErrorsOverAlpha:
             for weight, model in zip(self.tried.weights, models, strict=True):
                 for kind, workload in asked.items():
                     row = {"approach": ENTROPY, "prior": label, "asked": kind, "alpha": weight}
-                    row["value"] = rmse(model.answer(workload), exact[kind])
-                    rows.append(row | convergence(model))
+                    rows.append(row | error_of(model, workload, exact[kind]))
         return pd.DataFrame(rows).assign(metric="RMSE", deviation=bank.deviation)
 
 
@@ -153,15 +157,11 @@ class ErrorsOfBoth:
             for kind, workload in queries.items():
                 where = {"prior": label, "kind": kind}
                 for name, estimate in estimates.items():
-                    error = rmse(estimate.answer(workload), exact[kind])
-                    rows.append(
-                        where | {"approach": name, "value": error} | convergence(estimate)
-                    )
+                    error = error_of(estimate, workload, exact[kind])
+                    rows.append(where | {"approach": name} | error)
                 answers = estimates[KERNEL].past.answer_at(workload, self.tried.alphas)
-                errors = [rmse(own, exact[kind]) for own in answers]
-                rows.append(
-                    where | {"approach": LEAST, "value": min(errors)} | convergence(None)
-                )
+                least = {"value": min(rmse(own, exact[kind]) for own in answers)}
+                rows.append(where | {"approach": LEAST} | least | convergence(None))
         sizes = {"attributes": len(truth.domain.shape), "tuples": int(truth.total)}
         return pd.DataFrame(rows).assign(metric="RMSE", deviation=bank.deviation, **sizes)
 
@@ -181,12 +181,10 @@ class ErrorsOfUnion:
         rows = []
         for label, prior in bank.priors.items():
             for name, history in histories.items():
-                for approach, estimate in self.tried.chosen(
-                    history, float(truth.total), prior
-                ).items():
+                chosen = self.tried.chosen(history, float(truth.total), prior)
+                for approach, estimate in chosen.items():
                     row = {"approach": approach, "prior": label, "history": name}
-                    row["value"] = rmse(estimate.answer(new), exact)
-                    rows.append(row | convergence(estimate))
+                    rows.append(row | error_of(estimate, new, exact))
         deviation = float(bank.new.variances[0] ** 0.5)
         return pd.DataFrame(rows).assign(metric="RMSE", deviation=deviation)
 

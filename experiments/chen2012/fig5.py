@@ -17,18 +17,14 @@ Open    Ranges on pairs of attributes of the twin. Universe: the twin's largest 
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from io import StringIO
 
 import numpy as np
 
-from experiments.benchmarks._timing import machine, seconds_in_turns
+from experiments.benchmarks._timing import in_process, machine, seconds_in_turns
 from experiments.chen2012.shared import (
     ENTROPY,
     KERNEL,
@@ -187,13 +183,8 @@ class Fig5(Figure):
         Its linear algebra has one thread: two would wait for each other, and count it as work.
         """
         one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-        top = Path(__file__).resolve().parents[2]
-        values = [f"{name}={parameter_text(getattr(self, name))}" for name in self.parameters()]
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.csv"
-            command = [sys.executable, "-m", "experiments.chen2012.fig5", str(path), *values]
-            subprocess.run(command, cwd=top, env=os.environ | one_thread, check=True)
-            return pd.read_csv(path)
+        values = {name: parameter_text(getattr(self, name)) for name in self.parameters()}
+        return pd.read_csv(StringIO(in_process(print_rows, environment=one_thread, **values)))
 
     def measured(self) -> pd.DataFrame:
         """The rows, timed here and now."""
@@ -273,6 +264,6 @@ class Fig5(Figure):
         return [Panel(title, {"panel": panel}, along(panel)) for panel, title in titles.items()]
 
 
-if __name__ == "__main__":
-    given = dict(text.split("=", 1) for text in sys.argv[2:])
-    Fig5.at("paper", **given).measured().to_csv(sys.argv[1], index=False)
+def print_rows(**values: str) -> None:
+    """The rows of a figure with these parameters, as CSV."""
+    print(Fig5.at("paper", **values).measured().to_csv(index=False))

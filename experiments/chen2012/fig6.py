@@ -66,13 +66,11 @@ DUE = (0.25, 0.5, 0.75)  # shares of an error
 
 def sampling_error(shares: np.ndarray, people: int) -> float:
     """The expected Σ|p − p̃| of so many people drawn anew: de Moivre's, of each cell."""
-    from scipy.special import gammaln, xlog1py, xlogy
+    from scipy.stats import binom
 
     p = shares[(shares > 0) & (shares < 1)]
     k = np.floor(people * p) + 1
-    log_choose = gammaln(people + 1) - gammaln(k + 1) - gammaln(people - k + 1)
-    logs = log_choose + xlogy(k, p) + xlog1py(people - k + 1, -p)
-    return float((2 * k * np.exp(logs)).sum() / people)
+    return float((2 * k * (1 - p) * binom.pmf(k, people, p)).sum() / people)
 
 
 @value

@@ -195,10 +195,6 @@ class C6(Counts, Figure):
         theory = parts(self.data, self.epsilon, self.widths)
         return pd.concat([rows, theory], ignore_index=True)
 
-    def theory(self, what: str, size: int) -> Callable:
-        """The variance of the mean of d rows, by d."""
-        return variance(self.data, self.epsilon, what, size)
-
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors by size and by range; squared errors of single cells with their theory."""
         of_depth = [
@@ -207,7 +203,7 @@ class C6(Counts, Figure):
                 held(*x),
                 SQUARED,
                 "depth",
-                theory=("mean, theory", self.theory(*x)),
+                theory=("mean, theory", variance(self.data, self.epsilon, *x)),
             )
             for x in product(HELD, self.widths)
         ]

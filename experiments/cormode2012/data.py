@@ -131,10 +131,6 @@ class CommutingTables(PublishedTables):
             for name, x in self.datasets().items()
         }
 
-    def mechanisms(self, name: str) -> list:
-        """What is run on a table."""
-        raise NotImplementedError
-
     def metrics(self, domain: Domain) -> list:
         """What is asked of a domain."""
         sizes = self.query_sizes(domain)

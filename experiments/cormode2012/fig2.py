@@ -24,7 +24,6 @@ from experiments.cormode2012.shared import (
     OverEstimates,
     RoundedUp,
     above,
-    all_or_none,
     expected_geometric_error,
     held_shares,
     may_be_best,
@@ -245,10 +244,11 @@ def least_error(rows, level, metric: str, low: float, high: float) -> Finding:
     """Whether the error is least where a share of the cells is within these ends."""
     share = _theory(rows, metric, series=TWO)
     thetas = may_be_best(of_ranges(rows, "a", LENGTH, series=TWO), "theta", level)
-    holds = all_or_none([low <= share[theta] <= high for theta in thetas])
+    there = [low <= share[theta] <= high for theta in thetas]
     others = ", ".join(f"{theta:g}" for theta in sorted(thetas[1:]))
     measured = f"least at θ = {thetas[0]:g}: {share[thetas[0]]:.1%}"
-    return Finding(holds, measured + f"; θ = {others} may be as good" * bool(others))
+    measured += f"; θ = {others} may be as good" * bool(others)
+    return Finding(decide(all(there), not any(there)), measured)
 
 
 def fixed_size(rows, level) -> Finding:

@@ -20,6 +20,7 @@ from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
     Counts,
+    above,
     expected_geometric_error,
     format_size,
     lower_from,
@@ -38,7 +39,6 @@ from workbench.trials.claims import (
     Finding,
     Printed,
     all_of,
-    check_between,
     check_lower,
     check_similar,
     decide,
@@ -107,13 +107,7 @@ def as_a_root(rows, level) -> Finding:
 def much_worse(rows, level, theta) -> Finding:
     """Whether the filter has more error on wide counts than on the usual ones."""
     before = of_filter(rows, "c, σ = 20", theta, of="c")
-    return check_between(
-        ratios(of_filter(rows, "c", theta), before, "query_size"),
-        level,
-        low=1 + 1e-12,
-        share=OFTEN,
-        words="higher",
-    )
+    return above(ratios(of_filter(rows, "c", theta), before, "query_size"), level, OFTEN)
 
 
 def _crossing(rows, level, panel: str, theta) -> tuple[float, float, float]:

@@ -45,11 +45,7 @@ from workbench.value import format_number, value
 THETAS = (1, 2, 5, 10, 20)
 LARGE = 0.2
 CHANCE = 0.05  # of a single plot that shows it
-PAPER = {
-    "relative": Printed(
-        "less than 0.8 % from 5 % of the space on", 0.0, 0.008, over=(0.05, 0.5)
-    )
-}
+PRINTED = Printed("less than 0.8 % from 5 % of the space on", 0.0, 0.008, over=(0.05, 0.5))
 TABLE = dict(mechanism="GeometricHistogram")
 FILTER = dict(mechanism="HighPassFilter")
 PRIORITY = dict(mechanism="PrioritySampling", theta=0)
@@ -139,7 +135,7 @@ class Fig6a(CommutingTables, Figure):
         """Absolute and relative errors, a line per dataset."""
         grid = []
         for name in rows.panel.unique():
-            printed = PAPER["relative"] if name in PAPERS else ()
+            printed = PRINTED if name in PAPERS else ()
             for metric, shown in ((ABSOLUTE, ()), (RELATIVE, printed)):
                 where = {"panel": name, "metric": metric}
                 grid.append(Panel(name, where, "share", printed=shown))

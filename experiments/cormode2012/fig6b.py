@@ -41,7 +41,7 @@ from workbench.trials.claims import Finding, Printed, select
 from workbench.value import format_number, value
 
 FROM = 0.01
-PAPER = {"from": Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")}
+PRINTED = Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")
 CELLS_OF_PAPER = 4001**2
 CELLS_OF_FIG5 = 10**6
 
@@ -120,9 +120,7 @@ class Fig6b(CommutingTables, Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """A panel a dataset at hand."""
         return [
-            Panel(
-                name, {"panel": name}, "share", printed=PAPER["from"] if name in PAPERS else ()
-            )
+            Panel(name, {"panel": name}, "share", printed=PRINTED if name in PAPERS else ())
             for name in rows.panel.unique()
             if name != THEORY
         ]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from math import exp, expm1, inf, isfinite
+from math import exp, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -105,29 +105,8 @@ class SynthesisByWorkPlace(Mechanism):
 
 @cache
 def least_priors(budget: DP, totals: frozenset[int], k: int) -> dict[int, float]:
-    """The α that `DirichletSynthesis.prior` proves for tables of k cells, by their total.
-
-    Only α = j/(e^ε − 1) are tried, as there; a total starts at the j of the one before, since theirs are
-    seldom far apart.
-    """
-    least = {}
-    j = 1
-
-    def alpha(j: int) -> float:
-        return j / expm1(budget.epsilon) * (1 + 1e-11)
-
-    for total in sorted(totals):
-        mechanism = DirichletSynthesis(budget, total, total)
-
-        def suffices(j: int, mechanism=mechanism) -> bool:
-            return mechanism.failure(k, alpha(j)) <= mechanism.budget.delta
-
-        while j < total and not suffices(j):
-            j += 1
-        while j > 1 and suffices(j - 1):
-            j -= 1
-        least[total] = alpha(j) if j < total else mechanism.pure_alpha
-    return least
+    """The α that `DirichletSynthesis.prior` proves for tables of k cells, by their total."""
+    return {total: DirichletSynthesis(budget, total, total).prior(k) for total in totals}
 
 
 def work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
@@ -152,17 +131,11 @@ def prior_shares(
     k = dataset.domain.size
     shares = []
     for series, mechanisms in made.items():
-        for mechanism in mechanisms:
-            weight = k * mechanism.prior(k)
-            shares.append(
-                {
-                    "series": series,
-                    "epsilon": mechanism.budget.epsilon,
-                    "delta": mechanism.budget.delta,
-                    "mechanism": repr(mechanism),
-                    "value": weight / (weight + mechanism.total),
-                }
-            )
+        for each in mechanisms:
+            weight = k * each.prior(k)
+            share = weight / (weight + each.total)
+            row = dict(series=series, epsilon=each.budget.epsilon, delta=each.budget.delta)
+            shares.append(row | dict(mechanism=repr(each), value=share))
     return _rows(shares, dataset, panel="prior", metric="PriorShare")
 
 
@@ -189,9 +162,7 @@ def _rows(made: list[dict], dataset: Any, **columns: str) -> pd.DataFrame:
     return frame.assign(seed=0, truth_public=True)
 
 
-PAPER = {
-    "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),
-}
+PRINTED = Printed("over three times the absolute error of geometric", 3, 4, at=1.0)
 LEAN_SHARE = 100  # lean synthesis draws one record for so many
 RATIO_SHARE = 0.01  # ranges of the ratios, as a share of all cells
 BELOW_ONE = (0.1, 0.5, 0.9)  # ε at which a prior is looked for
@@ -328,14 +299,12 @@ class Sec45(CommutingTables, Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""
         names = [name for name in self.data if name in set(rows.panel)]
-        wanted = []
-        for name in names:
-            where = {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}
-            wanted.append((name, where, "share", {}))
+        grid = [
+            Panel(name, {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}, "share")
+            for name in names
+        ]
         if GEOMETRIC in set(rows.panel):
             title = f"{TRACTS}, at {100 * RATIO_SHARE:g} %"
-            printed = {"printed": PAPER["ratio"]}
-            wanted.append((title, {"panel": GEOMETRIC}, "epsilon", printed))
-            wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))
-        wanted.append((f"prior, {names[0]}", {"panel": "prior"}, "epsilon", {"log": "x"}))
-        return [Panel(title, where, x, **how) for title, where, x, how in wanted]
+            grid.append(Panel(title, {"panel": GEOMETRIC}, "epsilon", printed=PRINTED))
+            grid.append(Panel("both replace one", {"panel": REPLACED}, "epsilon"))
+        return [*grid, Panel(f"prior, {names[0]}", {"panel": "prior"}, "epsilon", log="x")]

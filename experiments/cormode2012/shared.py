@@ -26,12 +26,12 @@ from workbench.queries import RandomRanges
 from workbench.spaces import Domain
 from workbench.trials import mechanism_columns
 from workbench.trials.claims import (
+    EVERYWHERE,
     OFTEN,
     Finding,
     Intervals,
     check_between,
     crossing,
-    decide,
     ratios,
 )
 from workbench.value import Float, Int, format_number, power_of_ten, value
@@ -73,8 +73,7 @@ def metric_panel(title: str, panel: str, metric: str, x: str = "query_size", **h
 
 def expected_geometric_error(cells, epsilon: float):
     """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
-    alpha = exp(-epsilon)
-    return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
+    return np.sqrt(2 / pi * np.asarray(cells) * geometric_variance(epsilon))
 
 
 class Summaries(NamedTuple):
@@ -187,14 +186,9 @@ def may_be_best(rows: pd.DataFrame, x: str, level: float) -> list[float]:
     return [best, *points.index[points.low <= 1]]
 
 
-def above(against: Intervals, level: float):
-    """Whether the first of two is higher, everywhere."""
-    return check_between(against, level, low=1 + 1e-12, words="higher")
-
-
-def all_or_none(holds: list[bool]) -> bool | None:
-    """True if all candidates do, False if none does."""
-    return decide(all(holds), not any(holds))
+def above(against: Intervals, level: float, share: float = EVERYWHERE):
+    """Whether the first of two is higher, everywhere or at such a share of the points."""
+    return check_between(against, level, low=1 + 1e-12, share=share, words="higher")
 
 
 def lower_from(against: Intervals, level: float) -> tuple[float, float, float]:
@@ -397,17 +391,13 @@ def full_tables(m: int, sizes: Sequence[int], epsilon: float) -> pd.DataFrame:
     rows = [{"metric": CROSSING, "series": FULL, "value": cells_where_nodes_win(m, epsilon)}]
     for size in sizes:
         nodes = mean_nodes(size, m)
-        of_cells = size * geometric_variance(epsilon)
-        rows += [
-            {"metric": NODES, "series": FULL, "query_size": size, "value": nodes},
-            {"metric": VARIANCE, "series": CELLS, "query_size": size, "value": of_cells},
-            {
-                "metric": VARIANCE,
-                "series": FULL,
-                "query_size": size,
-                "value": nodes * _variance_of_node(m, epsilon),
-            },
-        ]
+        laws = (
+            (NODES, FULL, nodes),
+            (VARIANCE, CELLS, size * geometric_variance(epsilon)),
+            (VARIANCE, FULL, nodes * _variance_of_node(m, epsilon)),
+        )
+        for metric, series, law in laws:
+            rows.append(dict(metric=metric, series=series, query_size=size, value=law))
     return pd.DataFrame(rows).assign(panel=THEORY, m=m, epsilon=epsilon, truth_public=True)
 
 

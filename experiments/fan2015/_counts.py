@@ -131,16 +131,12 @@ def five_methods(
 
     The paper does not print the budget for popularity. We use 0.1 ε, or 0.2 ε if all shares are doubled.
     """
-    budget = DP(epsilon)
-    picked = DP(epsilon)
+    budget = picked = DP(epsilon if reading == "total" else 2 * epsilon)
     share = POPULARITY
     if reading == "each":
         spent = POPULARITY + 2 * (1 - POPULARITY)
-        budget = DP(2 * epsilon)
         picked = DP(spent * epsilon)
         share = POPULARITY / spent
-    elif reading == READINGS[2]:
-        budget = picked = DP(2 * epsilon)
     return {
         "SRA": SRA(budget, case.l),
         "HPA": HPA(picked, case.l, case.d, popularity_share=share),

@@ -409,11 +409,6 @@ class Fig6(FanFigure, Figure):
         """The best l for items over the ε of a release of both: exactly, and by the two formulas."""
         factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
         factors = factors[factors.epsilon.isin(self.epsilons)]
-        lines = []
-        for (name, at), best in factors.groupby(["panel", "epsilon"], sort=False):
-            by_series = best.set_index("series").value.map(format_number)
-            line = {"dataset": name, "ε": at}
-            lines.append(
-                line | {series: by_series[series] for series in (EXACT, PRINTED, CORRECTED)}
-            )
-        return pd.DataFrame(lines).set_index(["dataset", "ε"])
+        table = factors.pivot_table("value", ["panel", "epsilon"], "series", sort=False)
+        table = table[[EXACT, PRINTED, CORRECTED]].map(format_number)
+        return table.rename_axis(["dataset", "ε"]).rename_axis(None, axis=1)

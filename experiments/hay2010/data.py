@@ -115,10 +115,6 @@ class _MadeUp:
         """The table, the same for the same parameters."""
         return SparseTable.from_dense(self.domain, self.counts(), Bound(1), truth_public=True)
 
-    def counts(self) -> np.ndarray:
-        """Of all cells, int64[cells]."""
-        raise NotImplementedError
-
 
 @value
 class RunOfCounts(_MadeUp):
@@ -218,17 +214,12 @@ class PositionErrors:
         noisy = np.array([estimate.values for estimate in estimates])
         inferred = np.array([isotonic(values) for values in noisy])
         unchanged = np.isclose(noisy, inferred, atol=1e-9).mean(axis=0)
+        about = {"rank": np.arange(1, len(count) + 1), "count": count, "unchanged": unchanged}
         frames = []
         for name, values in ((NOISY, noisy), (INFERRED, inferred)):
-            columns = {
-                "rank": np.arange(1, len(count) + 1),
-                "count": count,
-                "sample": values[0],
-            }
-            columns |= {"unchanged": unchanged, "value": ((values - count) ** 2).mean(axis=0)}
-            frames.append(
-                pd.DataFrame(columns)[count > 0].assign(estimate=name, metric=SQUARED)
-            )
+            own = {"sample": values[0], "value": ((values - count) ** 2).mean(axis=0)}
+            rows = pd.DataFrame(about | own)[count > 0]
+            frames.append(rows.assign(estimate=name, metric=SQUARED))
         return pd.concat(frames)
 
 

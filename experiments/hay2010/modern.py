@@ -109,8 +109,5 @@ class Modern(Figure):
             for metric, words in ERRORS.items()
             for series in (PREVALENCE, NOISY)
         }
-        return (
-            pd.DataFrame(table)
-            .map(lambda x: f"{format_number(x)}×")
-            .rename_axis(["dataset", "ε"])
-        )
+        times = pd.DataFrame(table).map(lambda x: f"{format_number(x)}×")
+        return times.rename_axis(["dataset", "ε"])

@@ -14,7 +14,7 @@ from experiments.cormode2012 import c6, data, fig2, fig3, sec45, shared, table1
 from tests.figures.worlds import World, changed, figure_of
 from workbench import DP
 from workbench.datasets import GaussianSparse
-from workbench.mechanisms import DirichletSynthesis, GeometricHistogram, HighPassFilter
+from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 RECORDED = Path(__file__).parents[1] / "rows"
@@ -257,10 +257,3 @@ def test_where_a_curve_falls_below_for_good_has_an_earliest_and_a_latest_place()
     assert first < place < last and place == pytest.approx(1000, rel=0.1)
     never = shared.lower_from(shared.ratios(ours.assign(value=ours.value + 9), ours, "x"), 0.99)
     assert never == (np.inf, np.inf, np.inf)
-
-
-def test_priors_of_work_places_are_those_of_the_synthesis():
-    budget = DP(1.0, 1e-4)
-    totals = (1, 5, 40, 300, 2500, 2501)
-    found = sec45.least_priors(budget, frozenset(totals), 50)
-    assert found == {n: DirichletSynthesis(budget, n, n).prior(50) for n in totals}
