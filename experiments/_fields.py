@@ -8,3 +8,4 @@ from workbench.figures.fields import number, whole
 unprinted = partial(whole, kind=UNPRINTED)
 unprinted_number = partial(number, kind=UNPRINTED)
 effort = partial(whole, kind=EFFORT)
+effort_number = partial(number, kind=EFFORT)

@@ -9,14 +9,14 @@ from itertools import pairwise, product
 from math import ceil, inf, log
 from typing import Any, ClassVar
 
-from experiments._fields import effort, unprinted
+from experiments._fields import effort, effort_number, unprinted
 from workbench import DP
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records
 from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.estimates.release import Release
 from workbench.figures import EFFORT
-from workbench.figures.fields import choice, epsilons, number, seeds, whole
+from workbench.figures.fields import choice, epsilons, seeds, whole
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
@@ -329,8 +329,8 @@ class Strings(Swept):
     data: tuple[str, ...] = choice(
         (NAMES, LOG), (NAMES, LOG), "corpora (a stand-in if files are missing)", kind=EFFORT
     )
-    people: float = number(
-        1.0, "share of the people of the list of surnames", 0, 1, kind=EFFORT, strict=True
+    people: float = effort_number(
+        1.0, "share of the people of the list of surnames", 0, 1, strict=True
     )
     depth: int = whole(20, "longest string of basic and direct", 1, 24, unit="symbols")
     settings: tuple[str, ...] = settings_field()

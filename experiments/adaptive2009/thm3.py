@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments._fields import unprinted, unprinted_number
+from experiments._fields import effort_number, unprinted, unprinted_number
 from workbench.compiled import pd
-from workbench.figures import EFFORT, Figure
+from workbench.figures import Figure
 from workbench.figures.fields import number
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
@@ -117,12 +117,8 @@ class Thm3(Figure):
     quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
     no_data = True  # every number is a formula's
 
-    epsilons: tuple[float, ...] = number(
-        tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
-        "ε of a decision",
-        1e-3,
-        100,
-        kind=EFFORT,
+    epsilons: tuple[float, ...] = effort_number(
+        tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()), "ε of a decision", 1e-3, 100
     )
     fanouts: tuple[int, ...] = unprinted((2, 16, 38), "children k", 2, 1000)
     epsilon: float = unprinted_number(0.1, "ε where discount and depth vary", 1e-3, 100)

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from experiments._fields import effort, unprinted_number
 from experiments.chen2012.data import TWIN, data_parameter, datasets, people_of
 from experiments.chen2012.shared import ENTROPY, TOLERANCE, convergence, of_case, unless_far
 from workbench import DP, Marginals, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, number, seeds
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.queries import Workload
@@ -101,10 +102,10 @@ class PublishedFigure(Figure):
     data: tuple[str, ...] = data_parameter()
     epsilon: float = epsilon(1.0)
     log_gamma: float = number(1.0, "ln γ, of an attribute or a tuple", 1e-3, 100)
-    alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
-    size: int | None = whole(None, "number of records (none: as many as people)", kind=EFFORT)
-    people: int = whole(500_000, "number of people in the stand-in", kind=EFFORT)
-    steps: int = whole(3150, "largest number of steps of maximum entropy", kind=EFFORT)
+    alpha: float = unprinted_number(3e-4, "α of maximum entropy", strict=True)
+    size: int | None = effort(None, "number of records (none: as many as people)")
+    people: int = effort(500_000, "number of people in the stand-in")
+    steps: int = effort(3150, "largest number of steps of maximum entropy")
     seeds: int = seeds(10)
 
     def sweeps_of(self, metric: Any, *more: Any) -> dict[str, Sweep]:

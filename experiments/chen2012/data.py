@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted, unprinted_number
 from workbench import DP, Domain, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, UNPRINTED, fields
-from workbench.figures.fields import epsilon, number, whole
+from workbench.figures import EFFORT, fields
+from workbench.figures.fields import epsilon, number
 from workbench.figures.figure import other_dataset
 from workbench.inference import product_prior
 from workbench.mechanisms import LaplaceQueries
@@ -182,9 +183,9 @@ class OverAlpha:
     epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
     prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
     scale: float = number(5000.0, "scale of the noise that the paper prints", unit="tuples")
-    low: float = number(10.0, "smallest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
-    high: float = number(3e6, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
-    points: int = whole(12, "number of values of α", 3, 1000, kind=UNPRINTED)
+    low: float = unprinted_number(10.0, "smallest α", 1e-6, 1e12, unit="tuples")
+    high: float = unprinted_number(3e6, "largest α", 1e-6, 1e12, unit="tuples")
+    points: int = unprinted(12, "number of values of α", 3, 1000)
 
     @property
     def alphas(self) -> tuple[float, ...]:

@@ -26,6 +26,7 @@ from itertools import product
 
 import numpy as np
 
+from experiments._fields import effort, effort_number, unprinted
 from experiments.chen2012.approaches import (
     ALONE,
     UNION,
@@ -54,8 +55,8 @@ from experiments.chen2012.shared import (
 )
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import queries, seeds
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -218,28 +219,23 @@ class Fig2(OverAlpha, Figure):
     }
     sized_by = ("past", "queries", "weights", "added", "union_weights")
 
-    past: int = whole(5000, "number m of past queries", kind=EFFORT)
+    past: int = effort(5000, "number m of past queries")
     queries: int = queries(1000, "number of new queries of each kind")
-    weights: tuple[float, ...] = number(
+    weights: tuple[float, ...] = effort_number(
         (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
         strict=True,
         unit="nats",
-        kind=EFFORT,
     )
-    chains: int = whole(512, "number of chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(2400, "largest number of steps of maximum entropy", kind=EFFORT)
-    added: tuple[int, ...] = whole(
-        (100, 1000, 5000), "number of new queries that are also bought", kind=EFFORT
+    chains: int = effort(512, "number of chains of maximum entropy", 64, 2**22)
+    steps: int = effort(2400, "largest number of steps of maximum entropy")
+    added: tuple[int, ...] = effort(
+        (100, 1000, 5000), "number of new queries that are also bought"
     )
-    union_weights: tuple[float, ...] = number(
-        (0.03, 0.3, 1.0),
-        "weights αN/b that the union tries",
-        strict=True,
-        unit="nats",
-        kind=EFFORT,
+    union_weights: tuple[float, ...] = effort_number(
+        (0.03, 0.3, 1.0), "weights αN/b that the union tries", strict=True, unit="nats"
     )
-    folds: int = whole(5, "number of folds of cross-validation in the union", 2, kind=UNPRINTED)
+    folds: int = unprinted(5, "number of folds of cross-validation in the union", 2)
     seeds: int = seeds(6, "number of histories, each with other queries and noise")
 
     @property

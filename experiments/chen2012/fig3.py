@@ -21,6 +21,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.chen2012.approaches import against, exact_if_one, expected_squares
 from experiments.chen2012.data import (
     RECIPES,
@@ -35,8 +36,8 @@ from experiments.chen2012.data import (
 from experiments.chen2012.shared import KERNEL
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.queries import Workload
@@ -232,9 +233,9 @@ class Fig3(OverAlpha, Figure):
     quick = {"past": 400, "queries": 400, "seeds": 3}
     sized_by = ("past", "queries")
 
-    high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
-    points: int = whole(13, "number of values of α", 3, 1000, kind=UNPRINTED)
-    past: int = whole(5000, "number m of past queries", kind=EFFORT)
+    high: float = unprinted_number(1e7, "largest α", 1e-6, 1e12, unit="tuples")
+    points: int = unprinted(13, "number of values of α", 3, 1000)
+    past: int = effort(5000, "number m of past queries")
     queries: int = queries(2500, "number of new queries")
     seeds: int = seeds(10, "number of histories, each with other queries and noise")
     folds: int = whole(5, "number of folds of cross-validation on past answers", 2)

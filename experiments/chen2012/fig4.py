@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from experiments._fields import effort, effort_number
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
 from experiments.chen2012.data import NEW, PAST, TWIN, WITH, OverAlpha, QueryBank, datasets
 from experiments.chen2012.shared import (
@@ -27,8 +28,8 @@ from experiments.chen2012.shared import (
 )
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT, Figure
-from workbench.figures.fields import number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     ALIKE,
@@ -102,27 +103,22 @@ class Fig4(OverAlpha, Figure):
     }
     sized_by = ("past", "scales", "attributes", "tuples", "usual_past", "weights")
 
-    past: tuple[int, ...] = whole((1250, 2500, 5000), "number m of past queries", kind=EFFORT)
-    scales: tuple[float, ...] = number(
-        (2000.0, 5000.0, 12_500.0),
-        "scales of the noise",
-        strict=True,
-        unit="tuples",
-        kind=EFFORT,
+    past: tuple[int, ...] = effort((1250, 2500, 5000), "number m of past queries")
+    scales: tuple[float, ...] = effort_number(
+        (2000.0, 5000.0, 12_500.0), "scales of the noise", strict=True, unit="tuples"
     )
-    attributes: tuple[int, ...] = whole((3, 6, 9), "number of attributes", 2, 9, kind=EFFORT)
-    tuples: tuple[int, ...] = whole((50_000, 150_000, 500_000), "number of people", kind=EFFORT)
-    usual_past: int = whole(5000, "m where something else varies", kind=EFFORT)
+    attributes: tuple[int, ...] = effort((3, 6, 9), "number of attributes", 2, 9)
+    tuples: tuple[int, ...] = effort((50_000, 150_000, 500_000), "number of people")
+    usual_past: int = effort(5000, "m where something else varies")
     people: int = whole(500_000, "people in the stand-in where something else varies")
-    weights: tuple[float, ...] = number(
+    weights: tuple[float, ...] = effort_number(
         (0.03, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
         strict=True,
         unit="nats",
-        kind=EFFORT,
     )
-    chains: int = whole(512, "number of chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(2400, "largest number of steps of maximum entropy", kind=EFFORT)
+    chains: int = effort(512, "number of chains of maximum entropy", 64, 2**22)
+    steps: int = effort(2400, "largest number of steps of maximum entropy")
     folds: int = whole(5, "number of folds of cross-validation on past answers", 2)
     queries: int = queries(500, "number of new queries")
     seeds: int = seeds(5, "number of histories, each with other queries and noise")

@@ -24,6 +24,7 @@ from io import StringIO
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.benchmarks._timing import in_process, machine, seconds_in_turns
 from experiments.chen2012.shared import (
     ENTROPY,
@@ -35,8 +36,8 @@ from experiments.chen2012.shared import (
 from workbench import DP, SparseTable, Trial
 from workbench.compiled import pd
 from workbench.datasets import IPUMSTwin
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, whole
 from workbench.figures.plots import Panel
 from workbench.inference import KernelPCA, MaximumEntropy
 from workbench.mechanisms import LaplaceQueries
@@ -154,24 +155,22 @@ class Fig5(Figure):
     sized_by = ("queries", "attributes", "tuples", "usual_queries", "many", "steps")
 
     epsilon: float = epsilon(1.0)
-    queries: tuple[int, ...] = whole(
-        (250, 500, 1000, 2500, 5000), "number m of past queries", kind=EFFORT
+    queries: tuple[int, ...] = effort((250, 500, 1000, 2500, 5000), "number m of past queries")
+    attributes: tuple[int, ...] = effort(
+        (2, 3, 4, 6, 9), "numbers of attributes, those with the most codes", 2, 9
     )
-    attributes: tuple[int, ...] = whole(
-        (2, 3, 4, 6, 9), "numbers of attributes, those with the most codes", 2, 9, kind=EFFORT
-    )
-    tuples: tuple[int, ...] = whole((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
-    merged: tuple[int, ...] = whole((8, 4, 2, 1), "neighbouring codes merged", kind=EFFORT)
-    usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
-    many: int = whole(29_570, "m from which kernel PCA's time is extrapolated", kind=EFFORT)
+    tuples: tuple[int, ...] = effort((5000, 50_000, 500_000, 2_000_000), "people")
+    merged: tuple[int, ...] = effort((8, 4, 2, 1), "neighbouring codes merged")
+    usual_queries: int = effort(1000, "m where something else varies")
+    many: int = effort(29_570, "m from which kernel PCA's time is extrapolated")
     people: int = whole(500_000, "number of people where something else varies")
-    kernel_alpha: float = number(
-        3000.0, "α of kernel PCA", strict=True, unit="tuples", kind=UNPRINTED
+    kernel_alpha: float = unprinted_number(
+        3000.0, "α of kernel PCA", strict=True, unit="tuples"
     )
-    entropy_alpha: float = number(1e-3, "α of maximum entropy", strict=True, kind=UNPRINTED)
-    chains: int = whole(2048, "number of chains of maximum entropy", 64, 2**22, kind=UNPRINTED)
-    steps: int = whole(200, "number of steps of maximum entropy", kind=EFFORT)
-    repeat: int = whole(9, "repetitions, of which the fastest counts", kind=EFFORT)
+    entropy_alpha: float = unprinted_number(1e-3, "α of maximum entropy", strict=True)
+    chains: int = unprinted(2048, "number of chains of maximum entropy", 64, 2**22)
+    steps: int = effort(200, "number of steps of maximum entropy")
+    repeat: int = effort(9, "repetitions, of which the fastest counts")
 
     def datasets_run(self) -> list[IPUMSTwin]:
         """Of the usual number of people."""

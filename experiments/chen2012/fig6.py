@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort
 from experiments.chen2012._published import (
     ENTROPY,
     RIVALS,
@@ -37,8 +38,6 @@ from experiments.chen2012.data import TWIN
 from experiments.chen2012.shared import convergence, of_case, over_cases
 from workbench import Domain, SparseTable, Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT
-from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -271,7 +270,7 @@ class Fig6(PublishedFigure):
     columns = 3
     height = 3.3
 
-    triples: int = whole(84, "number of triples of attributes", 1, 84, kind=EFFORT)
+    triples: int = effort(84, "number of triples of attributes", 1, 84)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Noisy pair tables, and responses at γ."""

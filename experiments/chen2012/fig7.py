@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import unprinted
 from experiments.chen2012._published import PublishedFigure
 from experiments.chen2012.data import TWIN
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
-from workbench.figures import UNPRINTED
-from workbench.figures.fields import queries, whole
+from workbench.figures.fields import queries
 from workbench.figures.plots import Panel
 from workbench.queries import RandomMarginalRanges, Workload
 from workbench.trials.metrics import rmse
@@ -91,7 +91,7 @@ class Fig7(PublishedFigure):
         "seeds": 2,
     }
 
-    dims: tuple[int, ...] = whole(tuple(range(1, 10)), "attributes k", 1, 9, kind=UNPRINTED)
+    dims: tuple[int, ...] = unprinted(tuple(range(1, 10)), "attributes k", 1, 9)
     queries: int = queries(150, "number of queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:

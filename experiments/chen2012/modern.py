@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._fields import effort, unprinted, unprinted_number
 from experiments.chen2012._published import NOISY
 from experiments.chen2012.data import TWIN, data_parameter, datasets, people_of
 from experiments.chen2012.shared import ENTROPY, KERNEL, fewer_codes
@@ -31,8 +32,8 @@ from workbench import DP, ZCDP, Domain, Marginals, RandomMarginalRanges, SparseT
 from workbench.compiled import pd
 from workbench.datasets.synthetic import OfDataset
 from workbench.estimates import NoisyAnswers
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import queries, seeds
 from workbench.figures.plots import Panel
 from workbench.inference.answer_bank import METHODS, AnswerBank
 from workbench.mechanisms import AIM, GaussianQueries
@@ -121,10 +122,10 @@ class Modern(Figure):
     columns = 3
 
     data: tuple[str, ...] = data_parameter()
-    epsilons: tuple[float, ...] = number((0.03, 0.1, 0.3, 1.0), "ε", 1e-6, 1000, kind=UNPRINTED)
-    delta: float = number(1e-9, "δ", 0, 0.1, strict=True, kind=UNPRINTED)
-    codes: int = whole(40, "number of neighbouring codes that are merged", kind=UNPRINTED)
-    people: int = whole(500_000, "number of people in the stand-in", kind=EFFORT)
+    epsilons: tuple[float, ...] = unprinted_number((0.03, 0.1, 0.3, 1.0), "ε", 1e-6, 1000)
+    delta: float = unprinted_number(1e-9, "δ", 0, 0.1, strict=True)
+    codes: int = unprinted(40, "number of neighbouring codes that are merged")
+    people: int = effort(500_000, "number of people in the stand-in")
     queries: int = queries(200, "number of random ranges")
     seeds: int = seeds(10)
 
