@@ -83,7 +83,6 @@ class Accounting(Figure):
     title = "What one budget buys: ε added up, and ρ"
     page = "no paper"
     claims = CLAIMS
-    columns = 2
 
     epsilon: float = epsilon(1.0, "ε of all releases together")
     delta: float = number(1e-9, "δ at which ρ becomes an ε", 1e-15, 0.1)

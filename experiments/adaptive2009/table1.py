@@ -16,7 +16,7 @@ Open    Data, ε and depth as in Figure 5. The paper's origin is San Francisco; 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,6 @@ from workbench.trials.claims import Finding, check_between, means
 from workbench.trials.metrics import CommuteDistances
 from workbench.value import value
 
-if TYPE_CHECKING:
-    from scipy.spatial import cKDTree
-
 MAP = "people"
 AWAY = "TotalVariation"
 SQUARES = "EffectiveSquares"
@@ -69,7 +66,7 @@ class Ground(NamedTuple):
     place: Any
     middle: np.ndarray
     centroids: np.ndarray | None
-    tree: cKDTree | None
+    tree: Any
 
     def kilometres(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """East and north of the middle."""

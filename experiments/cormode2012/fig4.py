@@ -158,22 +158,18 @@ class Fig4(Figure):
 
     def rows(self, store) -> pd.DataFrame:
         """One row a method, density and m; never taken from the store, since machines differ."""
-        frames = [
-            self._releases(self.data(m, density), m)
-            for m in self.domains
-            for density in self.densities
-        ]
+        frames = [self._releases(dataset) for dataset in self.datasets_run()]
         rows = pd.concat(frames, ignore_index=True)
         names = {"numpy": USUAL, "laborious priority": LABORIOUS}
         return rows.assign(series=rows.series.replace(names), epsilon=self.epsilon)
 
-    def _releases(self, dataset: GaussianSparse, m: int) -> pd.DataFrame:
+    def _releases(self, dataset: GaussianSparse) -> pd.DataFrame:
         table = dataset.load()
         calls = {made: partial(made, table) for made in self.mechanisms(len(table))}
         calls["numpy"] = lambda: numpy_geometric(table.dense(), self.epsilon)
-        repeat = self.repeat if m <= 10**6 else self.repeat // 2
+        repeat = self.repeat if dataset.m <= 10**6 else self.repeat // 2
         rows = throughput_rows(dataset, len(table), calls, repeat)
-        return rows.assign(panel=f"m = {format_size(m)}")
+        return rows.assign(panel=f"m = {format_size(dataset.m)}")
 
     def example_trial(self) -> Trial:
         """One release; those that are timed draw their noise from the system."""

@@ -189,16 +189,11 @@ class Fig9(FiveMethods):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """The paper's datasets with ε of the whole release, then all others."""
-        return [
-            Panel(
-                f"{name}, {IN_TITLES[reading].format(self.epsilon)}",
-                {"panel": name, "reading": reading},
-                "top",
-                log="x",
-            )
-            for reading in DRAWN
-            for name in paper_first(rows)
-        ]
+        grid = []
+        for reading, name in product(DRAWN, paper_first(rows)):
+            title = f"{name}, {IN_TITLES[reading].format(self.epsilon)}"
+            grid.append(Panel(title, {"panel": name, "reading": reading}, "top", log="x"))
+        return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The five methods, on twins as built."""

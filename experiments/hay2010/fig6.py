@@ -354,7 +354,6 @@ class Fig6(Figure):
     columns = 3
     page = "Hay et al., PVLDB 2010, section 5.2, Figure 6; Theorem 4"
     quick = {"seeds": 5, "queries": 200}
-    rough = {"seeds": 2, "queries": 50}
 
     data: tuple[str, ...] = datasets("NetTrace", "Search Logs", "shop hours")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))

@@ -61,7 +61,6 @@ class Modern(Figure):
     page = "no figure of the paper: beside Hay et al., PVLDB 2010, section 3"
     quick = {"seeds": 5}
     columns = 3
-    height = 2.0
     shown = ("epsilon",)
 
     data: tuple[str, ...] = datasets("Social Network", "NetTrace", "keywords")
