@@ -16,7 +16,7 @@ Open    Data, ε, threshold and discount as in Figure 5, with what they leave op
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,14 +78,8 @@ class CommuteCurve:
         )
         gap = pd.DataFrame({"value": [self.distances(truth, estimate)], "metric": GAP})
         about = dict(origin=self.origin, kind=self.kind, population=self.population)
-        about["commuters"] = commuters(self.distances, truth)
+        about["commuters"] = int(self.distances.commutes(truth).counts.sum())
         return pd.concat([gap, curve], ignore_index=True).assign(**about)
-
-
-@lru_cache  # of the truth: all trials ask for the same
-def commuters(distances: CommuteDistances, truth) -> int:
-    """How many live there."""
-    return int(distances.commutes(truth).counts.sum())
 
 
 def _gaps(rows) -> pd.DataFrame:

@@ -20,10 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench import Bound, SparseTable
 from workbench.compiled import pd, project_folder
 from workbench.figures import recorded
-from workbench.spaces import Domain
 
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 
@@ -105,15 +103,6 @@ def peak_bytes(call: Callable) -> tuple[int, Any]:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak - before, result
-
-
-def sparse_table(n: int, m: int, mean: int = 100) -> SparseTable:
-    """A table of about n non-empty cells among m, values around `mean`, and always the same."""
-    rng = np.random.default_rng(0)
-    keys = np.sort(rng.integers(0, m, n))
-    keys = keys[np.diff(keys, prepend=-1) > 0]
-    counts = np.maximum(1, np.rint(rng.normal(mean, mean / 5, keys.size))).astype(np.int64)
-    return SparseTable(Domain(("cell",), (m,)), keys, counts, Bound(), truth_public=True)
 
 
 def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:

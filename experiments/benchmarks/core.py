@@ -17,9 +17,9 @@ from experiments.benchmarks._timing import (
     median_seconds,
     numpy_geometric,
     row,
-    sparse_table,
 )
 from workbench import DP, ZCDP, Bound, Domain, SparseTable, noise
+from workbench.datasets import GaussianSparse
 from workbench.inference import tree_least_squares
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 
@@ -52,7 +52,7 @@ def exact_noise(epsilon: float) -> dict:
 
 def filter_and_sample(epsilon: float) -> list[dict]:
     """A filter by the cells that it touches, non-empty or released; and a sample of as many, in turns."""
-    table = sparse_table(N, 10**12)
+    table = GaussianSparse(m=10**12, density=N / 10**12).load()
     mechanisms = [kind(DP(epsilon), size=N) for kind in (HighPassFilter, PrioritySampling)]
     cells = len(table) + len(mechanisms[0](table).estimate)
     filtered, sampled = median_seconds(*(partial(m, table) for m in mechanisms), repeat=9)
