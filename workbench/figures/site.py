@@ -102,14 +102,6 @@ def _exporter() -> TemplateExporter:
 
 # Index
 
-_CARDS = """<div style="display: flex; flex-wrap: wrap">{% for link, title, counts, picture in cards %}
-<a href="{{ link }}" style="display: block; width: 320px; margin: 0 1rem 1rem 0;
-color: inherit; text-decoration: none">
-<div style="background: #fff; color: #555; border: 1px solid #8888; min-height: 8rem">{% if picture %}
-<img alt="" width="320" src="data:image/png;base64,{{ picture }}">{% else %}no picture yet{% endif %}</div>
-<b>{{ title }}</b><br><small>{{ counts }}</small></a>{% endfor %}</div>
-"""
-
 
 @dataclass(frozen=True)
 class Index:
@@ -136,7 +128,7 @@ class Index:
             counts = ", ".join(f"{name} {n}" for name, n in entry.counts.items() if n)
             link = f"{entry.id.removeprefix(f'{self.paper}_')}.ipynb"
             cards.append((link, entry.heading, counts, self._picture(entry.id)))
-        return _environment().from_string(_CARDS).render(cards=cards)
+        return _environment().get_template("cards.html").render(cards=cards)
 
     def _picture(self, id: str) -> str:
         """Picture of the paper profile, or else of the quick profile, as base64."""
@@ -149,22 +141,6 @@ class Index:
 
 
 # Comparison
-
-_COMPARED = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{{ title }}</title><link rel="stylesheet" href="report/style.css"></head>
-<body class="front"><main class="frame">
-<h1>{{ title }}</h1>
-<p>Panels in the same place have the same axes.</p>
-<ul class="figures wide">
-{% for setting, command, picture in runs %}<li class="card"><b>{{ setting }}</b><br><code>{{ command }}</code>
-{% if picture %}<img class="drawing" alt="" src="data:image/png;base64,{{ picture }}">{% else %}
-<p>Its table is in its folder.</p>{% endif %}</li>
-{% endfor %}
-</ul>
-</main></body>
-</html>
-"""
 
 
 def write_comparison(results: str | Path, profile: str, id: str, names: Sequence[str]) -> Path:
@@ -204,7 +180,8 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
         )
         for one, drawing in zip(saved, drawings, strict=True)
     ]
-    text = _environment().from_string(_COMPARED).render(title=f"{id}: {cls.title}", runs=runs)
+    template = _environment().get_template("compared.html")
+    text = template.render(title=f"{id}: {cls.title}", runs=runs)
     page = figures.figure_folder(results, profile, id).parent / f"{id},compared.html"
     write_text(page, text)
     return page

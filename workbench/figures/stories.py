@@ -87,7 +87,9 @@ def story(name: str, front: str | None = None) -> str:
         title=title,
         style=_read("story.css"),
         page=Template(_read(f"{name}.html"), keep_trailing_newline=True).render(shown),
-        links=_links(name, front),
+        name=name,
+        front=front,
+        stories=STORIES,
         data=json.dumps(data, separators=(",", ":")),
         script=_read("story.js") + _read(f"{name}.js"),
         figure=figure,
@@ -97,16 +99,6 @@ def story(name: str, front: str | None = None) -> str:
 
 def _read(part: str) -> str:
     return (FOLDER / part).read_text(encoding="utf-8")
-
-
-def _links(name: str, front: str | None) -> str:
-    links = [
-        f"<b>{title}</b>" if other == name else f'<a href="{other}.html">{title}</a>'
-        for other, (title, *_) in STORIES.items()
-    ]
-    if front:
-        links.insert(0, f'<a href="{front}">Front page</a>')
-    return " · ".join(links)
 
 
 def write_stories(folder: Path, front: str | None = None) -> list[Path]:
