@@ -77,16 +77,6 @@ def test_looks_double_up_to_the_cap_and_quick_is_one_of_them():
     assert verdict.outcome == claims.HOLDS
 
 
-def test_a_cap_below_the_quick_seeds_is_refused():
-    with pytest.raises(ValueError, match="quick takes 5 seeds, and paper stops at 3"):
-
-        class Bad(Figure):
-            id = "bad"
-            quick = {"seeds": 5}
-            claims = claim(below)
-            seeds: int = seeds(3)
-
-
 def test_a_run_stops_at_the_look_that_decides_the_last_statement(tmp_path):
     rows, verdicts = Fig1().run(tmp_path)
     assert {v.outcome for v in verdicts} == {claims.HOLDS}

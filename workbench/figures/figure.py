@@ -324,12 +324,6 @@ class Figure:
             cls.id = cls.__module__.partition(".")[2].replace(".", "_") or cls.__name__
         if "claims" not in vars(cls):
             cls.claims = _claims(cls) or cls.claims
-        cap = cls._default_seeds()
-        if cls.checks() and cap is not None and cls.quick.get("seeds", cap) > cap:
-            raise ValueError(
-                f"{cls.id}: quick takes {cls.quick['seeds']} seeds, and paper stops at {cap}: need at "
-                "least as many"
-            )
 
     # ---- what a subclass gives
 
@@ -646,9 +640,7 @@ class Figure:
         """Return the number of seeds of the paper profile, which is the last look, or None if the
         figure has no seeds.
         """
-        seeds: Any = getattr(cls, "seeds", None)
-        default: Any = seeds.default if isinstance(seeds, Field) else seeds
-        return default
+        return getattr(cls, "seeds", None)
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
