@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
@@ -336,17 +337,6 @@ def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
     return [theory] if theory and callable(theory[-1]) else theory
 
 
-def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
-    """Return the dash pattern of each theoretical curve of a panel. A label has the same pattern in all
-    panels of a figure.
-    """
-    labels = [label for label, _ in theory_curves(panel)]
-    kinds = list(
-        dict.fromkeys(label for p in [*beside, panel] for label, _ in theory_curves(p))
-    )
-    return [THEORY_DASHES[kinds.index(label) % len(THEORY_DASHES)] for label in labels]
-
-
 @with_style
 def grid(
     rows: pd.DataFrame,
@@ -387,8 +377,9 @@ def grid(
     limits = color_limits(boxes[0] if boxes else rows[:0])  # of the truth, for all panels
     lined = [panel_rows(rows, panel)[panel.series] for panel in wanted if not panel.cells]
     styles = series_styles(name for names in lined for name in names.astype(str).unique())
+    labels = dict.fromkeys(label for panel in wanted for label, _ in theory_curves(panel))
+    dashes = dict(zip(labels, cycle(THEORY_DASHES), strict=False))
     for panel, ax in zip(wanted, axes, strict=True):
-        dashes = theory_dashes(panel, wanted)
         _draw(panel, panel_rows(rows, panel), ax, limits, dashes, styles)
     if boxes:
         shaded = [ax for panel, ax in zip(wanted, axes, strict=True) if panel.cells]
@@ -408,7 +399,7 @@ def _draw(
     rows: pd.DataFrame,
     ax: Axes,
     limits: tuple[float, float],
-    dashes: Sequence[tuple[Any, ...]],
+    dashes: Mapping[str, tuple[Any, ...]],
     styles: Mapping[str, SeriesStyle],
 ) -> None:
     finite = np.isfinite(rows.value.astype(float))
@@ -434,8 +425,8 @@ def _draw(
     if panel.linear_below:
         show_zero(ax, panel.linear_below)
     printed(printed_points(panel), ax)
-    for (label, law), kind in zip(theory_curves(panel), dashes, strict=True):
-        theory(law, ax, label, kind, fit=panel.fit_theory)
+    for label, law in theory_curves(panel):
+        theory(law, ax, label, dashes[label], fit=panel.fit_theory)
     if panel.ylim:
         ax.set_ylim(panel.ylim)
     if panel.mark is not None:
