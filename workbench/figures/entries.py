@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from workbench.figures.sources import read_passages
 from workbench.figures.status import LOG, read_status
 from workbench.mechanisms.options import parameter_help
 from workbench.trials import claims
+from workbench.trials.claims.declared import texts
 from workbench.value import counted
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
 
 _NUMBER = 54  # characters of a number with its interval
 _REASON = 8  # words
+_OTHER_KEYS = {"kind", "function", "share", "by", "rows", "over", "prepare"}  # of a check
 _MARKS = {"✓": "holds", "✗": "differs", "?": "undecided"}
 
 
@@ -178,7 +180,8 @@ class Line:
 
     def series(self, names: Collection[str]) -> list[str]:
         """Return which series of a picture the statement is about."""
-        wanted = [_pattern(text) for text in _texts(self.points_at or {})]
+        about = {key: x for key, x in (self.points_at or {}).items() if key not in _OTHER_KEYS}
+        wanted = [_pattern(text) for text in texts(about)]
         return [name for name in names if any(re.fullmatch(p, name) for p in wanted)]
 
     def is_about(self, where: Mapping[str, str]) -> bool:
@@ -196,19 +199,6 @@ def _holds(value: str, wanted: Any) -> bool:
 
 def _in_few_words(text: str, otherwise: str) -> str:
     return text if text and len(text.split()) <= _REASON else otherwise
-
-
-def _texts(x: Any) -> Iterator[str]:
-    """Yield every text in a check that may name a series."""
-    if isinstance(x, str):
-        yield x
-    elif isinstance(x, Mapping):
-        for key, each in x.items():
-            if key not in ("kind", "function", "share", "by", "rows", "over", "prepare"):
-                yield from _texts(each)
-    elif isinstance(x, Sequence):
-        for each in x:
-            yield from _texts(each)
 
 
 def _pattern(text: str) -> str:

@@ -130,7 +130,7 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
     table = {"function": check} if isinstance(check, str) else dict(check)
     if "function" not in table:
         _refuse_kind(id, table)
-    in_braces = {*re.findall(r"\{([^{}]+)\}", "\n".join(_texts(table)))}
+    in_braces = {*re.findall(r"\{([^{}]+)\}", "\n".join(texts(table)))}
     for name in in_braces ^ {*table.get("over", ())}:
         raise ValueError(f"{id}: its check needs {name!r} both in `over` and in braces")
     return partial(_over, table, package)
@@ -153,13 +153,13 @@ def _refuse_kind(id: str, table: Mapping[str, Any]) -> None:
         raise ValueError(f"{id}: share = {table['share']!r}, need one of {', '.join(SHARES)}")
 
 
-def _texts(x: Any) -> Iterator[str]:
+def texts(x: Any) -> Iterator[str]:
     """Yield every text in a check, also those in nested tables and lists."""
     if isinstance(x, str):
         yield x
     elif isinstance(x, Mapping | list):
         for each in x.values() if isinstance(x, Mapping) else x:
-            yield from _texts(each)
+            yield from texts(each)
 
 
 # Evaluation
