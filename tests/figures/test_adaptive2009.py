@@ -16,7 +16,6 @@ from experiments.adaptive2009 import thm3 as adaptive2009_thm3
 from experiments.adaptive2009.shared import SETTINGS, basic, direct, improved
 from experiments.adaptive2009.thm3 import worst_by_splits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
-from tests.reference import adaptive as reference
 from workbench import DP, Sweep, Trial
 from workbench.datasets import CommuteTwin
 from workbench.mechanisms import DirectSynthesis
@@ -170,21 +169,10 @@ WORLDS = [
 # --- what the specs compute themselves
 
 
-def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
-    from workbench.datasets import published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+def test_data_that_is_not_at_hand_has_a_twin(no_files):
     for profile in ("quick", "paper"):
         assert list(FIG5.at(profile).datasets()) == [commutes.TWIN]
     assert list(FIG5.at("quick", data=commutes.TWIN).datasets()) == [commutes.TWIN]
-
-
-def test_thresholds_are_finite_at_every_setting():
-    tree = CommuteTwin(1000).hierarchy
-    for setting, epsilon in product(SETTINGS, FIG5.epsilons):
-        for made in (improved(epsilon, setting, 16), basic(epsilon, setting, 16, 10)):
-            assert 16 * made.empty_split_probability(tree, 1) < 1
 
 
 def test_each_noisy_count_has_epsilon_where_that_is_meant():
@@ -238,57 +226,7 @@ def test_origins_are_chosen_by_public_population():
     assert list(found.place) == ["city 1", "city 3000"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("figure, axes", [(FIG5, 4), (FIG6_7, 4), (TABLE1, 4)])
-def test_a_figure_of_commutes_follows_its_setting(figure, axes, tmp_path):
-    tiny = dict(data=commutes.TWIN, people=20_000, seeds=2)
-    changed = figure.at("quick", epsilons=(0.5, 2.0), **tiny)
-    rows = changed.rows(tmp_path)
-    assert set(rows.epsilon) - {np.inf} == {0.5, 2.0} and set(rows.panel) == {commutes.TWIN}
-    assert rows.truth_public.all() and rows.by_theorem.ne("").any()
-    fig = changed.draw(rows)
-    assert len(fig.axes) >= axes and "epsilons = 0.5, 2.0" in fig.get_suptitle()
-    assert all("not the paper's setting" in verdict.why for verdict in changed.judge(rows))
-    assert list(changed.compare_with_paper(rows).value) == [(0.5, 2.0)]
-    same = figure.at("quick", **tiny)
-    outcomes = {v.outcome for v in same.judge(same.rows(tmp_path))}
-    assert outcomes <= {UNTESTABLE, UNDECIDED}
-
-
-def test_shares_of_squares_are_of_people(small):
-    metric = adaptive2009_table1.DestinationStatistics(SMALL, 500.0, 5.0)
-    told = pd.DataFrame(
-        {"latitude": [40.0, 40.0, 41.0], "longitude": -90.0, "value": [1, 2, 1]}
-    )
-    assert sorted(metric.shares(told)) == [0.25, 0.75]
-    same = metric(small, small).set_index("metric").value
-    shares = metric.shares(metric.destinations(small))
-    assert same["TotalVariation"] == 0
-    assert same["EffectiveSquares"] == pytest.approx(np.prod(shares**-shares))
-
-
 # --- Theorem 3
-
-
-@pytest.mark.parametrize("k, certified", [(2, 9), (16, 28), (38, 36)])
-def test_discounts_are_certified(k, certified):
-    found = THM3().discounts().loc[(k, "ln k/ε")]
-    assert found.certified == certified < found.theorem
-    b = math.log(k) / 0.1
-    assert reference.smallest_discount(0.1, b) == certified
-    assert THM3().discounts().loc[(38, "⌈ln k/ε⌉")].certified == 37
-
-
-def test_losses_are_those_of_all_admissible_paths():
-    rows = thm3()
-    some = rows[(rows.panel == "ε") & (rows.epsilon >= 0.5)]
-    for row in some.itertuples():
-        both = reference.structural_loss(
-            row.epsilon, row.threshold, int(row.discount), row.noise
-        )
-        added, removed = (x / row.epsilon for x in both)
-        exact = max(1, added) if row.way == "added" else removed
-        assert row.value == pytest.approx(exact, abs=1e-6), row
 
 
 def test_the_loss_of_endless_paths_is_that_of_long_ones():

@@ -18,13 +18,11 @@ from experiments.adaptive2009.shared import (
     IMPROVED,
     SETTINGS,
     SOURCE,
-    basic,
     improved,
 )
 from tests.figures.worlds import World, figure_of, noisy, outcomes_of
 from workbench import Bound, Trial
 from workbench.data import Records
-from workbench.figures.plots import Panel
 from workbench.spaces import Prefixes
 from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 from workbench.trials.metrics import RecoveredFraction
@@ -213,29 +211,6 @@ def test_basic_and_direct_find_no_string_that_is_longer(small):
     assert held.value.to_numpy() == pytest.approx(held.data.to_numpy())
 
 
-def test_shares_of_frequent_strings_are_those_of_the_metric(small):
-    _, rows = small[0]
-    shares = rows[(rows.metric == checks.SHARE) & (rows.epsilon == 1)]
-    assert set(shares.frequent) == set(checks.TIMES) and (shares.part == "short").all()
-    assert set(shares.adding) == {checks.FREQUENT, checks.OTHERS}
-    assert (
-        shares[shares.frequent == 5000]
-        .query(f"adding == '{checks.FREQUENT}'")
-        .value.isna()
-        .all()
-    )
-    assert shares.value.dropna().between(0, 1).all()
-
-
-def test_every_panel_has_rows(small):
-    for figure, rows in small:
-        drawn = figure.to_draw(rows)
-        for panel in figure.panels(drawn):
-            assert isinstance(panel, Panel)
-            there = np.logical_and.reduce([drawn[c] == v for c, v in panel.where.items()])
-            assert drawn[there].value.notna().any() and drawn[there].metric.nunique() == 1
-
-
 def test_the_list_is_of_frequent_strings_in_order(small):
     figure, rows = small[1]
     found = figure.frequent_strings(rows, strings.LOG)
@@ -293,37 +268,6 @@ def test_thinned_counts_are_divided():
     assert left.total == (whole.counts // 10).sum() and left.hierarchy == whole.hierarchy
 
 
-def test_surnames_may_be_missing(monkeypatch, tmp_path):
-    from workbench.datasets import published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+def test_surnames_may_be_missing(no_files):
     for figure in (FIG8_9.at("quick"), FIG10(), FIG10.at(data="surnames")):
         assert list(figure.corpora()) == [strings.LOG]
-
-
-def test_thresholds_are_finite_at_every_setting():
-    tree = Prefixes(depth=24)
-    assert tree.branching == strings.SYMBOLS
-    for setting, epsilon in product(SETTINGS, FIG8_9.epsilons):
-        for made in (
-            improved(epsilon, setting, strings.SYMBOLS),
-            basic(epsilon, setting, strings.SYMBOLS, FIG8_9.depth),
-        ):
-            assert tree.branching * made.empty_split_probability(tree, 1) < 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "figure, name, x", [(FIG8_9, "epsilons", (2.0,)), (FIG10, "epsilon", 2.0)]
-)
-def test_a_figure_of_strings_follows_its_setting(figure, name, x, tmp_path):
-    tiny = dict(data=strings.LOG, searches=20_000, seeds=1)
-    changed = figure.at("quick", **tiny, **{name: x})
-    rows = changed.rows(tmp_path)
-    assert set(rows.epsilon) - {np.inf} == {2.0} and rows.truth_public.all()
-    assert f"{name} = 2.0" in changed.draw(rows).get_suptitle()
-    assert all("not the paper's setting" in verdict.why for verdict in changed.judge(rows))
-    same = figure.at("quick", **tiny)
-    wanted = {each.id for claim in figure.claims for each in claim.statements}
-    assert {v.id for v in same.judge(same.rows(tmp_path))} == wanted

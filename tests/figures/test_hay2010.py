@@ -14,13 +14,11 @@ from experiments.hay2010.ranges import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
 from tests.figures.worlds import World, changed, made, noisy
 from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
-from workbench.datasets import SearchLogsTwin
 from workbench.estimates import HierarchicalSums, Histogram
-from workbench.figures import plots
 from workbench.inference import Zeroed, tree_least_squares
 from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
-from workbench.trials.claims import DEPENDS, HOLDS, NOT_JUDGED, UNTESTABLE
+from workbench.trials.claims import DEPENDS, HOLDS, UNTESTABLE
 
 TWINS = ("NetTrace twin", "Search Logs twin")
 DATA = {"NetTrace": "NetTrace()", "Search Logs": "SearchLogs()"}
@@ -253,33 +251,6 @@ def test_the_printed_examples_are_what_we_make_of_them():
         assert np.asarray(make(np.array(given)), float) == pytest.approx(printed)
 
 
-SMALL = {  # what is run in no time, one setting changed
-    Fig3: dict(samples=3, length=5, steps=(1, 2)),
-    Fig5: dict(data="NetTrace twin", epsilons=0.5, lengths=(64, 128), steps=(1, 10)),
-    Fig6: dict(data="Search Logs twin", epsilons=0.5, sizes=(1, 64), heights=4, queries=5),
-    Fig7: dict(samples=2, epsilons=0.5),
-    Thm4: dict(samples=3, levels_2=(3, 4), levels_4=3, levels_8=3, random=2, epsilon=0.5),
-    AppE: dict(cells=64, domains=(64, 128), records=(1000, 10_000), buckets=(2, 4)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", SMALL)
-def test_a_figure_follows_its_setting(cls, tmp_path):
-    figure = cls.at("quick", seeds=2, **SMALL[cls])
-    rows = figure.rows(tmp_path)
-    drawing = figure.draw(rows)
-    plots.close(drawing)
-    off = figure.off_paper()
-    if off:
-        assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
-        assert list(figure.compare_with_paper(rows).value) == list(off.values())
-    assert bool(off) == (cls is not Thm4), "the theorem is for every ε and tree"
-    known = rows.dropna(subset="epsilon").epsilon
-    asked = getattr(figure, "epsilons", (figure.epsilon,) if hasattr(figure, "epsilon") else ())
-    assert set(known) >= set(asked)
-
-
 def test_theory_follows_the_setting():
     flat = Fig3.at("quick", epsilon=0.5).panels(None)[-1].theory[1]
     assert flat(np.ones(2)) == pytest.approx([8, 8], rel=1e-6)
@@ -298,11 +269,7 @@ def test_theory_follows_the_setting():
 # --- what the specs compute themselves
 
 
-def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
-    from workbench.datasets import published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+def test_data_that_is_not_at_hand_has_a_twin(no_files):
     assert list(data.at_hand(Fig6().data)) == list(TWINS)
     assert list(data.at_hand(Fig5().data)) == [
         "Social Network twin",
@@ -311,22 +278,12 @@ def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
     ]
     with pytest.raises(FileNotFoundError, match="surnames|Surnames|census"):
         data.at_hand(["surnames"])
-    (tmp_path / "hay2010").mkdir()
+    (no_files / "hay2010").mkdir()
     for name in ("nettrace.txt", "social_network.txt"):
-        (tmp_path / "hay2010" / name).write_text("1\n")
+        (no_files / "hay2010" / name).write_text("1\n")
     assert list(data.at_hand(Fig6().data)) == ["NetTrace", "Search Logs twin"]
     assert list(data.at_hand(Fig5().data))[:2] == ["Social Network", "NetTrace"]
     assert list(data.at_hand(["NetTrace twin"])) == ["NetTrace twin"]
-
-
-def test_laws_of_ranges_are_what_mechanisms_do():
-    asked = [RandomRanges(n, 50) for n in (1, 64)]
-    told = ranges.expected_errors(SearchLogsTwin(), asked, 0.5)
-    told = told.set_index(["series", "query_size"]).value
-    assert told["L̃", 64] == pytest.approx(2 * 64 / 0.25, rel=1e-5)
-    assert told["H̃", 1] == pytest.approx(2 * (16 / 0.5) ** 2, rel=1e-5)
-    assert 2 * told["H̃", 1] < told["H̃", 64] < 12 * told["H̃", 1]
-    assert told["H̄ not zeroed", 1] < told["H̃", 1]
 
 
 @pytest.mark.parametrize("branching, m", [(2, 16), (2, 13), (3, 27), (4, 30)])
@@ -416,13 +373,6 @@ def test_the_worst_error_is_over_all_ranges():
     assert appE.WorstError()(table, noisy_tree.estimate) == pytest.approx(slow)
 
 
-def test_made_sequences_have_their_distinct_counts():
-    counts = data.EqualSteps(256, 16, 1000).load().dense()
-    assert list(np.unique(counts, return_counts=True)[1]) == [16] * 16
-    run = data.RunOfCounts(20, 10, 5, 4).load()
-    assert list(run.dense()) == [10] * 20 + [15] + [20] * 4
-
-
 def test_samples_are_averaged_and_cost_what_all_of_them_cost():
     table = data.RunOfCounts(5, 10, 5, 2).load()
     noisy = UnattributedHistogram(DP(0.5), "noisy")
@@ -450,18 +400,6 @@ def test_errors_in_the_middle_are_those_of_slow_sums():
     assert found["value"] == pytest.approx(np.square(off).mean())
     # by enumeration: H̃ sums two leaves, its neighbours, and the node between
     assert thm4.exact_ratio(2, 3) == pytest.approx(1.75)
-
-
-def test_two_laws_can_lie_under_one_panel():
-    panel = plots.Panel(
-        "two",
-        {"panel": "NetTrace", "epsilon": 1.0, "metric": "MeanSquaredError"},
-        "query_size",
-        theory=[("theory", lambda x: x), ("theory", lambda x: 2 * x)],
-    )
-    fig = plots.grid(made(world_of_fig6), [panel], 1)
-    dashed = [line for line in fig.axes[0].lines if line.get_label() == "theory"]
-    assert len(dashed) == 2
 
 
 def test_a_sequence_of_cells_is_compared_with_its_own_domain():
