@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +11,6 @@ from experiments.chen2012 import data as chen2012_data
 from experiments.chen2012 import fig2 as chen2012_fig2
 from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
-from experiments.chen2012 import modern as chen2012_modern
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
@@ -23,7 +21,7 @@ from workbench.inference import KernelPCA, select_alpha
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
 from workbench.queries import RandomMarginalRanges, workload_sensitivity
-from workbench.trials.claims import DEPENDS, HOLDS, NOT_JUDGED, UNDECIDED, UNTESTABLE
+from workbench.trials.claims import DEPENDS, HOLDS, UNDECIDED, UNTESTABLE
 
 CASES = ("Census Income", "IPUMS twin")
 SMALL = IPUMSTwin(records=3000)
@@ -119,15 +117,6 @@ def bank():
         {"panel": "bars", "metric": "bar", "series": "bought", "value": 100.0},
     ]
     return pd.DataFrame(told)
-
-
-LARGE = ALPHAS[-1]
-
-
-def test_figure_5_is_drawn_and_told():
-    fig = chen2012_fig5.Fig5().draw(fig5())
-    assert len(fig.axes) == 4 and len(chen2012_fig5.Fig5().compare_with_paper(fig5()))
-    plt.close(fig)
 
 
 def test_growth_is_that_of_a_power():
@@ -251,33 +240,10 @@ def test_fits_over_alpha_that_did_not_converge_decide_nothing():
     assert undecided == set(TRUE_OF_2) - {"n-2b.1", "n-2b.2"}, "those of kernel PCA"
 
 
-@pytest.mark.slow
-def test_figure_2_is_drawn_and_told_with_its_union():
-    world = made(fig2)
-    figure = chen2012_fig2.Fig2()
-    fig = figure.draw(world)
-    assert len(figure.panels(world)) == 2 * 6 + 2 and len(fig.axes) == figure.main
-    plt.close(fig)
-    assert len(figure.compare_with_paper(world)) == 4 * figure.main  # lines of the panels
-
-
 # --- what the specs compute themselves
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """One small dataset, few queries, two seeds; a model answers from few tuples."""
-    monkeypatch.setattr("workbench.inference.model._ANSWERING_TUPLES", 2000)
-    for spec in (chen2012_fig2, chen2012_fig3):
-        monkeypatch.setattr(spec, "datasets", lambda names: {CASES[1]: SMALL})
-    return {"past": 40, "queries": 40, "seeds": 2}
-
-
-def test_data_that_is_not_at_hand_is_left_out(monkeypatch, tmp_path):
-    from workbench.datasets import published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+def test_data_that_is_not_at_hand_is_left_out(no_files):
     assert list(chen2012_data.datasets(CASES)) == ["IPUMS twin"]
     (data,) = chen2012_data.datasets(CASES[:1]).values()
     assert data.records == chen2012_data.TOTALS[CASES[1]]
@@ -371,26 +337,6 @@ def test_metrics_refuse_a_private_truth():
             metric(private, bank)
 
 
-@pytest.mark.slow
-def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_path):
-    figure = chen2012_fig2.Fig2.at("quick", **small)
-    rows = figure.rows(tmp_path)
-    alphas = len(ALPHAS) + 1
-    judged = rows[rows.case == CASES[1]]
-    assert len(judged) == 2 * 2 * 2 * 3 * (alphas + len(figure.weights))
-    assert len(rows) - len(judged) == 2 * 2 * 2 * 2
-    assert np.allclose(judged.deviation, 5000 * np.sqrt(2), rtol=1e-3)
-    assert (judged.lacks.notna() == (judged.approach == "maximum entropy")).all()
-    past = judged[(judged.panel == "b") & (judged.alpha == LARGE)]
-    assert past.value.mean() == pytest.approx(past.deviation.mean(), rel=0.4), "unbiased"
-    union = rows[rows.panel == UNION]
-    assert set(union.history) == {UNION, ALONE} and union.added.eq(40).all()
-    outcomes = {v.outcome for v in figure.judge(rows)}
-    assert outcomes <= {UNDECIDED, UNTESTABLE}, (
-        "fewer queries than the paper's, and one dataset"
-    )
-
-
 def test_new_queries_are_none_of_those_that_were_bought():
     table = SMALL.load()
     bank = Trial(SMALL, QueryBank(queries=2000), 0).release(table).estimate
@@ -400,32 +346,6 @@ def test_new_queries_are_none_of_those_that_were_bought():
     assert 350 < len(few) < 500, "ranges on two small attributes recur"
     assert set(table.answer(few)) <= set(table.answer(drawn))
     assert len(bank.unbought("tables", 50)) == 50
-
-
-@pytest.mark.slow
-def test_figure_3_has_both_true_curves(small, tmp_path):
-    figure = chen2012_fig3.Fig3.at("quick", **small)
-    rows = figure.rows(tmp_path)
-    assert set(rows.panel) == {CASES[1], f"{CASES[1]}, ε = 1"}
-    names = ("", chen2012_fig3.PART, chen2012_fig3.ESTIMATED, chen2012_fig3.GENERAL)
-    wanted = {prior + name for prior in (WITHOUT, WITH) for name in names}
-    assert set(rows[rows.panel == CASES[1]].series) == wanted
-    assert len(figure.compare_with_paper(rows)) == len(wanted)
-    assert {v.outcome for v in figure.judge(rows)} == {UNDECIDED}, (
-        "fewer queries than the paper's"
-    )
-
-
-@pytest.mark.slow
-def test_other_settings_run_and_are_not_judged(small, tmp_path):
-    few = small | {"past": 20, "queries": 5, "points": 3}
-    figure = chen2012_fig2.Fig2.at("quick", **few, epsilon=0.5, scale=700.0)
-    rows = figure.rows(tmp_path)
-    kernel = rows[(rows.approach == "kernel PCA") & (rows.case == CASES[1])]
-    assert rows.epsilon.eq(0.5).all() and kernel.alpha.nunique() == 3 + 1
-    assert np.allclose(kernel.deviation, 700 * np.sqrt(2), rtol=1e-3)
-    assert "epsilon = 0.5" in figure.draw(rows).get_suptitle()
-    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
 def test_merged_and_narrowed_people_are_the_same_people():
@@ -444,42 +364,6 @@ def test_merged_and_narrowed_people_are_the_same_people():
     assert same.domain.shape == table.domain.shape and (same.keys == table.keys).all()
 
 
-@pytest.mark.slow
-def test_times_are_of_all_three_and_name_their_machine(tmp_path):
-    """In a process of its own, at another setting."""
-    few = {
-        "queries": "20,40",
-        "usual_queries": 20,
-        "many": 60,
-        "attributes": 2,
-        "merged": 8,
-        "tuples": 1000,
-    }
-    fast = {"people": 1000, "chains": 64, "steps": 2, "repeat": 1}
-    figure = chen2012_fig5.Fig5.at("quick", **few, **fast)
-    rows = figure.rows(tmp_path)
-    assert set(rows.series) == {
-        chen2012_fig5.KERNEL,
-        chen2012_fig5.CARRIED,
-        chen2012_fig5.ENTROPY,
-        chen2012_fig5.BUYING,
-    }
-    assert (rows.value > 0).all() and rows.machine.str.len().gt(3).all()
-    assert set(rows.panel) == {*chen2012_fig5.OVER} and rows.truth_public.all()
-    assert rows[rows.panel == "universe"].universe.eq(79 * 51).all()
-    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
-    plt.close(figure.draw(rows))
-
-
-@pytest.mark.slow
-def test_a_bank_makes_answers_cheaper(tmp_path):
-    figure = answer_bank.AnswerBank(people=3000, errors=(50.0, 300.0))
-    rows = figure.rows(tmp_path)
-    assert set(rows[rows.panel == "price"].error) == {50.0, 300.0}
-    assert answer_bank.cheaper(rows, 0.95).holds and answer_bank.less_error(rows, 0.95).holds
-    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
-
-
 def test_a_refusal_is_told_and_its_absence_is_an_error():
     def no():
         raise ValueError("too much")
@@ -487,19 +371,3 @@ def test_a_refusal_is_told_and_its_absence_is_an_error():
     assert answer_bank.refusal(no) == "ValueError: too much"
     with pytest.raises(AssertionError, match="nothing was refused"):
         answer_bank.refusal(dict)
-
-
-@pytest.mark.slow
-def test_the_bank_beside_aim_spends_the_same_and_draws_each_method(tmp_path):
-    figure = chen2012_modern.Modern.at(
-        "quick", epsilons=(0.1, 1.0), people=2000, codes=40, queries=5, seeds=1
-    )
-    made = figure.rows(tmp_path)
-    assert set(made.series) == {"noisy marginals", "kernel PCA", "maximum entropy", "AIM"}
-    assert set(made.epsilon) == {0.1, 1.0} and made.groupby("epsilon").rho.nunique().max() == 1
-    only = made[made.series == "noisy marginals"]
-    assert set(only.asked) == {chen2012_modern.PAIRS} and (made.value > 0).all()
-    assert max(figure.tables()["IPUMS twin"].domain.shape) <= 3
-    fig = figure.draw(made)
-    assert len(fig.axes) == 3 and figure.compare_with_paper(made).shape == (10, 2)
-    plt.close(fig)

@@ -227,21 +227,6 @@ def test_a_pair_of_attributes_is_found_by_its_names():
     assert len(boxes) == 2 * 2 * 6
 
 
-@pytest.mark.parametrize(
-    "figure, world",
-    [
-        pytest.param(chen2012_fig4.Fig4, fig4, marks=pytest.mark.slow),
-        (chen2012_fig6.Fig6, fig6),
-        (chen2012_fig7.Fig7, fig7),
-    ],
-)
-def test_what_is_published_is_told_and_drawn(figure, world):
-    rows = world().assign(by_cells=world().get("cells", 1))
-    assert len(figure().compare_with_paper(rows))
-    fig = figure().draw(rows)
-    assert all(ax.lines or ax.patches or ax.collections for ax in fig.axes)
-
-
 # --- what the specs compute themselves
 
 
