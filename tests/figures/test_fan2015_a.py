@@ -5,33 +5,25 @@ import numpy as np
 import pytest
 
 from experiments.fan2015 import data as fan2015_data
-from experiments.fan2015 import fig1 as fan2015_fig1
 from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
-from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015._counts import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
-from workbench import DP, Bound, Domain, Trial
+from workbench import DP, Bound, Domain
 from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
 from workbench.mechanisms import HPA
-from workbench.noise import variance
 from workbench.trials.claims import NOT_JUDGED
 from workbench.trials.metrics import TopPrecision, sampling_error, weighted_counts
 
 SMALL = InteractionsTwin(40, 12, 400, 30, contexts="check-in week")
 
 
-@pytest.fixture(autouse=True)
-def no_files(monkeypatch, tmp_path):
-    from workbench.datasets import published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("no_files")
 
 
 # --- the data
@@ -109,69 +101,6 @@ def test_the_formulas_are_those_of_the_literal_reference():
         assert ours[name] == pytest.approx(np.clip(best, 1, most))
 
 
-def test_popularity_is_scored_by_the_list_of_highest_counts():
-    data = SMALL.load()
-    exact = fan2015_fig5.score_tables(data, data.item_counts(), 1.0)
-    assert TopPrecision(3)(data, exact) == 1
-    assert (
-        TopPrecision(3)(data, fan2015_fig5.score_tables(data, -data.item_counts(), 1.0)) < 0.5
-    )
-
-
-@pytest.fixture
-def small_netflix(monkeypatch):
-    """A small twin in the place of one."""
-    monkeypatch.setitem(fan2015_data._TWINS, "Netflix", SMALL)
-
-
-def test_records_by_rank_and_where_sampling_cuts(small_netflix, tmp_path):
-    figure = figure_of(fan2015_fig1).at("quick", data="Netflix", l=3, points=4)
-    rows = figure.rows(tmp_path)
-    sizes = np.sort(SMALL.load().records_per_user())[::-1]
-    curve = rows[rows.metric == "Records"]
-    assert list(curve.value) == [sizes[rank - 1] for rank in curve["rank"].astype(int)]
-    assert curve["rank"].max() == len(sizes) and len(curve) == 4
-    told = rows[rows.metric != "Records"].set_index("metric").value
-    assert told["records of the top 20 %"] == sizes[:8].sum() / 400
-    ((_, cut),) = [figure.panels(rows)[0].theory]
-    assert set(cut(np.array([1.0, 40.0]))) == {3}
-    drawn = figure.draw(rows)
-    assert "l = 3" in drawn._suptitle.get_text()
-    plt.close(drawn)
-    assert len(figure.comparison(rows)) == 1 and figure.judge(rows)[0].outcome == NOT_JUDGED
-
-
-def test_statistics_of_one_dataset(small_netflix, tmp_path):
-    figure = figure_of(fan2015_table4).at("quick", data="Netflix twin")
-    rows = figure.rows(tmp_path)
-    told = rows.set_index("metric").value
-    assert (told["users"], told["records"], told["mean"]) == (40, 400, 10)
-    assert told["max"] == SMALL.load().records_per_user().max()
-    assert set(rows.of) == {"Netflix"} and rows.twin.all() and rows.truth_public.all()
-    (point,) = figure.printed(rows, "mean")
-    assert point.value == 209.2 and point.at == "Netflix twin"
-    plt.close(figure.draw(rows))
-
-
-def test_the_first_step_of_hpa(small_netflix, tmp_path):
-    given = dict(epsilon=2.0, popularity_share=0.5, d=4, tops=(1, 5), seeds=2)
-    figure = figure_of(fan2015_fig5).at("quick", data="Netflix", **given)
-    rows = figure.rows(tmp_path)
-    assert set(rows.epsilon) == {1.0} and set(rows.d) == {4} and set(rows.series) == {"HPA"}
-    data = SMALL.load()
-    mechanism = HPA(DP(2.0), 10, 4, popularity_share=0.5)
-    trial = Trial(SMALL, fan2015_fig5.FirstStep(mechanism), 1)
-    scores = trial.release(data).estimate
-    ours = rows[(rows.metric == "TopPrecision") & (rows.seed == 1)].set_index("top").value
-    assert ours[5] == TopPrecision(5)(data, scores)
-    sizes = data.records_per_user()
-    most = weighted_counts(data, np.minimum(sizes, 4) / sizes).max()
-    ratio = rows[(rows.metric == "SignalToNoise") & (rows.top == 1)].value
-    assert ratio.to_numpy() == pytest.approx(most / np.sqrt(variance(4, 1.0, "geometric")))
-    assert "epsilon = 2" in figure.judge(rows)[0].why
-    plt.close(figure.draw(rows))
-
-
 @pytest.fixture
 def small_foursquare(monkeypatch):
     """A small twin in the place of one."""
@@ -224,36 +153,6 @@ def test_the_error_measured_is_the_one_expected(small_foursquare, tmp_path):
     plt.close(drawn)
     usual = figure_of(fan2015_fig6).at("quick", data="Foursquare")
     assert usual.judge(rows)[0].outcome == NOT_JUDGED  # these data are a setting
-
-
-def test_both_samplings_keep_what_users_have_up_to_l(small_netflix, tmp_path):
-    figure = figure_of(fan2015_fig10).at("quick", data="netflix", l=4)
-    rows = figure.rows(tmp_path)
-    kept = np.minimum(SMALL.load().records_per_user(), 4).sum()
-    sizes = rows[rows.metric == "StoredRecords"].set_index("series").value
-    assert sizes["SRA"] == sizes["HPA"] == kept and sizes["original"] == 400
-    shares = rows[rows.metric == "SampledSize"].set_index("series").value
-    assert shares["SRA"] == kept / 400 and shares["original"] == 1
-    assert (rows[rows.metric == "bound"].value == 160 / 400).all()
-    verdict = figure.judge(rows)[0]
-    assert "not the paper's setting" in verdict.why and "l = 4" in verdict.why
-
-
-def test_the_week_of_a_sample(small_netflix, tmp_path):
-    figure = figure_of(fan2015_fig11).at("quick", data="Netflix twin", l=4, seeds=2)
-    rows = figure.rows(tmp_path)
-    shares = rows[rows.metric == "ContextShare"]
-    sums = shares.groupby(["series", "seed"]).value.sum()
-    assert len(sums) == 6 and sums.to_numpy() == pytest.approx(1)
-    data = SMALL.load()
-    friday = shares[(shares.series == "original") & (shares.day == "Fri")].value
-    assert set(friday) == {(data.contexts == 4).mean()}
-    ours = shares.pivot_table("value", ["series", "seed"], "day")
-    distances = rows[rows.metric == "TotalVariation"].set_index(["series", "seed"]).value
-    expected = (ours - ours.loc["original", 0]).abs().sum(axis=1) / 2
-    assert distances[expected.index].to_numpy() == pytest.approx(expected.to_numpy())
-    assert distances["original"].max() == 0 < distances[["SRA", "HPA"]].min()
-    assert figure.judge(rows)[0].outcome == NOT_JUDGED
 
 
 def test_real_data_that_are_not_at_hand_cannot_be_chosen():

@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.fan2015 import _counts as groups
 from experiments.fan2015 import data as fan2015_data
 from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
-from experiments.fan2015 import modern as fan2015_modern
 from experiments.fan2015 import table5 as fan2015_table5
 from experiments.fan2015._counts import (
     METHODS,
@@ -21,21 +19,18 @@ from experiments.fan2015._counts import (
     READINGS,
     SQUARED,
     TOPS,
-    beside_methods,
     five_methods,
     next_methods,
 )
 from experiments.fan2015.data import RatedFilms
-from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart, TopItems
-from tests.agreement import seeded
+from experiments.fan2015.unreleased import ReleaseTakenApart
 from tests.figures.worlds import figure_of, noisy
-from workbench import DP, Bound, Domain, Trial
+from workbench import DP, Bound, Domain
 from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
 from workbench.figures import plots
-from workbench.mechanisms import HPA, SRA
+from workbench.mechanisms import HPA
 from workbench.trials.claims import NOT_JUDGED, UNTESTABLE
-from workbench.trials.metrics import MeanSquaredCountError, TopPrecision
 
 SEEDS = 6
 SMALL = InteractionsTwin(300, 120, 6000, 200)
@@ -87,46 +82,6 @@ def test_figures_7_to_9_share_their_runs(small):
         assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
-@pytest.mark.slow
-def test_series_are_the_papers_methods_and_what_else_a_user_would_try(small):
-    rows = at_small(fan2015_fig8, seeds=1, top=7, l=5).rows(small)
-    case = fan2015_data.Case("MovieLens twin", FILMS, "MovieLens", 55, 30, 20)
-    films = rows[(rows.panel == "MovieLens twin") & (rows.metric == SQUARED)]
-    films = films[films.law == "×1"]
-    beside = beside_methods(case, DP(1.0))
-    for reading in READINGS:
-        methods = five_methods(case, 1.0, reading)
-        methods |= beside if reading == "total" else {}
-        own = films[films.reading == reading]
-        for series, mechanism in methods.items():
-            (trial,) = own[own.series == series].trial
-            assert repr(mechanism) in trial
-        assert set(own.series) == {*methods}
-    assert {"GS, once an item", "DFT, l records", "each count the mean"} < {*beside}
-    others = rows[rows.panel == "Foursquare twin"]
-    assert set(others[others.series == "SRA"].l) == {5}
-    assert set(rows.top.dropna()) == {7}
-    by_group = rows[rows.metric == "GroupPrecision"]
-    assert set(by_group.panel) == {"MovieLens twin"} and set(by_group.group) == {*range(6)}
-    assert len(by_group) == 3 * 2 * 6
-    tastes = rows[rows.part == groups.OWN].set_index("group").value
-    third = FILMS.load().edge_counts()[:, 2]
-    assert tastes[2] == pytest.approx(np.sort(third)[-10:].sum() / third.sum())
-
-
-def test_columns_tell_which_metric_a_row_is_of(small):
-    rows = at_small(fan2015_fig7, seeds=2).rows(small)
-    data = SMALL.load()
-    some = rows[(rows.panel == "Foursquare twin") & (rows.series == "HPA") & (rows.seed == 1)]
-    some = some[(some.law == "×1") & (some.reading == "total") & (some.of == "items")]
-    mechanism = HPA(DP(1.0), 10, 1)
-    released = Trial(SMALL, mechanism, 1).release(data).estimate
-    (ours,) = some[some.top == 5].value
-    assert ours == TopPrecision(5)(data, released)
-    (ours,) = some[some.metric == SQUARED].value
-    assert ours == MeanSquaredCountError()(data, released)
-
-
 def test_the_parts_of_an_error_add_up(small):
     figure = at_small(fan2015_fig7, seeds=1, taken_apart=2)
     rows = figure.rows(small)
@@ -137,16 +92,6 @@ def test_the_parts_of_an_error_add_up(small):
     np.testing.assert_allclose(whole, sums.total, atol=1e-6)
     told = figure.sources(rows)
     assert len(told) == 2 * 2 * 2 and list(told.columns)[:2] == ["dropped", "noise"]
-
-
-def test_how_far_the_first_ten_are_ahead():
-    data = SMALL.load()
-    exact = EqualCounts()(data, np.random.default_rng(0)).estimate
-    told = TopItems()(data, exact).set_index("quantity").value
-    counts = np.sort(data.item_counts())[::-1]
-    assert told[TopItems.AHEAD] == counts[0] - counts[9] and told[TopItems.RELEASED] == 0
-    assert told[TopItems.TRUE] == pytest.approx(counts[:10].mean() - counts[10:20].mean())
-    assert told[TopItems.FIRST] == counts[0] / 300
 
 
 def test_films_that_nobody_rated_are_left_out():
@@ -175,13 +120,6 @@ def test_a_release_taken_apart_is_one_that_the_mechanism_makes():
     assert (apart.released.items.values == released.items.values).all()
 
 
-def test_the_squared_error_of_a_table_of_means_is_the_variance():
-    data = SMALL.load()
-    estimate = EqualCounts()(data, np.random.default_rng(0)).estimate
-    for of, counts in (("items", data.item_counts()), ("edges", data.edge_counts())):
-        assert MeanSquaredCountError(of)(data, estimate) == pytest.approx(counts.var())
-
-
 def test_public_numbers_of_what_is_beside_the_paper():
     case = fan2015_data.Case("Online Retail", SimpleNamespace(), "", 7983)
     told = five_methods(case, 1.0, "total") | next_methods(case, DP(1.0))
@@ -190,16 +128,6 @@ def test_public_numbers_of_what_is_beside_the_paper():
     assert set(fan2015_data.DATASETS) == set(PUBLISHED) | {
         "Foursquare"
     }  # which is always a twin
-
-
-def test_a_group_is_its_own_records():
-    data = SMALL.load()
-    group = groups.context_records(data, 3)
-    assert (group.item_counts() == data.edge_counts()[:, 3]).all()
-    released = SRA(DP(1.0), 200).__call__(data, np.random.default_rng(0))
-    ours = groups.context_tables(released.estimate, 3)
-    edges = released.estimate.edges.values.reshape(data.domain.shape)
-    assert (ours.items.values == edges[:, 3]).all()
 
 
 def test_table_5_lists_films_of_one_run(small):
@@ -219,21 +147,6 @@ def test_table_5_lists_films_of_one_run(small):
     assert budgets["SRA"] == budgets["LPA"] == 2 and budgets["HPA"] == pytest.approx(1.9)
     assert {v.outcome for v in figure.judge(rows)} == {UNTESTABLE}
     plt.close(figure.draw(rows))
-
-
-def test_the_films_of_another_group(small):
-    figure = figure_of(fan2015_table5).at("quick", seeds=1, group="F under 25", l=5)
-    rows = figure.rows(small)
-    data = FILMS.load()
-    women = groups.context_records(data, fan2015_table5.GROUPS.index("F under 25"))
-    rows = rows[rows.reading == "total"]
-    counts = rows[(rows.metric == "Count") & (rows.series == "original")]
-    assert list(counts.value) == sorted(women.item_counts(), reverse=True)[:10]
-    exact = rows[(rows.metric == PRECISION) & (rows.series == "original")]
-    assert list(exact.value) == [TopPrecision(k)(women, women) for k in figure.tops]  # ties
-    assert set(rows[rows.series == "SRA"].l) == {5}
-    verdict = figure.judge(rows)[0]
-    assert verdict.why == "not the paper's setting: group = F under 25, l = 5"
 
 
 def test_films_are_called_by_their_titles_where_they_have_some():
@@ -273,37 +186,3 @@ def test_bands_of_precision_leave_no_room_beyond_it():
     plots.curves(made.assign(metric=PRECISION), "top", "series", ax, log="x")
     assert ax.get_ylim() == (0, 1.05)
     plt.close(ax.figure)
-
-
-def test_chosen_numbers_of_records_stand_beside_the_best_in_hindsight(small):
-    """A choice and its release share ε, and in hindsight the candidate with the least mean is shown."""
-    few = dict(candidates=(1, 5, 50), epsilons=(0.3, 1.0), seeds=2)
-    figure = fan2015_modern.Modern(data=("Foursquare twin",), **few)
-    (case,) = figure.cases().values()
-    for epsilon, _, mechanism in figure.mechanisms(case):
-        assert epsilon <= mechanism.budget.epsilon <= epsilon * (1 + 1e-15)
-    found = figure.rows(small)
-    assert (
-        len(found) == 2 * 2 * 4
-        and found.groupby(["epsilon", "series"]).seed.nunique().eq(2).all()
-    )
-    data, error = case.dataset.load(), fan2015_modern.ItemError()
-    best = found[found.series == fan2015_modern.HINDSIGHT].groupby("epsilon").l
-    for epsilon, chosen in best:
-        assert chosen.nunique() == 1
-        means = {
-            count: np.mean(
-                [
-                    error(data, SRA(DP(epsilon), count)(data, seeded(s)).estimate)
-                    for s in range(20)
-                ]
-            )
-            for count in few["candidates"]
-        }
-        assert means[chosen.iloc[0]] < 1.2 * min(means.values())
-    assert set(figure.comparison(found).columns) == {
-        "best l",
-        "l of the paper",
-        "l by error",
-        "l by rank",
-    }

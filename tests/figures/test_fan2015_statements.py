@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from experiments.fan2015 import fig1 as fan2015_fig1
 from experiments.fan2015 import fig5 as fan2015_fig5
@@ -13,7 +12,6 @@ from experiments.fan2015 import table5 as fan2015_table5
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import Habits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
-from workbench.datasets import InteractionsTwin
 from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 
@@ -165,25 +163,6 @@ def test_a_mean_is_checked_against_printed_counts(monkeypatch):
 def test_how_many_places_are_popular_is_not_printed():
     world = changed(fig11(), {"group": Habits.popular(1000)}, 0.5)
     assert outcomes(fan2015_fig11, world)["f-11-2.3"] == DEPENDS
-
-
-def test_habits_are_those_of_the_records():
-    data = InteractionsTwin(40, 12, 400, 30, contexts="check-in week").load()
-    shares = Habits(8)(data, data).set_index("group").value
-    sizes = dict(zip(*np.unique(data.users, return_counts=True), strict=True))
-    late = [
-        (user, context >= 4) for user, context in zip(data.users, data.contexts, strict=True)
-    ]
-    few = [day for user, day in late if sizes[user] < 8]
-    many = [day for user, day in late if sizes[user] >= 8]
-    assert shares[Habits.FEW] == pytest.approx(np.mean(few))
-    assert shares[Habits.MANY] == pytest.approx(np.mean(many))
-    assert shares[Habits.OCCASIONAL] == np.mean([size < 8 for size in sizes.values()])
-    best = np.sort(data.item_counts())[::-1][:10].sum()
-    in_best = np.isin(data.items, (-data.item_counts()).argsort(kind="stable")[:10])
-    assert in_best.sum() == best
-    assert shares[Habits.popular(10)] == pytest.approx((data.contexts >= 4)[in_best].mean())
-    assert shares[Habits.popular(100)] == shares[Habits.ALL] == (data.contexts >= 4).mean()
 
 
 def test_a_statement_that_holds_under_one_reading_of_the_budget_depends_on_it():
