@@ -66,12 +66,6 @@ def text(path):
     return "".join(o.get("text", "") for c in cells for o in c.get("outputs", ()))
 
 
-def pictures(path):
-    cells = nbformat.read(path, as_version=4).cells
-    outputs = [o for c in cells for o in c.get("outputs", ())]
-    return [o.data["image/png"] for o in outputs if "image/png" in o.get("data", ())]
-
-
 def test_runs_in_the_notebooks_folder_with_its_parameters(tmp_path, go):
     book(
         tmp_path, "fig1", "import os, sys; print(profile, results, os.getcwd(), sys.executable)"
@@ -276,15 +270,6 @@ def _alive(pid):
         return file.read().split()[2] != "Z"
 
 
-def test_a_kernel_that_dies_leaves_the_others(tmp_path, go):
-    for stem in ("a", "b"):
-        book(tmp_path, stem, "1")
-    book(tmp_path, "dead", "import os; os.kill(os.getpid(), 9)")
-    runs = {run.stem: run for run in go(workers=2)}
-    assert states(runs.values()) == {"a": "done", "b": "done", "dead": "failed"}
-    assert "kernel died" in runs["dead"].error and "os.kill" in runs["dead"].cell
-
-
 def test_the_longest_is_first_and_before_it_what_has_never_run(tmp_path, go):
     for stem, seconds in (("a", 3), ("b", 60), ("c", None)):
         book(tmp_path, stem, "1")
@@ -294,15 +279,6 @@ def test_the_longest_is_first_and_before_it_what_has_never_run(tmp_path, go):
     heard = []
     go(workers=1, on_change=heard.append)
     assert [run.stem for run in heard if run.state == "running"] == ["c", "b", "a"]
-
-
-def test_the_notebooks_of_a_batch_hold_their_pictures(tmp_path, go, monkeypatch):
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    book(tmp_path, "a", "from matplotlib import pyplot as plt\nplt.plot([1, 2]);")
-    book(tmp_path, "b", "import matplotlib.pyplot\nfig, ax = matplotlib.pyplot.subplots()")
-    runs = go(workers=1)
-    assert states(runs) == {"a": "done", "b": "done"}
-    assert [len(pictures(run.notebook)) for run in runs] == [1, 1]
 
 
 def test_a_folder_that_cannot_be_written_and_a_profile_that_there_is_not_are_refused(tmp_path):
