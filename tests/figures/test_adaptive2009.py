@@ -16,9 +16,8 @@ from experiments.adaptive2009 import thm3 as adaptive2009_thm3
 from experiments.adaptive2009.shared import SETTINGS, basic, direct, improved
 from experiments.adaptive2009.thm3 import worst_by_splits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
-from workbench import DP, Sweep, Trial
+from workbench import Sweep
 from workbench.datasets import CommuteTwin
-from workbench.mechanisms import DirectSynthesis
 from workbench.trials import run
 from workbench.trials.claims import DEPENDS, HOLDS, UNDECIDED, UNTESTABLE
 
@@ -186,11 +185,6 @@ def test_each_noisy_count_has_epsilon_where_that_is_meant():
 SMALL = CommuteTwin(3000, depth=8)
 
 
-@pytest.fixture(scope="module")
-def small():
-    return SMALL.load()
-
-
 @pytest.mark.slow
 def test_resampling_costs_what_is_expected(tmp_path):
     metrics = [adaptive2009_fig5.DistanceByLevel(8), adaptive2009_fig5.ExpectedResampling(8)]
@@ -200,24 +194,6 @@ def test_resampling_costs_what_is_expected(tmp_path):
     law = rows[rows.metric == "ExpectedResampling"].groupby("down_to").value.mean()
     assert (rows.records.dropna() == 3000).all(), "as many records as the source"
     assert ((found.mean() - law).abs() <= 5 * found.std() / np.sqrt(40) + 1e-9).all()
-
-
-def test_a_second_release_has_twice_the_variance(tmp_path):
-    redraws = [commutes.Resample(), commutes.SecondRelease()]
-    rows = run(Sweep([SMALL], redraws, [adaptive2009_fig5.DistanceByLevel(4)], 12), tmp_path)
-    told = rows[rows.down_to == 4].groupby("mechanism").value.mean()
-    assert 1.2 < told.SecondRelease / told.Resample < 1.6, (
-        "√2, less where cells hold one or two"
-    )
-
-
-@pytest.mark.slow
-def test_errors_at_nodes_are_counted_where_nodes_hold_enough(small):
-    mechanism = DirectSynthesis(DP(8.0), depth=4, records=small.total)
-    metric = adaptive2009_fig5.NodeError(depth=4, scale=0.5)
-    found = metric(small, Trial(SMALL, mechanism, 0).release(small).estimate)
-    assert set(found.at_least) == {"R", "R²", "largest"} and (found.nodes.dropna() >= 1).all()
-    assert (metric(small, small).value == 0).all() and (found.value.abs() < 60).all()
 
 
 def test_origins_are_chosen_by_public_population():

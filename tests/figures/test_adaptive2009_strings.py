@@ -17,15 +17,13 @@ from experiments.adaptive2009.shared import (
     DIRECT,
     IMPROVED,
     SETTINGS,
-    SOURCE,
     improved,
 )
 from tests.figures.worlds import World, figure_of, noisy, outcomes_of
-from workbench import Bound, Trial
+from workbench import Bound
 from workbench.data import Records
 from workbench.spaces import Prefixes
 from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
-from workbench.trials.metrics import RecoveredFraction
 
 BREAKS = {IMPROVED: 60, DIRECT: 66, BASIC: 90}  # over ε
 LONG = 13  # the power of two below which strings may be long
@@ -158,66 +156,6 @@ class Corpus:
         counts = (2000 / np.arange(1, len(texts) + 1)).astype(int) + 1
         tree = Prefixes(depth=24)
         return Records.from_values(tree, texts, Bound(), counts=counts, truth_public=True)
-
-
-SETTING = "total ln k"
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """Both figures, and their rows."""
-    corpus = {strings.LOG: Corpus()}
-    total = Corpus().load().total
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strings.Strings, "corpora", lambda figure: corpus)
-        for figure in (FIG8_9, FIG10):
-            own = figure.at("quick", seeds=2, searches=total, settings=(SETTING,))
-            made.append((own, own.rows(tmp_path_factory.mktemp("store"))))
-    return made
-
-
-@pytest.mark.slow
-def test_rows_add_up_both_ways(small):
-    (_, rows), corpus = small[0], Corpus().load()
-    at = dict(series=IMPROVED, epsilon=10.0, reading=checks.ENDED, seed=1)
-    some = rows[np.logical_and.reduce([rows[c] == v for c, v in at.items()])]
-    whole = some[some.part == "all"].set_index(["adding", "frequency"])
-    rare, often = whole.loc[checks.FROM_RAREST], whole.loc[checks.FROM_MOST_FREQUENT]
-    mechanism = improved(10.0, SETTING, strings.SYMBOLS)
-    release = Trial(Corpus(), mechanism, 1).release(corpus)
-    found = RecoveredFraction()(corpus, release.estimate)
-    sums = (rare.value + often.value).dropna()
-    assert sums.to_numpy() == pytest.approx(found) and len(sums) == len(often)
-    assert (rare.data + often.data).dropna().to_numpy() == pytest.approx(1)
-    assert (rare.log + often.rest).dropna().eq(20).all()
-    low = RecoveredFraction(16)(corpus, release.estimate) * often.data[16]
-    assert often.value[16] == pytest.approx(low)
-    parts = some[some.adding == checks.FROM_MOST_FREQUENT]
-    parts = parts.pivot(index="frequency", columns="part")["value"].fillna(0)
-    assert (parts.short + parts.long).to_numpy() == pytest.approx(parts["all"].to_numpy())
-    assert (parts.long > 0).any()
-
-
-def test_basic_and_direct_find_no_string_that_is_longer(small):
-    _, rows = small[0]
-    above = rows[(rows.adding == checks.FROM_MOST_FREQUENT) & (rows.frequency == 1)]
-    found = above[above.part == "long"].groupby(["series", "reading"]).value.max()
-    for name in (BASIC, DIRECT):
-        assert (found[name] == 0).all()
-    assert (found[IMPROVED] > 0).all() and (found[SOURCE] > 0.01).all()
-    source = rows[rows.series == SOURCE]
-    held = source[source.adding != checks.OF_EACH]
-    assert held.value.to_numpy() == pytest.approx(held.data.to_numpy())
-
-
-def test_the_list_is_of_frequent_strings_in_order(small):
-    figure, rows = small[1]
-    found = figure.frequent_strings(rows, strings.LOG)
-    corpus = dict(Corpus().load().to_frame()[["string", "count"]].to_numpy())
-    assert 0 < len(found) <= FIG10.listed and (found.synthetic >= fig10.FREQUENT).all()
-    assert found.index.is_monotonic_increasing
-    assert all(corpus.get(text, 0) == n for text, n in found["in the data"].items())
 
 
 def test_strings_that_are_there_begin_something():

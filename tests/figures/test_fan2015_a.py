@@ -1,15 +1,12 @@
 """Specs of Fan & Jin, Figures 1, 5, 6, 10, 11 and Table 4: what they compute themselves."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from experiments.fan2015 import data as fan2015_data
 from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015._counts import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
@@ -17,7 +14,6 @@ from workbench import DP, Bound, Domain
 from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
 from workbench.mechanisms import HPA
-from workbench.trials.claims import NOT_JUDGED
 from workbench.trials.metrics import TopPrecision, sampling_error, weighted_counts
 
 SMALL = InteractionsTwin(40, 12, 400, 30, contexts="check-in week")
@@ -101,12 +97,6 @@ def test_the_formulas_are_those_of_the_literal_reference():
         assert ours[name] == pytest.approx(np.clip(best, 1, most))
 
 
-@pytest.fixture
-def small_foursquare(monkeypatch):
-    """A small twin in the place of one."""
-    monkeypatch.setitem(fan2015_data._TWINS, "Foursquare", SMALL)
-
-
 @pytest.mark.slow
 def test_the_exponent_of_figure_6_gives_what_figure_5_prints():
     figure = figure_of(fan2015_fig6).at("paper", data="Foursquare")
@@ -119,40 +109,6 @@ def test_the_exponent_of_figure_6_gives_what_figure_5_prints():
     assert found[100] == pytest.approx(0.4, abs=0.02) and found[20] > 0.6
     (as_built,) = figure_of(fan2015_fig6).at("quick", data="Foursquare").cases().values()
     assert as_built.dataset == InteractionsTwin.foursquare()
-
-
-def test_the_error_measured_is_the_one_expected(small_foursquare, tmp_path):
-    figure = figure_of(fan2015_fig6).at(
-        "paper", data="Foursquare", l=(1, 5, 40), seeds=150, epsilon=0.5,
-        exponent="invented", popularities=(2.0,),
-    )  # fmt: skip
-    (case,) = figure.cases().values()
-    assert figure.sample_sizes(case) == (1, 5, 30)
-    rows = figure.rows(tmp_path)
-    assert set(rows.law) == {"×1", "×2"}
-    for of in ("items", "edges"):
-        for reading in DRAWN:
-            where = ("SRA", "Foursquare twin", of, reading)
-            law = fan2015_fig6.error_curve(rows, *where, "theory")["mean"]
-            ours = fan2015_fig6.error_curve(rows, *where)["mean"]
-            assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
-    assert len(figure.comparison(rows)) == 8
-    table = figure.best_sample_sizes(rows)
-    assert set(table.columns) == {"exact", "Equation 22", "corrected"}
-    assert set(table.index.get_level_values("ε")) == set(figure.epsilons)
-    spent = rows[rows.metric == "MeanSquaredCountError"].groupby(["series", "reading"]).epsilon
-    assert spent.first().to_dict() == {
-        ("SRA", "total"): 0.5,
-        ("SRA", "each"): 1.0,
-        ("HPA", "total"): 0.5,
-        ("HPA", "each"): pytest.approx(0.95),
-    }
-    drawn = figure.draw(rows)
-    assert len(drawn.axes) == 4 and "epsilon = 0.5" in drawn._suptitle.get_text()
-    assert {ax.get_xscale() for ax in drawn.axes} == {"linear"}
-    plt.close(drawn)
-    usual = figure_of(fan2015_fig6).at("quick", data="Foursquare")
-    assert usual.judge(rows)[0].outcome == NOT_JUDGED  # these data are a setting
 
 
 def test_real_data_that_are_not_at_hand_cannot_be_chosen():

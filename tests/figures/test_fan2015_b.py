@@ -16,23 +16,18 @@ from experiments.fan2015._counts import (
     METHODS,
     PRECISION,
     PUBLISHED,
-    READINGS,
-    SQUARED,
-    TOPS,
     five_methods,
     next_methods,
 )
 from experiments.fan2015.data import RatedFilms
 from experiments.fan2015.unreleased import ReleaseTakenApart
-from tests.figures.worlds import figure_of, noisy
+from tests.figures.worlds import figure_of
 from workbench import DP, Bound, Domain
 from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
 from workbench.figures import plots
 from workbench.mechanisms import HPA
-from workbench.trials.claims import NOT_JUDGED, UNTESTABLE
 
-SEEDS = 6
 SMALL = InteractionsTwin(300, 120, 6000, 200)
 
 
@@ -59,27 +54,16 @@ def at_small(spec, **given):
 
 @pytest.mark.slow
 def test_figures_7_to_9_share_their_runs(small):
-    specs = (fan2015_fig7, fan2015_fig8, fan2015_fig9)
-    figures = [at_small(spec, seeds=2) for spec in specs]
-    told = [figures[0].rows(small)]
-    kept = {path.name for path in small.glob("*.json")}
-    told += [figure.rows(small) for figure in figures[1:]]
-    both = {
-        path.name for path in small.glob("*.json")
-    } - kept  # MovieLens' groups are Figure 8's alone
-    assert len(both) == (2 + 3) * 2 + 1  # two of SRA, three of HPA; the tastes
-    items, edges, tops = told
-    of_others = {(of, metric) for of, metric in zip(edges.of, edges.metric, strict=True)}
-    assert ("items", PRECISION) in of_others and ("items", SQUARED) not in of_others
-    assert set(items.law) == {"×0.5", "×1", "×2"} and set(items.reading.dropna()) == {*READINGS}
-    assert set(tops.top) == set(TOPS) and set(tops.metric) == {PRECISION}
-    assert items.truth_public.all() and set(items.panel) == set(TWINS)
-    for figure, rows in zip(figures, told, strict=True):
+    for spec, more in ((fan2015_fig7, None), (fan2015_fig8, 11), (fan2015_fig9, 0)):
+        kept = len([*small.glob("*.json")])
+        figure = at_small(spec, seeds=2)
+        rows = figure.rows(small)
+        # MovieLens' groups are Figure 8's alone: of SRA twice, of HPA thrice; and the tastes
+        assert more in (None, len([*small.glob("*.json")]) - kept)
         assert len(figure.comparison(rows)) == 2 * (3 * len(METHODS) + 6 + 4 + 1)
         drawn = figure.draw(rows)
         assert "not the paper's setting: data" in drawn._suptitle.get_text()
         plt.close(drawn)
-        assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
 def test_the_parts_of_an_error_add_up(small):
@@ -132,21 +116,12 @@ def test_public_numbers_of_what_is_beside_the_paper():
 
 def test_table_5_lists_films_of_one_run(small):
     figure = figure_of(fan2015_table5).at("quick", seeds=2, tops=(1, 5))
-    rows = figure.rows(small)
-    table = figure.table(rows)
+    table = figure.table(figure.rows(small))
     assert len(table.columns) == 7 and len(table) == 10
     best = set(table.original)
     for series in table.columns[1:]:
         for film in table[series]:
             assert film.endswith(" *") == (film.removesuffix(" *") in best)
-    assert len(figure.comparison(rows)) == 3 * len(METHODS)
-    each = rows[(rows.reading == "each") & (rows.series != "original")]
-    doubled = rows[(rows.reading == "each, and popularity") & (rows.series == "HPA")]
-    assert set(doubled.epsilon) == {2.0} and set(doubled.popularity_share) == {0.1}
-    budgets = each.groupby("series").epsilon.first()
-    assert budgets["SRA"] == budgets["LPA"] == 2 and budgets["HPA"] == pytest.approx(1.9)
-    assert {v.outcome for v in figure.judge(rows)} == {UNTESTABLE}
-    plt.close(figure.draw(rows))
 
 
 def test_films_are_called_by_their_titles_where_they_have_some():
@@ -157,27 +132,6 @@ def test_films_are_called_by_their_titles_where_they_have_some():
 
 
 # --- bars of named groups, and axes of what lies between 0 and 1
-
-
-def test_named_groups_of_bars_stand_in_the_order_of_the_rows():
-    made = noisy(
-        (
-            {"panel": name, "series": series, "metric": metric, "value": value}
-            for metric, value in ((PRECISION, 0.99), (SQUARED, 50.0))
-            for name in ("b, whole", "a")
-            for series in ("SRA", "HPA")
-        ),
-        SEEDS,
-        spread=0,
-    )
-    _, axes = plots.panels(2, 1)
-    plots.grouped_bars(made[made.metric == PRECISION], "panel", "series", axes[0], log=False)
-    plots.grouped_bars(made[made.metric == SQUARED], "panel", "series", axes[1])
-    for ax in axes:
-        assert [t.get_text() for t in ax.get_xticklabels()] == ["b,\nwhole", "a"]
-    assert axes[0].get_ylim() == (0, 1.05) and axes[1].get_yscale() == "log"
-    assert {round(bar.get_height(), 6) for bar in axes[0].patches} == {0.99}
-    plt.close(axes[0].figure)
 
 
 def test_bands_of_precision_leave_no_room_beyond_it():

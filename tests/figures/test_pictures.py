@@ -5,6 +5,7 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
@@ -114,7 +115,10 @@ def test_a_picture_has_at_most_six_panels(id):
     figure = find_figure(id).at("quick")
     assert figure.main <= MOST
     if type(figure).plot is Figure.plot:
-        for panel in figure._layout(rows_of(id))[1]:
+        rows, panels = figure._layout(rows_of(id))
+        for panel in panels:
+            there = np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])
+            assert rows[there].value.notna().any(), f"{panel.title} has no rows"
             assert not panel.title.startswith("("), "letters are added"
             shows = hasattr(figure, "epsilon") and not figure.no_data and panel.x != "epsilon"
             assert not shows or "ε = " in panel.title, "the condition of a panel"
