@@ -1,8 +1,6 @@
 """The essay for a table of one's own: its files, its rehearsal, its lines, and what it says of them."""
 
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,12 +27,6 @@ from workbench.queries import basis_of, labelled_queries
 from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED
 from workbench.trials.metrics import MeanAbsoluteError
 
-CELLS = json.loads((Path(__file__).parents[2] / "notebooks/02_your_data.ipynb").read_text())[
-    "cells"
-]
-PROSE = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "markdown")
-
-
 FIGURE = spec.YourData.at("quick")
 
 
@@ -51,11 +43,6 @@ def table(files):
 @pytest.fixture(scope="module")
 def advice():
     return FIGURE.advice()
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    return FIGURE.rows(tmp_path_factory.mktemp("store"))
 
 
 def test_the_files_hold_a_private_table_in_the_domain_that_is_advised_on(files, table, advice):
@@ -90,18 +77,6 @@ def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release():
             assert ours.threshold(line, l1) == row.mechanism.threshold(
                 FIGURE.domain(), FIGURE.bound().l1
             )
-
-
-@pytest.mark.slow
-def test_rows_are_errors_where_people_are(rows):
-    assert (
-        len(rows) == 2 * FIGURE.best * 5 * len(FIGURE.query_sizes) and rows.truth_public.all()
-    )
-    assert (rows.panel == spec.CROWDED).equals(rows.trial.str.contains("skewed"))
-    table = FIGURE.generated().load()
-    for size in (1, 24):
-        ranges = spec.RangesAtPeople(FIGURE.generated(), size).on(table.domain)
-        assert table.answer(ranges).min() >= 1 and set(ranges.hi - ranges.lo) == {size}
 
 
 def made():
@@ -175,19 +150,6 @@ def test_what_is_refused(table, advice, tmp_path):
     assert "the table is PUBLIC" in FIGURE.refusal(advice.mechanism, public)
 
 
-def test_what_is_to_be_replaced_is_there():
-    names = set(re.findall(r"`([a-z_]{3,})`", PROSE))
-    assert names >= {
-        "table",
-        "domain_file",
-        "epsilon",
-        "size",
-        "query_sizes",
-        "density",
-        "asked",
-    }
-
-
 # --- one's own files
 
 
@@ -253,11 +215,3 @@ def test_a_table_without_its_domain_is_refused(mine):
     figure = spec.YourData(**mine | {"domain_file": None})
     with pytest.raises(ValueError, match="domain_file = None: need both, or neither"):
         figure.files()
-
-
-def test_the_sweep_of_ones_own_is_ten_lines():
-    sources = ["".join(c["source"]) for c in CELLS if c["cell_type"] == "code"]
-    (cell,) = [source for source in sources if "comparable_table()" in source]
-    lines = [line for line in cell.splitlines() if line.strip()]
-    assert len(lines) <= 10 and "to_csv" in cell and "plots.grid" in cell
-    assert not re.search(r"[ .]_[a-z]", cell)
