@@ -139,12 +139,6 @@ def test_users_who_are_not_told_apart_are_refused():
         table(frame)
 
 
-def test_a_missing_user_in_a_file_is_named_by_its_row(tmp_path):
-    (tmp_path / "t.csv").write_text("from,to,user_id\n1,2,a\n1,3,\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"t\.csv, row 2, column 'user_id': found nothing"):
-        SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), user="user_id")
-
-
 @pytest.mark.parametrize(
     ("who", "drop"),
     [

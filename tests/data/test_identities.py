@@ -237,20 +237,6 @@ def test_records_are_cut_alike_in_company_of_any_type(tmp_path):
     assert counts(pa.array([*users, 5000.0], pa.float64()), [*texts, "99"])[:-1] == before
 
 
-def test_narrow_and_wide_integers_are_one_person_as_interactions():
-    named = dict(user="who", item="item", context="day", domain=DOMAIN, bound=UNBOUNDED)
-    users, items, days = rows()
-    ids = np.array(users) + 2**32 - USERS
-    tables = [
-        Interactions.from_frame(
-            pd.DataFrame({"who": ids.astype(dtype), "item": items, "day": days}), **named
-        ).table(BOUND, key=KEY)
-        for dtype in (np.uint32, np.int64, np.uint64, np.float64)
-    ]
-    for table in tables[1:]:
-        np.testing.assert_array_equal(table.dense(), tables[0].dense())
-
-
 def test_a_check_lists_all_users_that_a_release_would_refuse():
     frame = pd.DataFrame(
         {"who": ["7", "007", None, "1,000", " "], "item": [1] * 5, "day": [0] * 5}
@@ -288,14 +274,3 @@ def test_texts_of_one_hash_have_different_numbers():
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
     user_kernels.find_texts(hashes, starts, text, *held, numbers)
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
-
-
-@pytest.mark.parametrize("listed", [True, False])
-def test_text_of_parquet_is_the_same_listed_or_not(tmp_path, listed):
-    users, items, days = rows()
-    who = [f"user {u}" for u in users]
-    path = tmp_path / "a.parquet"
-    table = pa.table({"who": who, "item": items, "day": days})
-    pq.write_table(table, path, use_dictionary=["who"] if listed else False)
-    found = SparseTable.read(path, DOMAIN, BOUND, user="who", key=KEY).dense()
-    assert (found == kept(who, items, days)).all()

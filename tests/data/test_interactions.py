@@ -60,24 +60,6 @@ def test_a_frame_is_read_by_naming_three_columns(kind):
     assert data.records_per_user().tolist() == [3, 2, 1] and len(data) == 6
 
 
-@pytest.mark.parametrize(
-    "who",
-    [
-        [7, 2**40, 7, -5, 7, 2**40],
-        pd.Categorical(FRAME["who"]),
-        [15.0, 25.0, 15.0, -5.0, 15.0, 25.0],
-        np.array(["2020-01-02", "2020-01-05", "2021-02-03"], "M8[s]")[[0, 1, 0, 2, 0, 1]],
-        np.array([7, 2**63, 7, 3, 7, 2**63], np.uint64),
-    ],
-    ids=["large numbers", "categories", "floats", "dates", "unsigned"],
-)  # fmt: skip
-@pytest.mark.parametrize("batch", [2, 100])
-def test_users_may_be_called_anything(monkeypatch, batch, who):
-    monkeypatch.setattr(sources, "BATCH", batch)
-    data = Interactions.from_frame(FRAME.assign(who=who), **NAMED)
-    assert sorted(rows(data).values()) == [[(0, 0), (0, 1), (1, 0)], [(2, 3)], [(5, 6), (5, 6)]]
-
-
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_parquet_is_read_as_the_frame_is(tmp_path, monkeypatch, batch):
     monkeypatch.setattr(sources, "BATCH", batch)
@@ -102,30 +84,6 @@ def test_many_rows_in_any_order_keep_each_users_order():
             rows_by_user[u].append((i, 0))
         assert sorted(rows(data).values()) == sorted(rows_by_user.values())
         assert data.users[-1] == len(rows_by_user) - 1 and data.items.dtype == np.uint16
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"film": ["a", "f", "x", "c", "b", "f"]}, "row 2, column 'film': found 'x', need"),
-        ({"day": [0, 6, 7, 3, 0, 6]}, "row 2, column 'day': found 7, need"),
-        ({"day": [0, 6, 6, 3, 0, -1]}, "row 5, column 'day': found -1, need"),
-        ({"day": [0, None, 6, 3, 0, 1]}, "row 1, column 'day': found nothing"),
-        ({"who": ["a", "b", None, "c", "d", "e"]}, "row 2, column 'who': found nothing"),
-    ],
-)
-@pytest.mark.parametrize("batch", [2, 100])
-def test_values_outside_the_domain_name_column_row_and_value(
-    tmp_path, monkeypatch, batch, change, said
-):
-    monkeypatch.setattr(sources, "BATCH", batch)
-    frame = FRAME.assign(**change)
-    with pytest.raises(ValueError, match=said):
-        Interactions.from_frame(frame, **NAMED)
-    frame.to_parquet(tmp_path / "x.parquet")
-    row = int(said[4])
-    with pytest.raises(ValueError, match=said.replace(f"row {row}", f"row {row + 1}")):
-        Interactions.read(tmp_path / "x.parquet", **NAMED)
 
 
 def test_other_bad_input_is_one_error(tmp_path):

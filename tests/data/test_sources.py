@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread, _DummyThread, current_thread
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -230,26 +229,6 @@ def test_rows_left_unread_are_closed_within_the_start_of_a_thread(write, tmp_pat
     ends.start()
     ends.join(30)
     assert not ends.is_alive()
-
-
-def test_users_are_cut_alike_wherever_their_rows_come_from(tmp_path):
-    rows = [("Bern", age % 100, (1, 5, 50)[age % 3], age % 7) for age in range(60)]
-    names = [f"user {n}" for n in np.random.default_rng(3).integers(0, 9, len(rows))]
-    frame = pd.DataFrame(columns_of(rows)).assign(who=names)
-    frame.to_csv(tmp_path / "u.csv", index=False)
-    frame.to_parquet(tmp_path / "u.parquet")
-    how = dict(count="n", user="who", key=bytes(32))
-    bound = Bound(2, 3, 4)
-    first = SparseTable.from_frame(frame, DOMAIN, bound, **how)
-    again = frame.sample(frac=1, random_state=1)
-    tables = [SparseTable.from_frame(again, DOMAIN, bound, **how)]
-    for name in ("u.csv", "u.parquet"):
-        tables.append(SparseTable.read(tmp_path / name, DOMAIN, bound, **how))
-    assert first.total <= 9 * 4
-    for table in tables:
-        assert table.keys.tolist() == first.keys.tolist()
-        assert table.counts.tolist() == first.counts.tolist()
-        assert table.users_cut == first.users_cut and table.bound == first.bound
 
 
 @pytest.mark.parametrize("write", [as_csv, as_gzip, as_zstandard, as_parquet, as_folder])
