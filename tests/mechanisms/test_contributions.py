@@ -10,7 +10,6 @@ from tests.agreement import runs, seeded
 from tests.reference import sampling
 from workbench import (
     DP,
-    PUBLIC,
     UNBOUNDED,
     Bound,
     Domain,
@@ -101,29 +100,6 @@ def test_a_score_of_ones_own_costs_nothing():
     assert len(release.ledger) == 2 and release.privacy == DP(1e6)
     with pytest.raises(ValueError, match="HPA.score has 3 numbers: need 4"):
         HPA(B, 1, score=(1, 2, 3))(made())
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        SRA(B, 2),
-        SRA(B, 2, (0.3, 0.7)),
-        HPA(B, 2, 1),
-        HPA(B, 3, 2, 1 / 3),
-        HPA(B, 2, score=(1, 2, 3, 4)),
-        LPA(B, 5),
-    ],
-)
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 7.7])
-def test_the_looks_cost_the_budget_and_no_more(mechanism, epsilon):
-    mechanism = dataclasses.replace(mechanism, budget=DP(epsilon))
-    release = mechanism(made(), seeded())
-    assert release.privacy.epsilon == pytest.approx(epsilon, rel=1e-15)
-    assert mechanism.budget.covers(release.privacy) and release.simulated
-    assert len(release.ledger) == 2 + (isinstance(mechanism, HPA) and mechanism.score is None)
-    assert release.bound.l1 <= 5
-    with pytest.raises(ValueError, match="PUBLIC"):
-        mechanism(made(bound=PUBLIC))
 
 
 def test_noise_is_for_what_one_user_can_have():

@@ -11,7 +11,6 @@ from workbench import (
     Marginals,
     MaximumEntropySynthesis,
     NamedMarginals,
-    Release,
     SparseTable,
 )
 from workbench.mechanisms import laws as releases
@@ -85,12 +84,3 @@ def test_many_cells_are_fitted_by_chains(monkeypatch):
     )
     errors = release.answer(Marginals(2)) - private.answer(Marginals(2))
     assert np.abs(errors).sum() / 3 / 4000 / 2 < 0.1 and release.estimate.gap > 0
-
-
-def test_a_file_of_records_is_a_plain_table(tmp_path):
-    release = MaximumEntropySynthesis(DP(1.0), Marginals(1), rows=50)(table(), seeded())
-    loaded = Release.load(release.save(tmp_path / "x.parquet", simulated=True))
-    assert loaded.to_frame().equals(release.to_frame())
-    assert list(loaded.to_frame().columns) == ["age", "sex", "job"]
-    assert (loaded.estimate.keys == release.estimate.keys).all()
-    assert loaded.estimate.gap == release.estimate.gap
