@@ -107,20 +107,6 @@ def test_what_was_booked_stays_spent(path):
     assert session.remaining == 0.5 and list(session.ledger.answered) == [0, 0]
 
 
-def test_booked_before_the_first_draw(path, monkeypatch):
-    session, seen, draw = create(path), [], HistogramOf.__call__
-
-    def spied(self, data, rng=None):
-        seen.append((len(data), len(Budget(path).ledger)))
-        release = draw(self, data, rng)
-        assert len(data)  # without data it stops at the first draw
-        return release
-
-    monkeypatch.setattr(HistogramOf, "__call__", spied)
-    session.release(HistogramOf(DP(0.25)), TABLE)
-    assert seen == [(0, 0), (3, 1)]  # first on no data, which costs nothing
-
-
 @pytest.mark.parametrize(
     "mechanism, data, unit, message",
     [
@@ -304,20 +290,6 @@ def test_several_rows_are_one_booking(path):
         booking.check(receipts + receipts[:1])
     booking.confirm()
     assert list(session.ledger.answered) == [1, 1]
-
-
-@pytest.mark.parametrize(
-    "cls",
-    [c for c in mechanisms.ALL if c.accepts_dp and not c.idealised],
-    ids=lambda c: c.__name__,
-)
-def test_receipts_cost_exactly_no_more_than_the_budget(path, cls):
-    """Else a release would be withheld after it was paid for."""
-    subject = Subject(cls)
-    if subject.relation == ADD_REMOVE:
-        session = create(path)
-        session.release(subject.example(TABLE, 0.3), subject.given(TABLE))
-        assert session.remaining == 0.7
 
 
 @pytest.mark.parametrize(
