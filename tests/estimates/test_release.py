@@ -279,18 +279,6 @@ def test_the_records_of_two_csv_releases_are_not_exchanged(tmp_path):
         Release.load(tmp_path / "a.csv")
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
-    def full(table, path, **_):
-        with open(path, "wb") as f:
-            f.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(parquet, "write_table", full)
-    with pytest.raises(OSError, match="space"):
-        MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
-    assert not list(tmp_path.iterdir())
-
-
 def test_files_that_are_no_releases_are_refused(tmp_path):
     whole = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
     cut = tmp_path / "cut.parquet"
