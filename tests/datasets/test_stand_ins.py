@@ -31,7 +31,6 @@ from workbench.datasets import (
     commuting_twins,
     interactions_twin,
 )
-from workbench.datasets import strings as query_log_twin
 from workbench.datasets.kinds import GENERATOR, REAL_FILE, TWIN, kind_of
 from workbench.spaces import SYMBOLS, Prefixes, Quadtree
 
@@ -260,12 +259,6 @@ def test_the_commute_twin_is_the_same_at_any_depth():
     assert abs(places["population"].sum() - 8500) < 600  # rounded
 
 
-def test_the_commute_twin_is_made_in_parts(monkeypatch):
-    monkeypatch.setattr(commuting_twins, "_AT_ONCE", 1000)
-    records = CommuteTwin(10_500).load()
-    assert len(records) == 10_500 and (np.diff(records.keys.astype(float)) >= 0).all()
-
-
 def test_towns_have_their_law():
     """Seeded: never by chance; sees a town that is off by five standard errors, a share by 0.006."""
     records = Towns(200_000, spread=0.0, depth=20).load()  # everybody at a centre, or anywhere
@@ -327,31 +320,6 @@ def test_the_query_log_at_another_depth_leaves_out_and_says_so(log):
     at_20 = QueryLogTwin(900_000, depth=20).load()
     assert at_20.left_out == {"too long": long} and at_20.total == 900_000 - long
     assert held(at_20) <= held(log)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "queries, distinct", [(1, 1), (7, 7), (100, 1), (1000, 999), (10**9, 5)]
-)
-def test_small_query_logs_are_exact_too(queries, distinct):
-    records = QueryLogTwin(queries, distinct).load()
-    assert (len(records), records.total) == (distinct, queries)
-
-
-def test_different_choices_spell_different_queries():
-    www, stems, numbers, endings, *later = query_log_twin._parts()
-    for part in (www, stems, numbers, endings, *later):
-        assert len(set(part)) == len(part)
-    assert all(stem.isalpha() for stem in stems) and all(n.isdigit() for n in numbers[1:])
-    assert all(end.startswith(".") for end in endings[1:])
-    assert all(word[0] == " " and word[1:].isalpha() for word in later[0][1:])
-
-
-@pytest.mark.slow
-def test_a_query_log_of_millions_of_strings():
-    records = QueryLogTwin(20_000_000, distinct=3_000_000).load()
-    assert (len(records), records.total) == (3_000_000, 20_000_000)
-    assert records.hierarchy.digits.word_count == 2
 
 
 # InteractionsTwin
@@ -489,14 +457,6 @@ def test_a_week_depends_on_the_item_and_on_nothing_else():
     assert abs(np.corrcoef(own[everyone], np.log(popular[everyone]))[0, 1]) < 0.05
 
 
-def test_returning_users_go_where_they_have_been():
-    for chance in (0.0, 0.9):
-        twin = InteractionsTwin(1000, 5000, 50_000, 200, returning=chance, popularity=0.0)
-        data = twin.load()
-        pairs = len(np.unique(data.users.astype(np.int64) * 5000 + data.items))
-        assert abs(pairs / 50_000 - (1 - chance)) < 0.12
-
-
 # Hay et al. 2010
 
 TWINS = [
@@ -517,28 +477,6 @@ def test_twins_have_the_published_statistics(twin, of, full, empty, total, large
     other = twin(seed + 2).load()
     assert (other.dense() != table.dense()).any()
     assert (np.sort(other.counts) == np.sort(table.counts)).all()  # sizes are the law's
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_net_trace_twin_is_few_values_in_clusters(seed):
-    table = NetTraceTwin(seed).load()
-    assert table.bound == Bound(1)
-    assert len(np.unique(table.counts)) < 150 and (table.counts == 1).mean() > 0.5
-    assert np.sort(table.counts)[-223:].sum() > 0.7 * table.total  # the busiest tenth
-    blocks = np.bincount(table.keys >> 8, minlength=256)
-    assert (blocks == 0).sum() > 80  # of 256; uniform hosts would leave none empty
-
-
-def test_search_logs_twin_rises_late_and_in_bursts():
-    table = SearchLogsTwin().load()
-    assert table.bound == Bound(1)
-    by_day = table.dense().reshape(2048, 16).sum(axis=1)
-    assert by_day[:1096].sum() < 0.01 * table.total  # 2004 to 2006
-    assert by_day[208] > 20 * by_day[:200].mean()  # the keynote
-    assert by_day[1461:].sum() > 0.9 * table.total  # 2008 and 2009
-    assert by_day.argmax() in (1769, 1770)  # the election
-    hours = table.dense().reshape(2048, 16)[1461:].sum(axis=0)
-    assert hours.max() > 1.5 * hours.min()
 
 
 def test_social_network_twin_is_the_degrees_of_a_graph():
