@@ -1,6 +1,5 @@
 """Resume, order-independence, and a repr that is a configuration."""
 
-import importlib
 import json
 import os
 import signal
@@ -8,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from time import time
 
 import numpy as np
 import pytest
@@ -126,40 +124,6 @@ def test_what_a_notebook_defines_is_not_cached_and_says_so(tmp_path):
     with pytest.warns(UserWarning, match="not cached"):
         rows = run(Sweep([DATA], [A], [released], seeds=1), tmp_path)
     assert rows.value.tolist() == [2000.0] and not list(tmp_path.iterdir())
-
-
-OUTSIDE = """
-import pandas as pd
-from workbench.value import value
-
-from {name}_scale import SCALE
-
-@value
-class Curve:
-    def __call__(self, truth, estimate):
-        return pd.DataFrame({{"level": [1, 2], "value": [SCALE, 2.0 * SCALE]}})
-"""
-
-
-def test_a_metric_of_somebodys_module_is_keyed_by_its_sources_and_may_return_rows(
-    tmp_path, monkeypatch
-):
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(inputs, "STARTED", time() + 60)
-    folder = tmp_path / "outside_curves"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "metric.py").write_text(OUTSIDE.format(name="outside_curves.metric"))
-    (folder / "metric_scale.py").write_text("SCALE = 3.0")
-    importlib.invalidate_caches()
-    metric = importlib.import_module("outside_curves.metric").Curve()
-    rows = run(Sweep([DATA], [A], [metric], seeds=2), tmp_path / "store")
-    assert rows.level.tolist() == [1, 2, 1, 2] and rows.value.tolist() == [3.0, 6.0, 3.0, 6.0]
-    kept = run(Sweep([DATA], [A], [metric], seeds=2), tmp_path / "store")
-    assert kept.seconds.equals(rows.seconds)
-    before = inputs.source_hash.__wrapped__(frozenset({"outside_curves.metric"}))
-    (folder / "metric_scale.py").write_text("SCALE = 4.0")
-    assert inputs.source_hash.__wrapped__(frozenset({"outside_curves.metric"})) != before
 
 
 def test_sources_are_followed_through_imports(monkeypatch):
