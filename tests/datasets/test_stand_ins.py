@@ -443,20 +443,6 @@ def test_both_ways_to_draw_without_replacement_have_one_law():
         assert abs(ours - slow / 4000).max() < 5 * (0.25 / 4000) ** 0.5
 
 
-def test_a_week_depends_on_the_item_and_on_nothing_else():
-    """Seeded: never by chance; sees a share that is off by 0.02, a correlation of 0.05."""
-    data = InteractionsTwin.foursquare().load()
-    sizes = np.bincount(data.users)
-    popular = np.bincount(data.items)
-    late = data.contexts >= 4
-    own = np.bincount(data.items, late) / popular
-    assert own[popular > 100].std() > 0.05  # places have weeks of their own
-    occasional = sizes[data.users] < 10
-    assert abs(late[occasional].mean() - late.mean()) < 0.02
-    everyone = popular > 20
-    assert abs(np.corrcoef(own[everyone], np.log(popular[everyone]))[0, 1]) < 0.05
-
-
 # Hay et al. 2010
 
 TWINS = [
