@@ -1,7 +1,5 @@
 """What `-p` runs: every combination, each to a folder of its own, refused before anything starts."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -50,12 +48,6 @@ def test_values_that_are_the_same_run_once():
 def test_what_cannot_run_is_refused_before_anything_does(settings, says):
     with pytest.raises(ValueError, match=says):
         tasks([ID], PATHS, "quick", settings)
-
-
-def test_a_figure_that_does_not_exist_is_named_with_its_nearest():
-    with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'; did you mean"):
-        tasks(["cormode2012_fig33"], PATHS, "quick", ())
-    assert tasks([], {"x": Path()}, "quick", ()) == []
 
 
 @pytest.mark.parametrize(

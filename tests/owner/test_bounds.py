@@ -156,11 +156,6 @@ def test_the_largest_of_stated_bounds_is_not_called_the_best():
     assert "at most 2 records" in note and "Try larger bounds too" in note
 
 
-def test_advice_is_the_same_each_time():
-    asked = (SPACE, 0.5, 10_000, 4.0, 9.0)
-    assert advise_bounds(*asked).errors == advise_bounds(*asked).errors
-
-
 @pytest.mark.parametrize(
     "change, words",
     [
