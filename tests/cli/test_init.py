@@ -13,6 +13,14 @@ from workbench.cli import app
 
 ROOT = Path(__file__).parents[2]
 RUN = "from workbench.cli import main; main()"
+PANEL = """
+from pathlib import Path
+from workbench.widgets.figure_subject import FigureSubject
+subject = FigureSubject("hay2010_fig5", Path("nothing"))
+start = {c.name: c.value for c in subject.controls({})}
+first, second = subject.saved(start), subject.draw(start, False, None)
+print(bool(first.image), bool(second.image), second.lead)
+"""
 
 
 def test_a_project_is_laid_out_and_nothing_is_overwritten(tmp_path):
@@ -60,8 +68,13 @@ def test_a_wheel_reproduces_lists_and_measures_outside_the_checkout(tmp_path):
         cwd=mine, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert measured.returncode == 0 and "sorts of" in measured.stdout, measured.stderr
-    where = "import workbench; print(workbench.__file__)"
-    shown = subprocess.run(
-        [sys.executable, "-c", where], cwd=mine, env=environment, capture_output=True, text=True
-    )
-    assert shown.stdout.startswith(str(site))
+
+    def python(code):
+        command = [sys.executable, "-c", code]
+        return subprocess.check_output(command, cwd=mine, env=environment, text=True)
+
+    assert python("import workbench; print(workbench.__file__)").startswith(str(site))
+    assert python(PANEL) == "True True Numbers recorded with the package.\n"
+    with open(mine / "experiments" / "hay2010" / "fig5.py", "a") as file:
+        file.write("# of my own\n")
+    assert python(PANEL) == "True True \n"  # the picture of a run

@@ -15,13 +15,15 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Collection, Mapping
+from filecmp import dircmp
+from inspect import getfile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from workbench.compiled import pd, project_folder
+from workbench.compiled import pd, template_folder
 from workbench.figures.figure import Figure
 from workbench.figures.saved import TIMED, TIMES
 from workbench.value import counted
@@ -43,8 +45,8 @@ ADDED = {"mechanism_name"}  # columns that older records lack
 
 
 def recorded_folder() -> Path:
-    """Return the folder that contains the recorded results."""
-    return project_folder() / "tests" / "rows"
+    """Return the folder that contains the recorded results. It is part of an installed package."""
+    return template_folder() / "tests" / "rows"
 
 
 def machine() -> dict[str, str]:
@@ -77,9 +79,11 @@ def read(path: Path) -> pd.DataFrame:
 
 def recorded_rows(figure: Figure) -> pd.DataFrame | None:
     """Return the recorded rows of a quick run on the datasets that a figure has on this machine. Return None
-    if there are no such rows, or if they lack times.
+    if there are no such rows, if they lack times, or if files of the figure's paper were edited since.
     """
-    if figure != type(figure).at("quick"):
+    cls = type(figure)
+    ours = template_folder().joinpath(*cls.__module__.split(".")[:-1])
+    if figure != cls.at("quick") or dircmp(Path(getfile(cls)).parent, ours).diff_files:
         return None
     own = {repr(dataset) for dataset in figure.datasets_run()}
     for place in ("synthetic", "."):

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench import figures
-from workbench.compiled import load_nbformat
+from workbench.compiled import load_nbformat, template_folder
 from workbench.figures import plots, recorded, sources
 from workbench.figures.entries import (
     Entry,
@@ -329,7 +329,7 @@ def write_published(folder: Path) -> Path:
     Path
         The first page.
     """
-    committed = (figures.project_folder() / THUMBNAILS).glob("*.png")
+    committed = (template_folder() / THUMBNAILS).glob("*.png")
     pictures = {picture.stem: picture for picture in committed}
     return _write_pages(Site("paper", _papers(published())), folder, pictures)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Template
 
-from workbench.compiled import project_folder
+from workbench.compiled import template_folder
 from workbench.data import Records
 from workbench.datasets import Towns
 from workbench.figures.figure import paper_of
@@ -82,7 +82,7 @@ def story(name: str, front: str | None = None) -> str:
     title, figure, make = STORIES[name]
     data = make()
     shown = data.pop("shown", {})
-    picture = project_folder() / THUMBNAILS / f"{figure}.png"
+    picture = template_folder() / THUMBNAILS / f"{figure}.png"
     return Template(_read("frame.html"), keep_trailing_newline=True).render(
         title=title,
         style=_read("story.css"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from workbench import figures
-from workbench.compiled import pd
+from workbench.compiled import pd, template_folder
 from workbench.figures import EFFORT, Figure, FigureRun
 from workbench.figures.recorded import recorded_rows
 from workbench.figures.stories import THUMBNAILS
@@ -95,7 +95,7 @@ class FigureSubject(Subject):
 
     def saved(self, values: Values) -> Drawn:
         """Return the saved picture of an earlier run. If there is none, return the small picture of the paper's
-        settings that the project holds.
+        settings that comes with the package.
         """
         empty = pd.DataFrame()
         if self._class(values) is None:
@@ -106,7 +106,7 @@ class FigureSubject(Subject):
         if picture.is_file():
             lead = "As a batch saved it."
             return Drawn(empty, image=picture.read_bytes(), lead=lead, exact=True)
-        small = figures.project_folder() / THUMBNAILS / picture.name
+        small = template_folder() / THUMBNAILS / picture.name
         if not small.is_file():
             return Drawn(empty, old=True)
         lead = (
