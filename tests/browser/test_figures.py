@@ -29,6 +29,7 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         f"panel = widgets.figure('cormode2012_fig3', {TINY})",
         f"object.__setattr__(panel.subject, 'results', __import__('pathlib').Path({str(tmp_path)!r}))\npanel",
         FAILING,
+        "widgets.bank()",
     ]
     book = tmp_path / "01_explore.ipynb"
     nbformat.write(new_notebook(cells=[*map(new_code_cell, cells)]), book)
@@ -69,3 +70,5 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         box.fill("0.7")
         box.press("Enter")
         assert root.locator(".wb-busy").count() == 0 and not opened.wrong
+        opened.locator(".wbank-answer", has_text="The kernel has ended").wait_for()
+        assert opened.locator(".wbank form button").is_disabled()
