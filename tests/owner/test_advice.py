@@ -33,6 +33,15 @@ def test_simulated_tables_are_as_believed(density, mean, spread):
     assert (table.keys == again.keys).all() and (table.counts == again.counts).all()
 
 
+def test_what_cannot_answer_is_not_the_most_accurate():
+    """LaplaceQueries here answers no cell, and everything else errs by more than a cell holds."""
+    few = Beliefs.of_counts(Domain(("a", "b"), (30, 30)), 0.1, 2, 3)
+    told = advise(few, 0.01, seconds=20)
+    errors = {row.name: row.errors["cell"] for row in told.rows}
+    least = min(errors, key=lambda name: np.nan_to_num(errors[name], nan=np.inf))
+    assert np.isnan([*errors.values()]).any() and f"even with {least}, " in told.recommendation
+
+
 def test_popular_labels_have_more_records():
     for popularity, least, most in ((0.0, 1, 3), (1.0, 3, 100)):
         table = Beliefs(GRID, 6_000, 600, popularity=popularity).load()
