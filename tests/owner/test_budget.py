@@ -62,6 +62,15 @@ def test_tables_marginals_records_and_interactions_spend_from_one_budget(path, t
         Bank(path).recall(Marginals(1))
 
 
+def test_interactions_of_users_are_paid_by_a_budget_of_users(path):
+    logs = Interactions.from_codes(DOMAIN, [0, 0, 1], [0, 1, 2], [3, 3, 4], UNBOUNDED)
+    budget = create(path, unit="a household")
+    with pytest.raises(ValueError, match="protects 'a household', not 'a user'"):
+        budget.release(SRA(DP(0.125), l=1), logs)
+    assert budget.remaining == 1
+    budget.release(SRA(DP(0.125), l=1), logs, unit="a household")  # these users are households
+
+
 def test_the_bank_begins_with_the_first_question(path):
     create(path)
     first, second = Session.open(path, TABLE), Session.open(path, OTHER)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.compiled import pd
-from workbench.data import ENFORCED, Bound, without_column
+from workbench.data import ENFORCED, Bound, Interactions, without_column
 from workbench.estimates.describing import USERS_CUT
 from workbench.estimates.release import Release, knows_users_cut, refuse_report_cut
 from workbench.estimates.release_files import refuse_place, reserve
@@ -182,7 +182,12 @@ class Booking:
         """Record in the ledger (the list of all costs) that the release was saved. Without this record, the
         ledger shows that a cost was spent and no release exists.
         """
-        self.budget._confirm(self.questions)
+        try:
+            with self.budget.file.transaction() as db:
+                for question in self.questions:
+                    ledger.seal(db, question)
+        except (OSError, ValueError) as e:
+            warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=2)
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
@@ -553,7 +558,10 @@ class Budget:
             Also if the mechanism raises an error when it is tried on data that have the same domain and bound
             but no records.
         """
-        self.refuse_other_unit(unit, getattr(data, "bound", None))
+        bound = getattr(data, "bound", None)
+        if isinstance(data, Interactions):
+            bound = Bound().enforced("a user")  # whose records the mechanism limits
+        self.refuse_other_unit(unit, bound)
         if mechanism is None:
             return None
         refuse_unpayable(mechanism, data, self.relation)
@@ -677,14 +685,6 @@ class Budget:
                 questions.append(ledger.spend(db, **row))
             spent = (at_first[0] - left[0], at_first[1] - left[1])
             yield db, Booking(self, tuple(questions), *spent, self.relation)
-
-    def _confirm(self, questions: tuple[int, ...]) -> None:
-        try:
-            with self.file.transaction() as db:
-                for question in questions:
-                    ledger.seal(db, question)
-        except (OSError, ValueError) as e:
-            warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
     def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
         """Raise a ValueError if the caller or the bound of the data names a unit that differs from the
