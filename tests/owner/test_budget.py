@@ -69,6 +69,10 @@ def test_interactions_of_users_are_paid_by_a_budget_of_users(path):
         budget.release(SRA(DP(0.125), l=1), logs)
     assert budget.remaining == 1
     budget.release(SRA(DP(0.125), l=1), logs, unit="a household")  # these users are households
+    table = SparseTable.from_keys(DOMAIN, [0, 5], None, Bound(), users=[0, 1])
+    session = Session.open(path.with_name("session"), table, DP(1.0))
+    session.budget.unit = "a user (column id)"  # as of a table that was read
+    session.budget.release(SRA(DP(0.125), l=1), logs)
 
 
 def test_the_bank_begins_with_the_first_question(path):

@@ -559,7 +559,7 @@ class Budget:
             but no records.
         """
         bound = getattr(data, "bound", None)
-        if isinstance(data, Interactions):
+        if isinstance(data, Interactions) and without_column(self.unit or "") != "a user":
             bound = Bound().enforced("a user")  # whose records the mechanism limits
         self.refuse_other_unit(unit, bound)
         if mechanism is None:
