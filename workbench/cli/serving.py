@@ -170,7 +170,7 @@ def _serve_voila(
         "--Voila.log_level=WARN",
         # A page that closes ends its kernel, and has no cookie to say so with. Voila takes no other
         # command, and this one needs the token and the kernel's id, which nobody can guess.
-        "--Voila.tornado_settings={'disable_check_xsrf': True}",
+        "--Voila.tornado_settings=disable_check_xsrf=True",
         *more,
     ]
     serve(name, port, arguments, "/", project, browser)

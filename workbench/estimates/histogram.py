@@ -96,7 +96,7 @@ class Histogram(Estimate):
         return (
             ""
             if known
-            else "after noise was added, counts were changed by what they were with it"
+            else "the counts were changed after the noise was added, and how depends on the noise"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -183,8 +183,8 @@ class HierarchicalSums(Estimate):
         if self.variance is not None:
             return ""
         return (
-            "sums below 0 were set to 0 with all that is below them, which depends on the noise; with "
-            "nonnegative = False error bars are exact"
+            "sums below 0 were set to 0, together with all sums below them in the tree, and which these are "
+            "depends on the noise. With nonnegative = False, error bars are exact"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -302,11 +302,11 @@ class ItemEdgeCounts(Estimate):
         """
         reasons = []
         if self.sampled:
-            reasons.append("records beyond what a user may contribute were dropped")
+            reasons.append("records beyond the limit per user were dropped")
         if self.edges.noise is not None:
             reasons.append("small differences between counts were smoothed away")
-        how_much = "it depends on the data how much, beside the noise, answers are off by that"
-        return f"{' and '.join(reasons)}: {how_much}" if reasons else self.edges.why_unknown
+        how_much = "How much this changes an answer depends on the private data"
+        return f"{' and '.join(reasons)}. {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """Return one number per query: how many ordered pairs of different edges of the same item the query

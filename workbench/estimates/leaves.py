@@ -245,10 +245,8 @@ class Leaves(OverHierarchy, Estimate):
         the places of the records within the node were not released.
         """
         if self.law is None:
-            return "counts of nodes were divided among those below them, which depends on the noise"
-        return (
-            "a node that a query cuts is spread evenly, and nobody knows what lies where in it"
-        )
+            return "counts of nodes were divided among the nodes below, in shares that depend on the noise"
+        return "if a query covers a part of a node, nobody knows how many of its records lie in this part"
 
     def deviations(self) -> float:
         """Return the standard deviation of the noise on the count of each node, or NaN if it is unknown."""
@@ -321,8 +319,8 @@ class Microdata(Estimate):
         is unknown.
         """
         return (
-            "rows are drawn from a model of what was released, and how far a model lies from the truth "
-            "only the truth tells"
+            "the rows were drawn from a model of the release, and only the private data tell how accurate "
+            "the model is"
         )
 
     def _answer(self, workload: Recipe, error: bool) -> Any:

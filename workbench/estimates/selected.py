@@ -77,7 +77,7 @@ class SelectedValues(Estimate):
         """Sentence that explains why errors may be unknown: nothing is released about the values that were
         not selected.
         """
-        return "nobody knows which other values there are, nor how many users have them"
+        return "the release does not show which other values there are, or how many users have them"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with the selected values.

@@ -229,8 +229,8 @@ class Summary(Estimate):
         if self.scale == 1:
             return ""
         return (
-            f"each released cell stands for {self.scale:.3g} cells, drawn without looking at what they "
-            "hold: what the others hold is not bounded"
+            f"each released cell stands for {self.scale:.3g} cells, from which it was chosen at random, and "
+            "nothing is known about the counts of the others"
         )
 
     @property

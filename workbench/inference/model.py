@@ -190,7 +190,7 @@ class Model(Estimate):
     @property
     def why_unknown(self) -> str:
         """Sentence that explains why a model has no standard errors."""
-        return "how far a model of what was released lies from the truth, only the truth tells"
+        return "only the private data tell how accurate a model of the release is"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with the potentials of all sets of attributes.

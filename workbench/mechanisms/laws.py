@@ -623,7 +623,7 @@ def check_laws(cls: Any) -> Iterator[Outcome]:
     """
     subject = Subject(cls)
     for law in LAWS:
-        sentence = (law.__doc__ or law.__name__).splitlines()[0]
+        sentence = re.split(r"(?<=[.]) ", " ".join((law.__doc__ or law.__name__).split()))[0]
         try:
             law(subject)
             yield Outcome(sentence)
