@@ -198,7 +198,7 @@ def test_a_mechanism_looks_the_same_in_every_figure():
     a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
     assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
     assert a.get_color() == plots.SERIES_STYLES["filter"][0]
-    for family in (style.FAMILIES["summaries"], style.FAMILIES["histograms"]):
+    for family in (style.SUMMARIES, style.HISTOGRAMS):
         assert len({look for looks in family.values() for look in looks}) == 2 * len(family)
 
 

@@ -122,7 +122,7 @@ def source_hashes(project: Path, store: Path) -> dict[str, str]:
     package = Path(__file__).resolve().parents[1]
     hashes = {}
     for folder in (package, project / "experiments"):
-        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.toml")]):
+        for path in sorted([*folder.rglob("*.py"), *folder.rglob("statements.toml")]):
             relative = path.relative_to(folder)
             if "results" not in relative.parts:
                 hashes[f"{folder.name}/{relative.as_posix()}"] = state(str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -190,9 +189,92 @@ def with_style(draw: Callable[P, R]) -> Callable[P, R]:
 
 SYMBOLS = {"epsilon": "ε", "rho": "ρ", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 
-_NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
-
-AXIS_LABELS: dict[str, str] = _NAMES["axes"]  # columns and metrics, as axes call them
+AXIS_LABELS = {  # columns and metrics, as axes call them
+    "OverEstimates": "over-estimates (of all)",
+    "at": "how many",
+    "epsilon": "ε",
+    "theta": "θ (counts)",
+    "relative_alpha": "α (deviations of the noise; αN/b)",
+    "added": "new queries",
+    "by_cells": "joints, the smallest first",
+    "JointErrors": "Σ|p − p̃|",
+    "tau": "τ (counts)",
+    "size": "summary size (cells)",
+    "released": "summary size (cells)",
+    "query_size": "query size (cells)",
+    "share": "query size (of all cells)",
+    "density": "non-empty cells (of all cells)",
+    "mean": "mean count of a non-empty cell",
+    "seconds": "time (s)",
+    "throughput": "non-empty cells a second",
+    "MeanAbsoluteError": "absolute error (counts)",
+    "MeanSignedError": "estimate − truth (counts)",
+    "MedianRelativeError": "median relative error",
+    "HeldCells": "true cells released",
+    "ErrorRatio": "error (geometric = 1)",
+    "MeanSquaredError": "squared error (counts²)",
+    "PriorShare": "share of the prior",
+    "depth": "rows of the sketch, d",
+    "bytes": "size (bytes)",
+    "ErrorCut": "error cut by\nconsistency",
+    "SquaredError": "squared error (counts²)",
+    "exact worst": "squared error (counts²)",
+    "Count": "count",
+    "Error": "error (counts)",
+    "ErrorShare": "error, consistent over noisy",
+    "position": "position in the sequence",
+    "records": "records, N",
+    "distinct": "distinct counts, d",
+    "cells": "cells, n",
+    "levels": "levels of the tree, ℓ",
+    "VarianceRatio": "error, noisy over consistent tree",
+    "WorstError": "worst error of a range (counts)",
+    "Usefulness": "worst error over N",
+    "EarthMover": "earth mover's distance\n(records × side)",
+    "NodeError": "mean error (noise scales)",
+    "down_to": "levels added up",
+    "node_level": "level of the node",
+    "km": "distance to work (km)",
+    "CommuteCDF": "commuters (of all)",
+    "StructuralLoss": "loss (ε of a decision)",
+    "TreeLoss": "loss (ε of the tree)",
+    "discount": "discount, t (records)",
+    "splits": "splits on a path",
+    "fanout": "children of a node, k",
+    "Recovered": "recovered records",
+    "RealFraction": "real among synthetic strings",
+    "log": "log₂ of the frequency",
+    "rest": "20 − log₂ of the frequency",
+    "frequency": "frequency (records)",
+    "least": "appearances, at least",
+    "l": "records kept of a user, l",
+    "top": "places on the list, K",
+    "rank": "users, the most active first",
+    "place": "place on the true list",
+    "Records": "records of a user",
+    "StoredRecords": "records",
+    "BestFactor": "best l (records)",
+    "MeanSquaredCountError": "squared error (records²)",
+    "KLDivergence": "KL divergence (nats)",
+    "TopPrecision": "precision",
+    "SampledSize": "records kept",
+    "ContextShare": "records (of all)",
+    "alpha": "α (tuples)",
+    "RMSE": "RMSE (tuples)",
+    "dims": "attributes of a query, k",
+    "queries": "past queries, m",
+    "query": "queries, by their true answers",
+    "universe": "universe (cells)",
+    "tuples": "people",
+    "scale": "scale of the noise (tuples)",
+    "attributes": "attributes",
+    "ProcessorTime": "processor time (s)",
+    "Price": "further ε",
+    "error": "error asked for (tuples)",
+    "Density": "records per km²",
+    "Nodes": "nodes released",
+    "side": "side of a box (km)",
+}
 
 FROM_0_TO_1 = {"TopPrecision"}  # on every axis
 _SHARES = "CommuteCDF HeldCells Recovered RealFraction SampledSize ContextShare".split()
@@ -217,9 +299,100 @@ def metric_name(rows: pd.DataFrame) -> str:
 
 # Series
 
-FAMILIES: dict[str, dict[str, list[str]]] = _NAMES["series"]
-SERIES_STYLES = {name: tuple(look) for own in FAMILIES.values() for name, look in own.items()}
-_IN_WORDS = _NAMES["words"]
+SUMMARIES = {  # series in words: colour, marker
+    "geometric": ("#000000", "o"),
+    "filter": ("#0072B2", "s"),
+    "one-sided filter": ("#56B4E9", "D"),
+    "threshold": ("#E69F00", "^"),
+    "priority": ("#D55E00", "v"),
+    "filter-priority": ("#009E73", "P"),
+    "uniform": ("#CC79A7", "X"),
+    "count sketch": ("#999933", "d"),
+    "ALP": ("#882255", "*"),
+    "stability histogram": ("#332288", "p"),
+    "Dirichlet synthesis": ("#AA4499", "h"),
+    "lean synthesis": ("#661100", "H"),
+    "item blanket": ("#117733", "<"),
+    "Misra–Gries": ("#44AA99", ">"),
+    "Gaussian sparse histogram": ("#88CCEE", "8"),
+    "correlated Gaussian sparse histogram": ("#DDCC77", "."),
+}
+
+TREES = {  # beside some of the above, of which none has the same look
+    "consistent tree": ("#E69F00", "^"),
+    "consistent filter": ("#0072B2", "D"),
+    "InfTDA": ("#EE3377", "X"),
+    "numpy": ("#777777", "d"),
+}
+
+HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again
+    "truth": ("#999999", "."),
+    "S̃": ("#999933", "H"),
+    "S̃ᵣ": ("#56B4E9", "d"),
+    "S̄": ("#332288", "p"),
+    "L̃": ("#000000", "o"),
+    "H̃": ("#E69F00", "^"),
+    "H̄": ("#0072B2", "s"),
+    "H̄ by leaves": ("#661100", "<"),
+    "H̄ not zeroed": ("#CC79A7", "D"),
+    "non-negative H̄": ("#117733", "*"),
+    "HB": ("#882255", "X"),
+    "Privelet": ("#009E73", "P"),
+    "equi-depth": ("#AA4499", "h"),
+    "prevalence": ("#EE3377", ">"),
+}
+
+SYNTHESES = {  # of records in a hierarchy
+    "source": ("#000000", "."),
+    "resample": ("#000000", "o"),
+    "second release": ("#D55E00", "v"),
+    "direct synthesis": ("#0072B2", "s"),
+    "improved histogram": ("#E69F00", "^"),
+    "basic histogram": ("#CC79A7", "X"),
+    "PrivTree": ("#009E73", "P"),
+}
+
+PRIORS = {  # of kernel PCA, in its colour
+    "no prior": ("#5BC0A0", "s"),
+    "with prior": ("#00573F", "o"),
+    "bought": ("#56B4E9", "D"),
+}
+
+SAMPLINGS = {  # of records of users, and what they are compared with
+    "original": ("#000000", "o"),
+    "SRA": ("#0072B2", "s"),
+    "HPA": ("#D55E00", "v"),
+    "LPA": ("#CC79A7", "X"),
+    "DFT": ("#E69F00", "^"),
+    "GS": ("#009E73", "P"),
+}
+
+PUBLISHED = {  # from noisy marginals, or tuple by tuple
+    "maximum entropy": ("#0072B2", "s"),
+    "SGD as printed": ("#56B4E9", "D"),
+    "retention": ("#D55E00", "v"),
+    "flipping": ("#E69F00", "^"),
+    "noisy marginals": ("#999999", "."),
+    "everyone alike": ("#999999", "X"),
+    "kernel PCA": ("#009E73", "P"),
+    "AIM": ("#CC79A7", "D"),
+    "buying the answers": ("#000000", "o"),
+}
+
+SERIES_STYLES = SUMMARIES | TREES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
+
+_IN_WORDS = {  # for letters that differ in an accent alone
+    "S̃": "noisy",
+    "S̃ᵣ": "rounded",
+    "S̄": "consistent",
+    "L̃": "noisy leaves",
+    "H̃": "noisy tree",
+    "H̄": "consistent tree",
+    "H̄ by leaves": "consistent tree, by leaves",
+    "H̄ not zeroed": "consistent tree, not zeroed",
+    "non-negative H̄": "non-negative tree",
+    "numpy": "geometric by numpy",
+}
 
 # of later years than the paper beside, or what no author can have meant
 _DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
