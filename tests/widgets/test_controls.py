@@ -43,7 +43,7 @@ def test_a_number_left_out_is_auto_and_its_slider_starts_somewhere_inside():
     assert made(parameter(None, 1, 50, integer=True), None, int).stops[-1] == 50
     assert 0.5 in made(parameter(None, 0, 1), None).stops
     assert made(parameter(None, 0, 2**50), 4).value == 4.0
-    assert slider.read(None) is None and slider.parse("auto") is None
+    assert slider.read(None) is None and slider.read("auto") is None
     assert slider.text(None) == "auto" and slider.text(7) == "7"
 
 
@@ -59,7 +59,7 @@ def test_controls_read_what_is_sent_and_typed():
     with pytest.raises(ValueError, match="sides = 3 is not allowed: need one of 1, 2"):
         sides.read(3)
     some = Control("data", ["a"], ("a", "b, c"), "several")
-    assert some.read(["b, c", "a"]) == ["b, c", "a"] == some.parse(some.text(["b, c", "a"]))
+    assert some.read(["b, c", "a"]) == ["b, c", "a"] == some.read(some.text(["b, c", "a"]))
     with pytest.raises(ValueError, match="data = 'd' is not allowed"):
         some.read(["d"])
     typed = Control("lengths", "1,2", (), "text")

@@ -123,7 +123,8 @@ def test_code_command_and_link_have_the_settings(id):
     assert [find_figure(id).at("quick", **x) for x in grid(find_figure(id), settings)] == [
         figure
     ]
-    assert panels.parse_words(shown.subject, shown.view["words"]) == given
+    again = panels.Panel(shown.subject, **panels.settings_of(shown.view["words"]))
+    assert again.values == shown.values
 
 
 def test_a_choice_shows_its_picture_while_the_figure_runs(monkeypatch):

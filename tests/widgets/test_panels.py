@@ -419,10 +419,12 @@ def test_what_is_exported_is_what_its_command_makes(tmp_path):
 
 def test_settings_are_read_from_words_and_links():
     for bad in ("dyadic=maybe", "nonsense=1", "epsilon", "epsilon=much", "sides=3"):
-        with pytest.raises(ValueError, match="is not allowed"):
+        with pytest.raises(ValueError, match="is not allowed|no control '(dyadic|nonsense)'"):
             widgets.from_settings("HighPassFilter", [bad])
     with pytest.raises(ValueError, match="there is no mechanism 'Filtr'"):
         widgets.from_settings("Filtr", [])
+    with pytest.raises(ValueError, match="privacy = 'tau' is not allowed: need one of"):
+        widgets.panel(PrioritySampling, privacy="tau")
     shown = widgets.panel(HighPassFilter)
     words = ["epsilon=0.5", "theta=auto", "size=12", "consistent=off", "seed=3"]
     shown._on_message(None, dict(kind="link", words=words), [])

@@ -190,7 +190,6 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
         If there is no mechanism or control with the given name, or if a value is invalid.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject, find_mechanism
-    from workbench.widgets.panels import Panel, parse_words
+    from workbench.widgets.panels import Panel, settings_of
 
-    subject = MechanismSubject.of(find_mechanism(name))
-    return Panel(subject, **parse_words(subject, words))
+    return Panel(MechanismSubject.of(find_mechanism(name)), **settings_of(words))

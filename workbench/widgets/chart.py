@@ -6,6 +6,7 @@ import base64
 import gzip
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from typing import Any
 
 import ipywidgets
@@ -54,8 +55,6 @@ def packed(content: bytes) -> str:
 
 
 # Chart
-
-_DIGITS = 6  # of a number on the screen
 
 
 def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]]:
@@ -129,7 +128,7 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
         kind="cells",
         title=panel.title,
         boxes=[_short(column) for column in boxes.T],
-        shade=_or_none(np.round(shades, 3)),
+        shade=_short(np.round(shades, 3)),
         colors=_map_colors(),
         limits=_short(limits),
         outlines=panel.outlines,
@@ -140,22 +139,8 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
 
 
 def _short(x: Any) -> list[float | None]:
-    """Return numbers with few digits for a page, with None for NaN and infinity."""
-    x = np.asarray(x, float)
-    with np.errstate(all="ignore"):
-        power = _DIGITS - 1 - np.floor(np.log10(np.abs(x)))
-        unit = 10.0 ** np.abs(power)
-        rounded = np.where(power < 0, np.rint(x / unit) * unit, np.rint(x * unit) / unit)
-    rounded[x == 0] = 0.0
-    return _or_none(rounded)
-
-
-def _or_none(x: Float[np.ndarray, " n"]) -> list[float | None]:
-    """Return numbers, with None in place of NaN and infinity."""
-    finite = np.isfinite(x)
-    if finite.all():
-        return x.tolist()
-    return [v if ok else None for v, ok in zip(x.tolist(), finite.tolist(), strict=True)]
+    """Return numbers with six digits for a page, with None for NaN and infinity."""
+    return [float(f"{v:.6g}") if isfinite(v) else None for v in np.asarray(x, float).tolist()]
 
 
 @cache

@@ -75,7 +75,7 @@ class Control:
         )
 
     def read(self, x: Any) -> Any:
-        """Convert a setting from a page or from Python.
+        """Convert a setting from a page, from Python, or from its text in a command or a link.
 
         Raises
         ------
@@ -85,11 +85,15 @@ class Control:
         if self.kind == "text":
             return x if isinstance(x, str) else parameter_text(x)
         if self.kind == "several":
-            return [self._member(one) for one in ([x] if isinstance(x, str) else x)]
+            return [self._member(one) for one in (x.split("|") if isinstance(x, str) else x)]
+        if self.kind == "switch" and isinstance(x, str):
+            return parse_switch(self.name, x)
         if self.kind != "slider":
             return self._member(x)
-        if x is None and self.optional:
+        if self.optional and x in (None, AUTO):
             return None
+        if isinstance(x, str):
+            return self.read(parse_number(self.name, x))
         if isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x):
             raise ValueError(f"{self.name} = {x!r} is not allowed: need a number")
         if not all(isinstance(stop, int) for stop in self.stops):
@@ -99,25 +103,15 @@ class Control:
     def _member(self, x: Any) -> Any:
         if isinstance(x, str) and x == self.value:
             return self.value  # which may know that nobody has stated it
+        typed = parse_choice(self.stops, x) if isinstance(x, str) else x
         for stop in self.stops:
-            if type(x) is type(stop) and x == stop or x == repr(stop):
+            if any(type(one) is type(stop) and one == stop for one in (x, typed)):
                 return stop
         need = ", ".join(map(str, self.stops))
         raise ValueError(f"{self.name} = {x!r} is not allowed: need one of {need}")
 
-    def parse(self, text: str) -> Any:
-        """Convert a setting from its text in a command or a link."""
-        if self.kind == "slider":
-            none = self.optional and text == AUTO
-            return None if none else parse_number(self.name, text)
-        if self.kind == "switch":
-            return parse_switch(self.name, text)
-        if self.kind == "choice":
-            return parse_choice(self.stops, text)
-        return text.split("|") if self.kind == "several" else text
-
     def text(self, x: Any) -> str:
-        """Return the setting as text for `parse`."""
+        """Return the setting as text for `read`."""
         if isinstance(x, bool):
             return "on" if x else "off"
         if self.kind == "several":

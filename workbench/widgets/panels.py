@@ -73,7 +73,7 @@ class Panel(anywidget.AnyWidget):
     progress = traitlets.Dict().tag(sync=True)
     drawing = anywidget.WidgetTrait().tag(sync=True)
 
-    def __init__(self, subject: Subject, **values: Any):
+    def __init__(self, subject: Subject, /, **values: Any):
         self.subject = subject
         self.values: dict[str, Any] = {}
         self.rows = pd.DataFrame()
@@ -93,7 +93,7 @@ class Panel(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"the panel {self.subject.name} needs a kernel. {self._commands()[0]}".strip()
 
-    def set(self, **values: Any) -> None:
+    def set(self, /, **values: Any) -> None:
         """Change values of controls, and draw the picture exactly. For a figure of a paper, this may take
         long, because the call waits until the figure has run.
 
@@ -124,22 +124,25 @@ class Panel(anywidget.AnyWidget):
         A page sends all settings, also stale ones, and last the one that it moved. If two settings exclude
         each other, the one that moved is kept, and an optional one, a switch or a choice gives way.
         """
-        controls = {c.name: c for c in self.subject.controls({**self.values, **given})}
-        for name in given:
+        read: dict[str, Any] = {}
+        for _ in range(2):  # a choice may bring controls of its own
+            controls = {c.name: c for c in self.subject.controls({**self.values, **read})}
+            read = {
+                name: controls[name].read(x) for name, x in given.items() if name in controls
+            }
+            moved = [n for n, x in read.items() if n not in self.values or x != self.values[n]]
+            resets = {name: read[name] for name in moved if controls[name].resets}
+            if resets and page:  # whose other settings are those of the subject before
+                given = read = resets
+        for name in given.keys() - controls.keys() if not page else ():
             refuse_renamed(name)
-            if name not in controls and not page:
-                raise ValueError(f"no control {name!r}. Controls: {', '.join(controls)}")
-        given = {name: x for name, x in given.items() if name in controls}
-        moved = [n for n, x in given.items() if n not in self.values or x != self.values[n]]
-        resets = {name: given[name] for name in moved if controls[name].resets}
-        if resets and page:  # whose other settings are those of the subject before
-            given = resets
+            raise ValueError(f"no control {name!r}. Controls: {', '.join(controls)}")
         if moved and page:
-            moved = [*given][-1:]
+            moved = [*read][-1:]
         self._moved = ["", *moved][-1]
         base = {} if resets else self.values
         values = {name: base.get(name, c.value) for name, c in controls.items()}
-        values |= {name: controls[name].read(x) for name, x in given.items()}
+        values |= read
         try:
             self.subject.check(values)
         except ValueError:
@@ -254,8 +257,7 @@ class Panel(anywidget.AnyWidget):
 
     def _follow(self, words: Sequence[str]) -> None:
         """Draw with the settings of a link."""
-        values = parse_words(self.subject, words)
-        self._move(dict(seq=self._seq, values=values, rest=True), page=False)
+        self._move(dict(seq=self._seq, values=settings_of(words), rest=True), page=False)
 
     def _move(self, message: dict[str, Any], page: bool = True) -> None:
         with self._lock:
@@ -433,30 +435,12 @@ class Panel(anywidget.AnyWidget):
         self.send(message, [packed.getvalue()])
 
 
-def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
-    """Parse typed settings. Each has the form `name=value`.
-
-    Raises
-    ------
-    ValueError
-        If a word is not of this form, or there is no control with this name.
-    """
-    texts = {}
+def settings_of(words: Sequence[str]) -> dict[str, str]:
+    """Return typed settings by name. Each word must have the form `name=value`."""
     for word in words:
-        name, equals, text = word.partition("=")
-        refuse_renamed(name)
-        if equals:
-            texts[name] = text
-    values: dict[str, Any] = {}
-    for _ in range(2):  # a choice may bring controls of its own
-        controls = {c.name: c for c in subject.controls(values)}
-        for name in texts.keys() & controls.keys():
-            values[name] = controls[name].read(controls[name].parse(texts[name]))
-    for word in words:
-        if word.partition("=")[0] not in values:
-            names = ", ".join(controls)
-            raise ValueError(f"{word!r} is not allowed: need name=value with a name of {names}")
-    return values
+        if "=" not in word:
+            raise ValueError(f"{word!r} is not allowed: need name=value")
+    return dict(word.split("=", 1) for word in words)
 
 
 def _sentence(error: Exception) -> str:
