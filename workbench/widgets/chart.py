@@ -45,13 +45,9 @@ def shared_drawing() -> Drawing:
 
 @cache
 def packed_script() -> str:
-    """Return the compressed script of Vega."""
-    return packed((files("js_lib_vega_embed") / _SCRIPT).read_bytes())
-
-
-def packed(content: bytes) -> str:
-    """Compress a text. The result contains no special characters of HTML."""
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    """Return the compressed script of Vega, as text without special characters of HTML."""
+    script = (files("js_lib_vega_embed") / _SCRIPT).read_bytes()
+    return base64.b64encode(gzip.compress(script, 9, mtime=0)).decode()
 
 
 # Chart

@@ -104,7 +104,8 @@ class MechanismSubject(Subject):
         """Return the controls. They are for the budget, the fields, the choice of another mechanism, and
         the fields that only this one has.
         """
-        controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
+        budget = _budget_controls(self.mechanism, values)
+        controls = {c.name: _accepted(self.mechanism, c) for c in budget}
         rivals = ("", *_rivals(self.mechanism, RHO if RHO in controls else EPSILON))
         doc = "another mechanism on the same data, with the same noise and the same settings"
         controls[COMPARE] = Control(
@@ -205,16 +206,10 @@ class MechanismSubject(Subject):
         the command that releases your own table with these settings.
         """
         cls: Any = type(self.mechanism)
-        known = cls in mechanisms.ALL and self == _by_name(cls)
+        known = cls in mechanisms.ALL and self == MechanismSubject.of(cls)
         export = " ".join(["workbench export", self.name, *map(quote, words)]) if known else ""
         options = [release_options(mechanism) for mechanism in self.at(values)]
         return [export, *(f"workbench release YOUR.csv … {o}" for o in options if o)]
-
-
-@lru_cache(64)
-def _by_name(cls: type) -> MechanismSubject:
-    """Return the subject that `workbench export` makes from a class."""
-    return MechanismSubject.of(cls)
 
 
 def find_mechanism(name: str) -> type:
@@ -272,6 +267,7 @@ def _refuse_no_mechanism(mechanism: Any) -> None:
         )
 
 
+@lru_cache(64)
 def suitable_dataset(mechanism: Any) -> Any:
     """Return the first small public dataset on which a mechanism can run."""
     tables = [TINY, PEOPLE]
@@ -311,11 +307,7 @@ def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
         shown = tuple(SYMBOLS[name] for name in takes)
         yield Control("privacy", own, tuple(takes), "choice", doc=doc, shown=shown)
     if budget.delta or getattr(mechanism, "spends_delta", False):
-        own_check = next(
-            (f.metadata.get("check") for f in fields(mechanism) if f.name == "budget"), None
-        )
-        zero = own_check is None or not own_check(replace(budget, delta=0.0))
-        yield _budget_control("delta", budget.delta, decades(1e-12, 0.1, zero=zero))
+        yield _budget_control("delta", budget.delta, decades(1e-12, 0.1, zero=True))
 
 
 def _budget_control(name: str, start: float, stops: tuple[Any, ...]) -> Control:
@@ -348,7 +340,7 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
         new = old
         if hasattr(old, "budget"):
             new = _with_fields(old, values)
-        elif f.name == "budget" and {EPSILON, RHO} & values.keys():
+        elif f.name == "budget":
             new = _budget(values, old, getattr(mechanism, "spends_delta", False))
         elif f.name in values and _has_control(f):
             new = old if values[f.name] is None and f.default is not None else values[f.name]
@@ -393,6 +385,6 @@ def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
 def _budget(values: Values, old: DP | ZCDP, spends_delta: bool) -> DP | ZCDP:
     """Return the budget from the settings."""
     delta = values.get("delta", old.delta) if spends_delta or old.delta else 0.0
-    if values.get("privacy") == RHO or EPSILON not in values:
+    if RHO in values:
         return ZCDP(values[RHO], delta)
-    return DP(values[EPSILON], delta)
+    return DP(values[EPSILON], delta) if EPSILON in values else replace(old, delta=delta)
