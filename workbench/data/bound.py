@@ -85,8 +85,8 @@ class Bound:
         """Return the same bound for a unit that you name, for example "a household". The new bound is marked
         as believed, because the workbench does not leave out data of this unit beyond the bound.
 
-        There is one exception: if l0 = 1 and linf = 1, the new bound has the status "as stated", because such
-        a bound holds whenever each row is a unit of its own.
+        There is one exception. A bound with l0 = 1 and linf = 1 gets the status "as stated", because it
+        always holds if each row is a separate unit.
 
         Parameters
         ----------
@@ -165,8 +165,8 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        The squared distance is largest if a unit changes as many cells by linf as l1 allows, and one more
-        cell by the remainder of l1.
+        The distance is largest if a unit changes few cells by much: as many cells as possible by `linf`, and
+        one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the changes are 2, 2 and 1.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)

@@ -196,7 +196,8 @@ def check_table(
     Raises
     ------
     ValueError
-        If a file cannot be read, if a column is missing, or if a rule cannot read the type of a column.
+        If a file cannot be read, if a column is missing, or if a rule of the domain cannot read the type of a
+        column.
     """
     check = TableCheck()
     users = None if user is None else UserNumbers(user, user_type, domain.missing_user)

@@ -159,8 +159,8 @@ class Interactions:
     domain : Domain
         Domain with two attributes: the possible items and the possible contexts. It must be public.
     users : int[records]
-        For each record, the number of its user, at least 0. The numbers are in ascending order. It is private
-        which numbers occur.
+        For each record, the number of its user, at least 0. The numbers are in ascending order, and they are
+        private.
     items, contexts : int[records]
         Item and context of each record, as codes of the first and the second attribute of the domain.
     bound : Bound, UNBOUNDED or PUBLIC

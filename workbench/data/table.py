@@ -451,9 +451,9 @@ class WideTable(Table):
     domain : Domain
         Domain that lists all possible cells. It is public and wide.
     words : int64[parts, cells]
-        Keys (numbers) of the cells that are not empty. Because a wide domain has no keys, `domain.parts`
-        divides it into smaller domains, and there is one row of keys for each of these domains. The cells are
-        different and in ascending order.
+        Cells that are not empty, all different and in ascending order. A cell of a wide domain has no single
+        number, so `domain.parts` divides the attributes into smaller domains. Each row contains, for one of
+        these domains, the key (number) of every cell in it.
     counts : int64[cells]
         Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC

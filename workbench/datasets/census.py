@@ -87,7 +87,8 @@ class Adult(_Survey):
     not empty (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people
     with an unknown value ("?") in a chosen attribute are left out, and a warning states their number. The
     table then has 752,640 cells, of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a
-    mean count of 9. Together, their two numbers do not fit the number of people.
+    mean count of 9. These two numbers contradict the number of people: with 907,200 cells, they would give
+    only 11,431 people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.

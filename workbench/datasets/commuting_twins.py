@@ -37,16 +37,17 @@ class OnTheMapTwin(Twin):
     """Synthetic table of jobs by work location and home location, which replaces the OnTheMap data of Cormode
     et al. The table has 4001 × 4001 cells. Of these cells, 820,000 are not empty, with a mean count of 150.
 
-    Four facts agree with the paper of Cormode et al.: the number of locations, the number of non-empty cells
-    (a share of 0.051), their mean count, and that "many cells have frequency 1 or 2" (here nearly half of
-    them). Everything else is our invention. There are 47 states, whose sizes have a lognormal distribution,
-    on a map of 4000 × 2200 km. The locations of a state scatter around its centre, and are numbered state by
-    state. Each cell gets a score, which is large if there are many jobs at the workplace and many people at
-    home. The score falls with the cube of the distance, is higher within a state, and contains random noise.
-    The cells with the highest scores get the highest counts. The counts are quantiles of a lognormal
-    distribution. So another seed changes which cells are large, but not the counts that occur. The largest
-    count is within one metropolis (2.9 million jobs). For more than half of all jobs, home and work are the
-    same location. For nine of ten jobs, they are in the same state.
+    Three numbers agree with the paper of Cormode et al.: the number of locations, the number of non-empty
+    cells (a share of 0.051), and their mean count. The paper also says that "many cells have frequency 1 or
+    2". In these data, nearly half of the non-empty cells do. Everything else is our invention. There are 47
+    states, whose sizes have a lognormal distribution, on a map of 4000 × 2200 km. The locations of a state
+    scatter around its centre, and are numbered state by state. Each cell gets a score, which is large if
+    there are many jobs at the workplace and many people at home. The score falls with the cube of the
+    distance, is higher within a state, and contains random noise. The cells with the highest scores get the
+    highest counts. The counts are quantiles of a lognormal distribution. So another seed changes which cells
+    are large, but not the counts that occur. The largest count is within one metropolis (2.9 million jobs).
+    For more than half of all jobs, home and work are the same location. For nine of ten jobs, they are in the
+    same state.
 
     If you pass `attributes=True`, the jobs of every cell are divided at random by age, salary and industry,
     which have three classes each. The proportions of the classes differ by workplace. The table then has 27

@@ -151,16 +151,16 @@ class InteractionsTwin(Twin):
     and a context, for example the day of the week. The synthetic data have the published numbers of users,
     items and records.
 
-    Five numbers agree with the paper of Fan & Jin: the number of users, of items (each has at least one
-    record) and of records, and the number of records of the most and of the least active user (`max_per_user`
-    and `min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`,
-    `foursquare()`, `netflix()` or `movielens()` to get the numbers of a row. The default is the row of
-    Foursquare. For Foursquare, the paper prints a mean of 60.2 records per user. This mean contradicts the
-    other numbers in the row.
+    Five numbers agree with the paper of Fan & Jin. Three of them are the numbers of users, items and records,
+    where each item has at least one record. The other two are the numbers of records of the most active user
+    (`max_per_user`) and of the least active user (`min_per_user`). Table 4 of the paper has four rows, one
+    per dataset. Call `gowalla()`, `foursquare()`, `netflix()` or `movielens()` to get the numbers of a row.
+    The default is the row of Foursquare. For Foursquare, the paper prints a mean of 60.2 records per user.
+    This mean contradicts the other numbers in the row.
 
     Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
-    The r-th most active user has min + (max − min)·((1 + q)/(r + q))^`exponent` records. Here min and max are
-    the smallest and the largest number of records of a user, and q is chosen so that all users together have
+    Let min and max be the smallest and the largest number of records of a user. The r-th most active user has
+    min + (max − min)·((1 + q)/(r + q))^`exponent` records, where q is chosen so that all users together have
     `records` records. With a smaller `exponent`, most users have similar numbers of records. The probability
     of an item is proportional to (rank + `flat`)^−`popularity`, where the most popular item has rank 1. Each
     item gets one record of a random user. The items of all other records are drawn with these probabilities.
@@ -217,8 +217,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Text that names the real dataset that these data replace, and says how to get it. The real
-        dataset is found by the number of items.
+        """Text that names the real dataset that these data replace, and says how to get it. The number of
+        items determines which dataset this is.
         """
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 

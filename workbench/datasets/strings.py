@@ -58,9 +58,9 @@ class QueryLogTwin(OverHierarchy, Twin):
     Texts: a query consists of one to four words, or is the name of a website with its ending. Some queries
     contain a number. The words are made from 268 ordinary English words. The first word may be derived from
     one of them (books, bookshop, mybook) or consist of two (bookfish). Each further word depends on the word
-    before. The more probable the words of a text are, the more frequent it is, apart from a random number.
-    The mean query has 15.4 symbols, and 12 % of queries have more than 20. More than half of all queries
-    begin with one of a hundred strings of 4 symbols.
+    before. Texts with probable words are more frequent than other texts, but the frequency of a text also
+    depends on a random number. The mean query has 15.4 symbols, and 12 % of queries have more than 20. More
+    than half of all queries begin with one of a hundred strings of 4 symbols.
 
     The longest texts have 24 symbols, because longer ones do not fit in two numbers of 64 bits. Texts with
     more than `depth` symbols are left out, and their number is recorded. The protected unit is one query,

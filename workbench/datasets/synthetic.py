@@ -98,16 +98,16 @@ class IPUMSTwin(Twin):
     """Synthetic table of 500,000 adults with nine attributes, which replaces the IPUMS data of Chen et al.
     The table has 1.29·10¹¹ cells, and nearly all cells are empty.
 
-    Three facts agree with the paper of Chen et al.: the attributes, the numbers of their values (79, 2, 17,
-    51, 9, 7, 6, 50 and 50, with ages from 16, education from 1 and salary from 0), and the number of people.
-    The dependence between attributes is our invention. The attributes of a person are drawn one after the
-    other. There are fewer people at ages above 40, and women live longer than men. 86 % of people have the
-    birthplace 0, and the frequency of the r-th other birthplace is proportional to 1/r. Race depends on the
-    birthplace. The mean education is about 11.5, and is less for old people. The values 9 and 13 of education
-    are frequent. Marital status depends on age. Whether a person works depends on age and gender. People who
-    do not work have workclass 0, occupation 0 and salary 0. The occupation depends on education and gender.
-    Salaries have a lognormal distribution around a value that depends on education, age, gender and
-    occupation. The salary 49 means 49 or more.
+    Three facts agree with the paper of Chen et al.: the attributes, their numbers of values, and the number
+    of people. The attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. Ages begin at 16, education at 1,
+    and salary at 0. The dependence between attributes is our invention. The attributes of a person are drawn
+    one after the other. There are fewer people at ages above 40, and women live longer than men. 86 % of
+    people have the birthplace 0, and the frequency of the r-th other birthplace is proportional to 1/r. Race
+    depends on the birthplace. The mean education is about 11.5, and is less for old people. The values 9 and
+    13 of education are frequent. Marital status depends on age. Whether a person works depends on age and
+    gender. People who do not work have workclass 0, occupation 0 and salary 0. The occupation depends on
+    education and gender. Salaries have a lognormal distribution around a value that depends on education,
+    age, gender and occupation. The salary 49 means 49 or more.
 
     The protected unit is one person, who is in one cell. The data are generated, so they are public.
     Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,

@@ -234,8 +234,9 @@ class NoisyAnswers(Estimate):
         return pd.DataFrame(columns | {"noisy": self.values})
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Divide the rows of a table into one table per marginal, if the queries are the cells of several
-        marginals. Each table has only the attributes of its marginal.
+        """Divide a data frame, which has one row per query, into one table per marginal. Each table has only
+        the attributes of its marginal. If the queries are not the cells of two or more marginals, there are
+        no tables.
         """
         groups: dict[tuple[str, ...], list[int]] = {}
         for row, labels in enumerate(self._asked):
@@ -279,8 +280,9 @@ class DerivedAnswers(NoisyAnswers):
     """Answers that were computed from other noisy answers by least squares. The errors of different answers
     are correlated.
 
-    `variances` contains the variance of each answer. Because the errors are correlated, the class cannot add
-    up several answers, and the package `inference` does not accept these answers.
+    `variances` contains the variance of each answer. Because the errors are correlated, the standard error of
+    a sum of answers is unknown. For the same reason, the methods of the package `inference` do not accept
+    these answers.
     """
 
     kind = "derived-answers"

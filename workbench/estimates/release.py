@@ -507,9 +507,9 @@ class Release:
     def mostly_noise(self) -> bool:
         """Whether half of the released cells or more may be empty cells that appeared because of noise.
 
-        The result is True if at most 2n + 3√n cells were released. Here n is `cells_from_nothing`, the number
-        of cells that are released from an empty table on average. The number that is released from an empty
-        table is rarely more than three standard deviations above n. Some mechanisms release cells whatever
+        Let n be the number of cells that are released from an empty table on average (`cells_from_nothing`).
+        The actual number of such cells is rarely more than n + 3√n, because the standard deviation is about
+        √n. The result is True if at most 2n + 3√n cells were released. Some mechanisms release cells whatever
         the values of the cells are. For these mechanisms, only cells with values above three standard
         deviations of the noise are counted. The result is False if the release does not contain enough
         information.
@@ -545,7 +545,7 @@ class Release:
         -------
         list of (name, text)
             One row per topic. The first topics are the contents of the release, the origin of its noise, the
-            mechanism, and the guarantee. Then follow the protected unit with its bound (enforced or only
+            mechanism, and the guarantee. The next topics are the protected unit, its bound (enforced or only
             assumed), truncation, and cautions. The last topics are the cost of each measurement, the noise,
             sampling and thresholds, and the number of cells that would be released from an empty table.
         """
@@ -593,10 +593,10 @@ class Release:
         allows, so that some of their data were left out.
 
         Whether a user has more data than the bound allows depends only on the records of this user. So adding
-        or removing one user changes the number by at most one. The workbench adds geometric noise for a
-        largest change of 1 to the number. The privacy cost of this noise is recorded in a separate receipt.
-        The workbench never releases the number of rows that were left out, because one user can change that
-        number a lot.
+        or removing one user changes the number by at most one. The workbench adds geometric noise of scale
+        1/ε to the number, where ε is the argument `epsilon`. The privacy cost of this noise is recorded in a
+        separate receipt. The workbench never releases the number of rows that were left out, because one user
+        can change that number a lot.
 
         Parameters
         ----------

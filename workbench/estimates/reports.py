@@ -226,10 +226,10 @@ class Reports(RandomisedReports):
     report's cell, in ascending order. Several reports may have the same cell.
 
     `retention` contains the probability p, for each attribute, that the true value was kept. Otherwise the
-    value was drawn uniformly from the attribute's n values. So the probability of each reported value, for
-    each true value, is an entry of the matrix p·I + (1 − p)/n·11ᵀ, where I is the identity matrix and 11ᵀ a
-    matrix of ones. To estimate the true counts, the reported counts are multiplied by the inverse of this
-    matrix, which is (I − (1 − p)/n·11ᵀ)/p.
+    value was drawn uniformly from the attribute's n values. So the probabilities of the reported values, with
+    one row per true value, form the matrix p·I + (1 − p)/n·11ᵀ. In this formula, I is the identity matrix,
+    and 11ᵀ is a matrix of ones. To estimate the true counts, the reported counts are multiplied by the
+    inverse of this matrix, which is (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain

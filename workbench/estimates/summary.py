@@ -30,8 +30,8 @@ class Summary(Estimate):
     """Cells that a mechanism released. `keys` contains the numbers of these cells in ascending order, and
     `values` their noisy counts. The other fields describe how the cells were selected.
 
-    `tau` is the sampling threshold τ: a cell was always kept if its noisy value is at least τ, and smaller
-    values were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter:
+    `tau` is the sampling threshold τ. Cells with a noisy value of at least τ were always kept, and the other
+    cells were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter, and
     cells with a smaller noisy value were dropped. `sides` is 1 if only positive noisy values were kept, and 2
     otherwise. `law` is the distribution of the noise on every cell. If the noise differs between cells, `law`
     is None and there are no standard errors. In answers, every released count is multiplied by the factor
@@ -107,19 +107,20 @@ class Summary(Estimate):
     ) -> Any:
         """Return the estimated count for each query. If `error` is True, also return the errors.
 
-        The standard error measures the difference from the true count. Its formula is sqrt(cells · σ² + Σ
-        τ·(τ − |v|)⁺), where τ is the sampling threshold, the sum is over the released noisy values v in the
-        query, and (…)⁺ replaces negative numbers by 0. The first term comes from the noise of variance σ² on
-        every cell of the query. The second term is an unbiased estimate of the variance that the sampling
-        adds. In some cases there is no such formula, and the standard error is NaN: if cells were filtered
-        (with a threshold θ > 1 of the filter, or because only positive values were kept), for uniform samples
-        of cells, for raw weights of sampled cells, and if you pass `absent`.
+        The standard error measures the difference from the true count. It is the square root of the sum of
+        two terms. The first term comes from the noise: the number of cells in the query times the variance σ²
+        of the noise on each cell. The second term is an unbiased estimate of the variance that the sampling
+        adds. This estimate is Σ τ·(τ − |v|)⁺, where τ is the sampling threshold, the sum is over the released
+        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. There is no such formula if the
+        cells were filtered (by a threshold θ > 1, or because only positive values were kept), or if they are
+        a uniform sample. There is also none for raw weights of sampled cells, or if you pass `absent`. In
+        these cases, the standard error is NaN.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
-        the square root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells in the
-        query, and r is the number of these cells that passed the filter. For a sample, r is an unbiased
-        estimate of this number. μ and s² are the mean and the variance of the noise that an empty cell adds
-        to the answer.
+        computed as follows. Let n be the number of cells in the query, and r the number of these cells that
+        passed the filter. For a sample, r is an unbiased estimate of this number. Let μ and s² be the mean
+        and the variance of the noise that an empty cell adds to the answer. Then `noise` is the square root
+        of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺.
 
         Parameters
         ----------
@@ -295,10 +296,10 @@ class TransformedSummary(Summary):
     transformed numbers are called nodes. `keys` contains the numbers of the released nodes in ascending
     order, and `values` contains the noisy values of these nodes.
 
-    Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. `law` is a
-    distribution for the whole release, from which `Law.of_nodes` computes that of each block. The nodes form
-    a tree. If the field `consistent` is True, a node was released only if all nodes above it in the tree were
-    released.
+    Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. `law`
+    describes the noise, and `Law.of_nodes` computes from it the distribution of the noise in each block. The
+    nodes form a tree. If the field `consistent` is True, a node was released only if all nodes above it in
+    the tree were released.
     """
 
     law: Law
@@ -422,7 +423,7 @@ class TransformedSummary(Summary):
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
         """Return the standard deviation of the noise on the weight of each released node (transformed count).
-        The weight is the value of the node in answers.
+        The weight is the value that is used for the node when answers are computed.
         """
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
@@ -506,14 +507,13 @@ class Sketch(Estimate):
     combined. The sketch can answer queries of the types `Ranges` and `Subsets`. For an answer, the count of
     every cell of the query is estimated.
 
-    Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let `depth` be
-    the number of rows, and `width` the number of buckets in a row. With "mean", the standard error of the
-    answer is at most sqrt((r·F₂/width + S²/width + r·σ²)/depth). Here F₂ is the sum of the squared counts of
-    all cells, and σ² is the variance of the noise on a bucket. The first two terms are the error from cells
-    that share a bucket, and the third term is the error from noise. F₂ is estimated from the buckets, because
-    the sum of bucket² over a row has the expectation F₂ + width·σ². S is estimated by the answer. For a
-    single cell, the term S²/width is omitted, and the formula is exact. With "median", standard errors are
-    NaN.
+    Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let F₂ be the
+    sum of the squared counts of all cells, and σ² the variance of the noise on a bucket. The sketch has
+    `depth` rows of `width` buckets. With "mean", the standard error of the answer is at most sqrt((r·F₂/width
+    + S²/width + r·σ²)/depth). The first two terms are the error from cells that share a bucket, and the third
+    term is the error from noise. F₂ is estimated from the buckets, because the sum of bucket² over a row has
+    the expectation F₂ + width·σ². S is estimated by the answer. For a single cell, the term S²/width is
+    omitted, and the formula is exact. With "median", standard errors are NaN.
     """
 
     domain: Domain
@@ -579,12 +579,12 @@ class Projection(Estimate):
     """Array of noisy bits, from which the count of any cell of a table can be estimated. Public hash
     functions determine which bits of the array belong to a cell. The number of bits is a power of two.
 
-    Counts are measured in a coarser unit, a level, which is `step` records. Each level of a cell has one bit.
-    If the count of a cell is y levels, the bits of its first y levels were set to 1. Then noise flipped some
-    of the bits. The projection can answer queries of the types `Ranges` and `Subsets`. For an answer, the
-    count of every cell of the query is estimated. The count of a cell is estimated by a walk along its bits,
-    one step up for each 1 and one step down for each 0. The estimate is the mean of the positions where the
-    walk is highest, times `step`. There are no standard errors.
+    Counts are measured in levels, where a level is `step` records. For each level of a cell, one bit of the
+    array is reserved. If the count of a cell is y levels, the bits of its first y levels were set to 1. Then
+    noise flipped some of the bits. The projection can answer queries of the types `Ranges` and `Subsets`. For
+    an answer, the count of every cell of the query is estimated. The count of a cell is estimated by a walk
+    along its bits, one step up for each 1 and one step down for each 0. The estimate is the mean of the
+    positions where the walk is highest, times `step`. There are no standard errors.
     """
 
     domain: Domain

@@ -27,13 +27,14 @@ _SWEEPS = 40
 @value
 class MaximumEntropyAsPrinted:
     """Method that fits a maximum-entropy model exactly as Chen, Zhou & Bhowmick (EDBT 2012) print the
-    algorithm. One Markov chain makes Metropolis steps, and weights change in steps of `gamma`. Weights are
-    not averaged. To get good answers, use `MaximumEntropy` instead.
+    algorithm. The model has one weight per past answer. A Markov chain makes Metropolis steps and changes the
+    weights in steps of `gamma`. The model has the weights of the last step, not their averages. To get good
+    answers, use `MaximumEntropy` instead.
 
     The algorithm stops long before it converges. If a cell contains a share π of the records, all `steps`
-    together raise the cell's weight by at most gamma·steps·π. For example, this is 0.1 if π is a
-    thousandth. The early stop acts as a regularisation, which their paper does not mention. Each past
-    answer must be the count of a cell of a marginal (a table of counts for some of the attributes).
+    together raise the cell's weight by at most gamma·steps·π. For example, this is 0.1 if π is a thousandth.
+    The early stop acts as a regularisation, which the paper does not mention. Each past answer must be the
+    count of a cell of a marginal (a table of counts for some of the attributes).
     """
 
     alpha: float = likelihood_weight()

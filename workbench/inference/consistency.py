@@ -163,17 +163,17 @@ def consistent(tree: Summary) -> Summary:
 def refilter(summary: Summary, theta: float) -> Summary:
     """Return a summary with the released cells whose noisy value reaches a new, higher threshold.
 
-    The result has the same distribution as a release with this higher threshold, and costs no budget. So if
-    a release has too many cells, you can make it smaller afterwards. If you made new releases instead until
-    one is small enough, this could cost twice the budget.
+    The result has the same distribution as a release with this higher threshold, and costs no budget. So if a
+    release has too many cells, you can make it smaller afterwards. Do not make new releases until one is
+    small enough, because this could cost twice the budget.
 
     Parameters
     ----------
     summary : Summary
         Estimate of a release that was made by a filter, for example by `HighPassFilter`.
     theta : float
-        New threshold for the size of noisy values, as a count of records. It must be at least the old
-        threshold.
+        New threshold for the absolute values of noisy counts, as a number of records. It must be at least the
+        old threshold.
 
     Returns
     -------

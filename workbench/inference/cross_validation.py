@@ -253,7 +253,8 @@ def select_alpha(
         The same as for `KernelPCA`.
     low, high : float, optional
         Smallest and largest value of the grid, as numbers of records. By default, `low` is a thousandth of
-        the smallest noise, and `high` is the total. If the total is unknown, `high` is the largest answer.
+        the smallest standard deviation of the noise, and `high` is the total. If the total is unknown, `high`
+        is the largest answer.
     points : int
         Number of values of α on the grid, at least 3. The grid is logarithmic.
     refine : int

@@ -72,8 +72,8 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     distribution is computed from noisy counts of each attribute's values, for example from the answers to
     `Marginals(1)`.
 
-    If a count is below the standard deviation of its noise, it is raised to this standard deviation, but to
-    at most 1. Otherwise the noise could give a value the prior probability 0, and every result would then
+    Small counts are raised to the standard deviation of their noise, or to 1 if the standard deviation is
+    below 1. Otherwise the noise could give a value the prior probability 0, and every result would then
     exclude this value.
 
     Parameters

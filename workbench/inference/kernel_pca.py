@@ -421,13 +421,13 @@ class KernelPCA:
     parameter α sets the trade-off between bias and variance.
 
     PCA stands for principal component analysis. The prior guess of the table is `total` records that are
-    distributed like `prior`. `alpha` is the assumed distance, as a number of records, between this guess
-    and the true table. With a small value, answers stay close to the guess. With an infinite value, answers
-    are unbiased (least squares). `total` must be public, or a noisy number that was paid for. Leave `total`
-    out if it is unknown. `prior` contains one vector of weights per attribute. The method computes
-    combinations of the past queries (eigenqueries), and shrinks the answer of each one by an amount that
-    depends on its noise. With `hard` = True, the method instead drops the eigenqueries whose answers have a
-    standard error above α, and does not shrink the others.
+    distributed like `prior`. `alpha` is the assumed distance, as a number of records, between this guess and
+    the true table. With a small value, answers stay close to the guess. With an infinite value, answers are
+    unbiased (least squares). `total` must be public, or a noisy number that was paid for. Leave `total` out
+    if it is unknown. `prior` contains one vector of weights per attribute. The method computes combinations
+    of the past queries, which are called eigenqueries. It shrinks the answer to each eigenquery, and shrinks
+    it more if the answer has more noise. With `hard` = True, the method instead drops the eigenqueries whose
+    answers have a standard error above α, and does not shrink the others.
     """
 
     alpha: float = parameter(

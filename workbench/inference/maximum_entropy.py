@@ -317,15 +317,15 @@ class MaximumEntropy:
     their noise, the model is the one with the largest entropy. Noisy answers are public, so the fit costs no
     budget.
 
-    Without a `prior`, the model is as close to the uniform distribution as the answers allow. With a
-    `prior`, it is as close to the prior as they allow. The prior contains one vector of weights per
-    attribute. If the attributes of the queries have at most `limit` cells together, the fit is exact.
-    Otherwise, `chains` Markov chains draw records from the model, in stages with more and more steps. In
-    one step, every chain draws all of its attributes again. The duality gap bounds the distance from the
-    best model. The fit ends when the estimated gap is at most `tolerance`, when a further stage is expected
-    to improve the fit by less than a quarter of `tolerance`, or after `steps` steps. If the gap is larger
-    than `tolerance` at the end, the fit gives the warning `NotConverged`. With a tolerance of 0, it takes
-    all steps and gives no warning.
+    Without a `prior`, the model is as close to the uniform distribution as the answers allow. With a `prior`,
+    it is as close to the prior as they allow. The prior contains one vector of weights per attribute. If
+    there are at most `limit` combinations of values of the queried attributes, the fit is exact. Otherwise,
+    `chains` Markov chains draw records from the model, in stages with more and more steps. In one step, every
+    chain draws all of its attributes again. The duality gap bounds the distance from the best model. The fit
+    ends when the estimated gap is at most `tolerance`, when a further stage is expected to improve the fit by
+    less than a quarter of `tolerance`, or after `steps` steps. If the gap is larger than `tolerance` at the
+    end, the fit gives the warning `NotConverged`. With a tolerance of 0, it takes all steps and gives no
+    warning.
     """
 
     alpha: float = likelihood_weight()

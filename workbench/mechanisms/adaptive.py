@@ -337,9 +337,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. This probability is α^b/(1+α), where
-        b is the threshold and α = exp(−ε/l1). Here ε is the part that pays for the decisions on one level,
-        and `l1` is the largest change of all counts by one unit.
+        """Return the probability that a node without records is split. Let ε be the part that pays for the
+        decisions on one level, `l1` the largest change of all counts by one unit, and α = exp(−ε/l1). The
+        probability is α^b/(1+α), where b is the threshold.
         """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
@@ -391,10 +391,10 @@ class _Scale(NamedTuple):
 class PrivTree(StructuredHistogram):
     """Split nodes by biased counts, then count the leaves.
 
-    The mechanism goes down a tree of regions. From the count c(v) of a node v it subtracts δ records per
-    level above the node. A result below θ − δ is replaced by θ − δ. The node is split if this number plus
-    noise is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The leaves, which are
-    the nodes that were not split, then get new noisy counts.
+    The mechanism goes down a tree of regions. It subtracts δ·level from the count c(v) of a node v, where the
+    root has level 0. A result below θ − δ is replaced by θ − δ. The node is split if this number plus noise
+    is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The leaves, which are the
+    nodes that were not split, then get new noisy counts.
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree,
                however deep it becomes. The share `measure` pays for the counts of its leaves.
@@ -495,18 +495,18 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
     Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
                the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The
-               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is
-               α^(b−x)/(1+α) with α = exp(−ε_s/l1). The sum in the proof is then at most (ε(t+b) +
-               ln(1+α))/t, which is no more than in the paper. The paper describes the strategies of
-               appendix A loosely, so we define them exactly. "skip" removes the first t records in the
-               order of their keys, which number the possible values. "proportional" removes t records in a
-               random order of arrival. "uniform" removes t records of every child. If the mechanism removed
-               only t/k records of each of k children, the proof would fail. The proof needs children with
-               at least t records less than their parent. "fractional" removes a fraction of every record.
-               One unit then affects many paths down the tree. Because ln p is concave, the unit's privacy
-               loss is an average over the losses of single paths. Integer noise would round these small
-               changes up. Therefore "fractional" uses Laplace noise in floating-point numbers, which the
-               proof does not cover exactly. Releases with this strategy are marked as idealised for this
+               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α)
+               with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the proof is then
+               at most (ε_s(t+b) + ln(1+α))/t, which is no more than in the paper. The paper describes the
+               strategies of appendix A loosely, so we define them exactly. "skip" removes the first t records
+               in the order of their keys, which number the possible values. "proportional" removes t records
+               in a random order of arrival. "uniform" removes t records of every child. If the mechanism
+               removed only t/k records of each of k children, the proof would fail. The proof needs children
+               with at least t records less than their parent. "fractional" removes a fraction of every
+               record. One unit then affects many paths down the tree. Because ln p is concave, the unit's
+               privacy loss is an average over the losses of single paths. Integer noise would round these
+               small changes up. Therefore "fractional" uses Laplace noise in floating-point numbers, which
+               the proof does not cover exactly. Releases with this strategy are marked as idealised for this
                reason. The paper says that Theorem 3 also covers "progressive", but this is wrong
                (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
@@ -553,9 +553,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Return the discount t in records. If you gave `discount`, this is the discount. Otherwise it is ⌈b
-        + ln 2·l1/ε_s⌉, the smallest number that Theorem 3 allows. Here b is the threshold, `l1` the largest
-        change of all counts by one unit, and ε_s the ε of one decision.
+        """Return the discount t in records. If you gave `discount`, this is the discount. Otherwise it is the
+        smallest number that Theorem 3 allows. Let b be the threshold, `l1` the largest change of all counts
+        by one unit, and ε_s the ε of one decision. The smallest number is ⌈b + ln 2·l1/ε_s⌉.
         """
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
@@ -568,9 +568,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. This probability is α^b/(1+α), where
-        b is the threshold and α = exp(−ε/l1). Here ε is the ε of one decision, and `l1` is the largest
-        change of all counts by one unit.
+        """Return the probability that a node without records is split. Let ε be the ε of one decision, `l1`
+        the largest change of all counts by one unit, and α = exp(−ε/l1). The probability is α^b/(1+α), where
+        b is the threshold.
         """
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)

@@ -93,10 +93,10 @@ class ChosenContributions(Mechanism):
                would have on the data. Fan & Jin compute the error from a model of the users instead.
     Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
 
-    The score of a candidate l is minus an estimate of the total error of the item counts, Σ|c̃ᵢ − cᵢ|. Here
-    cᵢ is the true and c̃ᵢ the noisy count of item i. On average the estimate is at least this error, apart
-    from a number that is the same for all candidates. Let n_u be the number of records of user u, L the
-    largest candidate, and K the number of items. Then
+    Let cᵢ be the true and c̃ᵢ the noisy count of item i. The score of a candidate l is minus an estimate of
+    the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average, the error is at most this estimate plus a
+    number that is the same for all candidates. Let n_u be the number of records of user u, L the largest
+    candidate, and K the number of items. Then
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
@@ -164,10 +164,9 @@ class ChosenContributions(Mechanism):
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the average sum of errors that the noise causes on all item counts, K·E|X|. Here K is the
-        number of items (`items`), and X is the noise on one count if `count` records per user are counted.
-
-        For two-sided geometric noise E|X| = 2α/(1 − α²) with α = exp(−ε/l), where l is `count`.
+        """Return the average sum of errors that the noise causes on all item counts. Let K be the number of
+        items (`items`), and X the noise on one count if `count` records per user are counted. The result is
+        K·E|X|. For two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/l), where l is `count`.
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
@@ -256,8 +255,8 @@ class ChosenThreshold(Mechanism):
     Differs    nothing.
     Cost       Time is one pass over the counts per candidate, plus the time that `mechanism` takes.
 
-    The score of a candidate θ is minus an estimate of the total error of all cells, Σ|released count − cᵢ|,
-    where cᵢ is the true count of cell i:
+    Let cᵢ be the true count of cell i. The score of a candidate θ is minus an estimate of the total error of
+    all cells, Σ|released count − cᵢ|:
 
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 

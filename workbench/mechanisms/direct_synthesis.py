@@ -315,9 +315,10 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return three parts of ε. They pay for the noisy total (None if the total is public), for the
-        choices of attributes on each level of the tree (empty if there are none), and for the counts on each
-        level.
+        """Return three parts of ε. The first pays for the noisy total, and is None if the total is public.
+        The second is a list with one ε per level of the tree, which pays for the choice of attributes. The
+        list is empty if no attributes are chosen. The third is a list with one ε per level, which pays for
+        the counts.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []

@@ -140,12 +140,12 @@ class HierarchicalHistogram(Mechanism):
         `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
         `Bound` instead.
 
-        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … +
-        k^j, where k is the branching factor. The eigenvectors of λ_j are vectors over the cells. These
-        vectors are constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be
-        the range, as a vector of zeros and ones. Its projection on these eigenvectors has the squared norm
-        |w|_j² − |w|_(j+1)². Here |w|_j² is a sum over the blocks of k^j cells, with the term (number of
-        cells of w in the block)²/k^j.
+        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j,
+        where k is the branching factor. The eigenvectors of λ_j have one entry per cell. These vectors are
+        constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be the range, as
+        a vector of zeros and ones. Let |w|_j² be the sum of c²/k^j over all blocks of k^j cells, where c is
+        the number of cells of the range in the block. The projection of w on the eigenvectors of λ_j has the
+        squared norm |w|_j² − |w|_(j+1)².
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -230,13 +230,13 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order.
 
-    The release tells how often each count occurs, for example the degrees of a graph's nodes, but not which
-    cell has which count. The mechanism sorts the true counts and adds noise. With `estimator` = "isotonic",
-    it then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With "sorted", it sorts the
-    noisy counts and rounds them (S̃ᵣ), and with "noisy" it releases them unchanged (S̃). The choice
-    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise
-    to φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this
-    sequence back to counts.
+    The release shows how often each count occurs, but not which cell has which count. For example, the counts
+    are the degrees of a graph's nodes. The mechanism sorts the true counts and adds noise. With `estimator` =
+    "isotonic", it then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With "sorted", it
+    sorts the noisy counts and rounds them (S̃ᵣ), and with "noisy" it releases them unchanged (S̃). The choice
+    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise to
+    φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this sequence
+    back to counts.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a

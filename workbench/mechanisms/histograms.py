@@ -203,11 +203,12 @@ class Privelet(Mechanism):
     Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
                list of possible cells) fit in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    We do not normalise the coefficients, so they are integers. Without normalisation, the
-               paper's weights cancel, so all coefficients get noise of the same scale. Our guarantee is for
-               one unit that is added or removed. In the paper, one unit is replaced by another, which
-               doubles the noise. The number of cells must be a power of two for the transform. If it is
-               not, we append empty cells, which get no noise. The noise is drawn as in LaplaceHistogram.
+    Differs    We do not normalise the coefficients, so they are integers. The paper divides each coefficient,
+               and the scale of its noise, by the number of cells on which the coefficient depends. Without
+               these divisions, all coefficients get noise of the same scale. Our guarantee is for one unit
+               that is added or removed. In the paper, one unit is replaced by another, which doubles the
+               noise. The number of cells must be a power of two for the transform. If it is not, we append
+               empty cells, which get no noise. The noise is drawn as in LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 

@@ -35,7 +35,7 @@ class RetentionReplacement(Mechanism):
     Differs    Our ε is the budget of a whole record. Chen et al. probably give ε = 1 to each attribute, so a
                record with nine attributes has ε = 9. We publish the reports sorted, so their order reveals
                nothing.
-    Cost       Time is one random coin per record and attribute, plus one sort of the reports.
+    Cost       Time is that of one random draw per record and attribute, and of one sort of the reports.
     """
 
     budget: DP = budget_field()
@@ -86,13 +86,13 @@ class Flipping(Mechanism):
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with this one (EDBT
                2012, section 5.2).
-    Differs    Our ε is the budget of a whole record. Chen et al. state γ = e, which means ε = 1. If they
-               mean this for each attribute, a record with nine attributes has ε = 9. Chen et al. write only
-               "bit-vector", without a definition. Mishra & Sandler publish short random summaries of the
-               bits (sketches), and we publish the bits themselves. We publish the reports sorted, so their
-               order reveals nothing.
-    Cost       Time is one bit per record and value, about 7 random words for 64 bits, and one sort of the
-               reports.
+    Differs    Our ε is the budget of a whole record. Chen et al. state a likelihood ratio of γ = e, which
+               means ε = 1. If they mean this for each attribute, a record with nine attributes has ε = 9.
+               Chen et al. write only "bit-vector", without a definition. Mishra & Sandler publish short
+               random summaries of the bits (sketches), and we publish the bits themselves. We publish the
+               reports sorted, so their order reveals nothing.
+    Cost       A report has one bit per value of each attribute. Flipping 64 bits takes about 7 random words.
+               Time also includes one sort of the reports.
     """
 
     budget: DP = budget_field()

@@ -56,9 +56,10 @@ class MaximumEntropySynthesis(Mechanism):
     model has the largest entropy. Then it draws synthetic records from the model.
 
     `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
-    number of records. An attribute that is in none of the marginals is uniform in the model, and independent
-    of all other attributes. The model is fitted by `inference.MaximumEntropy`. `weight` limits the influence
-    of a single count. With a larger weight, the model follows the noisy counts more closely.
+    number of records. If none of the marginals contains an attribute, this attribute is uniform in the model,
+    and independent of all other attributes. The model is fitted by `inference.MaximumEntropy`. `weight`
+    limits the influence of a single count. With a larger weight, the model follows the noisy counts more
+    closely.
 
     Guarantee  The release is ε-DP for each unit. ε pays for the noise on the marginals' counts. If you do not
                give `rows`, the share `total_share` of ε pays for a noisy number of records. All later steps
@@ -199,13 +200,13 @@ class AIM(Mechanism):
                measurement may depend on earlier answers. This is allowed by a theorem of Feldman & Zrnic,
                NeurIPS 2021.
     Differs    Before the first round, the `initial` marginals are measured. We charge for each of these
-               marginals, and raise an error if they cost more than ρ together. The authors' code charges
-               for one marginal per attribute, whichever marginals it measures (docs/errata.md). Our noise
-               is an integer, and the scores by which marginals are chosen are also integers. The model has
-               at most 131,072 cells by default, and the authors' model may take 80 MB. Our model is the
-               same network as in a `Bank`. The model starts from a prior guess, which has as much weight as
-               100 records. Between rounds, the fit stops when it agrees with the noisy counts up to 0.3
-               standard deviations of the noise. If a marginal of the workload is too large to be measured
+               marginals, and raise an error if they cost more than ρ together. The authors' code charges for
+               one marginal per attribute, whichever marginals it measures (docs/errata.md). Our noise is an
+               integer, and the scores by which marginals are chosen are also integers. The model has at most
+               131,072 cells by default, and the authors' model may take 80 MB. Our model is a junction tree
+               (a graphical model), as in a `Bank`. The model starts from a prior guess, which has as much
+               weight as 100 records. Between rounds, the fit stops when it agrees with the noisy counts up to
+               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
                at all, we raise an error. The authors leave such a marginal out.
     Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to
                minutes at the default of `cells`. Memory must hold all cells of the workload's marginals and

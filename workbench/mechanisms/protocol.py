@@ -412,8 +412,8 @@ class Mechanism(Protocol):
     sets `converges = False` and explains why.
 
     The class variables `accepts_dp`, `accepts_zcdp` and `spends_delta` determine which budgets the class
-    accepts. They are set from the field `budget`. A class without this field has to set them itself, for
-    example a class that runs another mechanism.
+    accepts. Their values follow from the type of the field `budget`. A class without this field, for example
+    a class that runs another mechanism, has to set the three variables itself.
 
     If a class sets `fixed_price = True`, the receipts of its releases are the same for all data with the
     same domain and bound. Before such a mechanism runs, a session with a budget in ρ reserves the ρ of

@@ -100,14 +100,14 @@ class GeometricSelection(ValueSelection):
                for which a separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
-    Proof. Here ε is the part that pays for the choice. Let s = ε/m and D = δ/m. A value that n users have
+    Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have
     is released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) −
-    D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user
-    has the value. The second term follows in the same way from the probability that the value is not
-    released. Because π is non-decreasing, both conditions also hold when a user is removed. The coins of
-    different values are independent. One user changes the number of users for at most m values, by one
-    each. The costs s and D of these values add up to ε and δ (basic composition). The released values are
-    then public, and a user changes their counts by at most m in total.
+    D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has
+    the value. The second term follows in the same way from the probability that the value is not released.
+    Because π is non-decreasing, both conditions also hold when a user is removed. The coins of different
+    values are independent. One user changes the number of users for at most m values, by one each. The costs
+    s and D of these values add up to ε and δ (basic composition). The released values are then public, and a
+    user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")

@@ -44,13 +44,13 @@ class CountSketch(Mechanism):
                the mechanism draws them without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
                with their summaries (ICDT 2012, appendix C.6).
-    Differs    Our sensitivity, the largest change of all buckets by one unit, is depth·l1. Cormode et al.
-               use a sensitivity of 2·depth, which is for replacing one record by another. Our noise is
-               geometric, and theirs is Laplace noise. Their Lemma 5 gives another variance of an estimate
-               than we do. Our variance contains the sum of the squared counts, ‖M‖₂², and the noise of all
-               rows. By our formula, one row is always best for a sketch of a given size, so the default of
-               `depth` is 1. With a budget in ρ, the mean of a cell's buckets has the noise variance
-               l1²/(2ρ) at any depth.
+    Differs    Our sensitivity, the largest change of all buckets by one unit, is depth·l1. Cormode et al. use
+               a sensitivity of 2·depth, which is for replacing one record by another. Our noise is geometric,
+               and theirs is Laplace noise. Their Lemma 5 gives another variance of an estimate than our
+               formula. Our variance contains the sum of the squared counts, ‖M‖₂², and the noise of all rows.
+               By our formula, one row is always best for a sketch of a given size, so the default of `depth`
+               is 1. With a budget in ρ, the mean of a cell's buckets has the noise variance l1²/(2ρ) at any
+               depth.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), however many possible
                cells there are. An answer takes time O(cells that the query covers).
     """
@@ -179,16 +179,16 @@ class ALP(Mechanism):
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
-        """Return the number of bits that encode the count of one cell (its levels), ⌈largest·ε/(α·l1)⌉. Here
-        `largest` is the largest count that a cell can have, `l1` is the largest change of all counts together
-        by one unit, and each bit is flipped with probability 1/(α+2).
+        """Return the number of bits that encode the count of one cell (its levels). Let `largest` be the
+        largest count that a cell can have, and `l1` the largest change of all counts together by one unit. If
+        each bit is flipped with probability 1/(α+2), the number is ⌈largest·ε/(α·l1)⌉.
         """
         return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
-        """Return the total number of released bits, size_factor·total·ε/(α·l1), rounded up to a power of two
-        >= 64. Here `total` is a public upper bound on the sum of all counts, `l1` is the largest change of
-        all counts together by one unit, and each bit is flipped with probability 1/(α+2).
+        """Return the total number of released bits. Let `total` be the public upper bound on the sum of all
+        counts, and `l1` the largest change of all counts together by one unit. If each bit is flipped with
+        probability 1/(α+2), the number is size_factor·total·ε/(α·l1), rounded up to a power of two >= 64.
         """
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())

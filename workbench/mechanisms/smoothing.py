@@ -165,11 +165,11 @@ class FPA(contributions.Contributions):
         """Return an upper bound on the l2 norm of the rounding errors of all Fourier coefficients of n
         counts.
 
-        The error of a fast Fourier transform is a small multiple of log₂ n units in the last place of the l2
-        norm of its input (Higham 2002, section 24.1). This norm is at most largest·√n, where `largest` is the
-        largest count. The factor 64 leaves a margin for scaling, and for sizes that are not powers of two.
-        For numbers that are computed from the coefficients, pass the additional error as `units`, in units in
-        the last place.
+        The l2 norm of the input is at most largest·√n, where `largest` is the largest count. Let u be the
+        rounding error of a number of this size (one unit in its last place). The error of a fast Fourier
+        transform is a small multiple of u·log₂ n (Higham 2002, section 24.1). We use 64·u·(1 + log₂ n), which
+        leaves a margin for scaling, and for sizes that are not powers of two. If further numbers are computed
+        from the coefficients, pass their additional error as `units`, as a multiple of u.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP

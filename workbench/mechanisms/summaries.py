@@ -201,7 +201,7 @@ class HighPassFilter(SparseSummary):
     Assumes    One unit changes the counts by at most the table's bound. You choose θ without looking at the
                data. The same holds for `size`, if the mechanism computes θ from it.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
-               Transforms are in section 3, Theorem 4, and consistency is in section 4.3.
+               Transforms are in section 3, Theorem 4. The option `consistent` is in section 4.3.
     Differs    Our formulas hold for every real number θ, and the paper's only for integers. The threshold
                that we compute from `size` depends on the number m of all cells. If it depended on the number
                of empty cells, it would reveal how many cells are not empty. The mechanism draws only one
@@ -317,9 +317,10 @@ class ThresholdSampling(SparseSummary):
                record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
     Assumes    One unit changes the counts by at most the table's bound. You choose τ without looking at the
                data. The same holds for `size`, if the mechanism computes τ from it.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2. See
-               also C.4 (with a filter), section 3 (transforms) and section 4.3 (consistency). Threshold
-               sampling itself is due to Duffield, Lund & Thorup, SIGCOMM 2003.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2.
+               Appendix C.4 is about sampling with a filter, section 3 about transforms, and section 4.3 about
+               the option `consistent`. Threshold sampling itself is due to Duffield, Lund & Thorup, SIGCOMM
+               2003.
     Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. If you give
                `size`, τ is the solution of m·p_τ = size, where m is the number of cells and p_τ the
                probability that an empty cell is released. Cormode et al. compute τ from the sum of all
@@ -362,8 +363,9 @@ class ThresholdSampling(SparseSummary):
         `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the largest change of all counts
         by one unit (the sensitivity).
 
-        For geometric noise with α = exp(−ε/Δ), the probability is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1).
-        Here v is the noisy value. The formula holds for all real θ and τ (see `noise.empty_cells`).
+        Let v be the noisy value of an empty cell. For geometric noise with α = exp(−ε/Δ), the probability is
+        a sum over all v with |v| >= θ: Σ (1−α)/(1+α)·α^|v|·min(|v|/τ, 1). The formula holds for all real θ
+        and τ (see `noise.empty_cells`).
         """
         tau = self.tau if tau is None else tau
         law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
@@ -453,8 +455,8 @@ class PrioritySampling(SparseSummary):
                looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
                With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
-               C.4). Transforms are in section 3, and consistency is in section 4.3. Priority sampling
-               itself is due to Duffield, Lund & Thorup, J. ACM 2007.
+               C.4). Transforms are in section 3, and the option `consistent` is in section 4.3. Priority
+               sampling itself is due to Duffield, Lund & Thorup, J. ACM 2007.
     Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled.
                If the guess is too high, there are too few cells. In this case we lower τ_s and add cells to
                the same sample. If we drew new samples instead until one is large enough, τ_s would be
@@ -528,11 +530,11 @@ class StabilityHistogram(Mechanism):
     Assumes    One unit changes the counts by at most the table's bound.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1. Bun, Nissim & Stemmer, ITCS
                2016, call the mechanism the stability-based histogram.
-    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is
-               the smallest integer for which δ suffices: if only one unit has records in some cells, any of
-               these cells is released with probability at most δ, for every unit that the bound allows. We
-               compute this probability exactly. The receipt, which records the privacy cost, contains this
-               probability instead of δ.
+    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is the
+               smallest integer for which δ suffices. That is, if only one unit has records in some cells, the
+               probability that any of these cells is released is at most δ. This holds for every unit that
+               the bound allows. We compute this probability exactly. The receipt, which records the privacy
+               cost, contains this probability instead of δ.
     Cost       Time and memory are O(non-empty cells), however many possible cells there are.
     """
 

@@ -313,7 +313,8 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     """Return the variance of the noise that `add_noise` adds to each value.
 
     The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise consists of multiples of
-    a step. To get its variance, this formula is computed in steps and then converted to counts.
+    a step. For Laplace noise, this formula gives the variance in squared steps, which is then converted to
+    squared counts.
 
     Parameters
     ----------

@@ -40,10 +40,10 @@ class Law:
     probability Pr[X = x] is proportional to exp(−rate·|x|). If the kind is "gaussian", Pr[X = x] is
     proportional to exp(−rate·x²).
 
-    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity: the largest total change of the counts
-    by one unit, for example a person. The rate of Gaussian noise is ρ/Δ² = 1/(2σ²). Here Δ is the l2
-    sensitivity (the largest Euclidean distance by which one unit changes the counts), and σ is the standard
-    deviation of the noise.
+    The rate of geometric noise is ε/Δ₁, where Δ₁ is the l1 sensitivity: the largest total change of the
+    counts by one unit, for example a person. Let Δ₂ be the l2 sensitivity (the largest Euclidean distance by
+    which one unit changes the counts), and σ the standard deviation of Gaussian noise. The rate of Gaussian
+    noise is ρ/Δ₂² = 1/(2σ²).
 
     >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
     (100.0, 199.833416...)

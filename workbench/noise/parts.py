@@ -98,7 +98,7 @@ def check_size(size: int, released: float) -> None:
     Raises
     ------
     ValueError
-        If this number is above 2²⁸ (`MAX_RELEASED_CELLS`).
+        If `released` is above 2²⁸ (`MAX_RELEASED_CELLS`).
     """
     if released > MAX_RELEASED_CELLS:
         raise ValueError(

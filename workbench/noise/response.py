@@ -420,14 +420,14 @@ def alp_projection(
     each level. If the count of a cell has k levels, the first k hash functions say which bits are set to 1
     for this cell.
 
-    Here is why this is ε-differentially private. Let f(k) be the probability of a certain output if one cell
-    has k levels and all other cells are fixed. If this cell has one more level, at most one more bit is set.
-    So the probability of the output changes by at most the factor (1−p)/p = α + 1, where p = 1/(α+2) is the
-    probability of a flip. Let F(y) be the probability of the output if the number of levels before rounding
-    is a real number y between k and k + 1. Because of random rounding, F interpolates linearly between f(k)
-    and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at most α·F. So log F changes by at
-    most α for each level, by at most ε/l1 for each count, and by at most ε for each unit (for example a
-    person).
+    The following argument shows that the bits are ε-differentially private. Let f(k) be the probability of a
+    certain output if one cell has k levels and all other cells are fixed. If this cell has one more level, at
+    most one more bit is set. So the probability of the output changes by at most the factor (1−p)/p = α + 1,
+    where p = 1/(α+2) is the probability of a flip. Let F(y) be the probability of the output if the number of
+    levels before rounding is a real number y between k and k + 1. Because of random rounding, F interpolates
+    linearly between f(k) and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at most α·F. So
+    log F changes by at most α for each level, by at most ε/l1 for each count, and by at most ε for each unit
+    (for example a person).
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def noisy_threshold(
     """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
     returned.
 
-    The table also contains counts of 0. You pass only their number, in `zeros`.
+    Usually, many more counts are 0. You need not list these counts, and pass only their number, in `zeros`.
 
     The comparisons cost as much privacy as a release of the noisy counts would. All counts of 0 reach the
     threshold with the same probability, independently of each other. If the counts are integers and the
@@ -117,8 +117,8 @@ def noisy_threshold(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     names : tuple of arrays, optional
-        Identifiers of the counts, and identifiers of the counts of 0. Tests need these identifiers if the
-        private data determine which counts are 0. Default None.
+        Identifiers of the counts, and identifiers of the counts of 0. Only tests that replay noise need
+        identifiers. Default None.
 
     Returns
     -------

@@ -474,7 +474,7 @@ class Budget:
         Raises
         ------
         ValueError
-            If less than the cost remains in the budget, or if the relation or the unit differs from the
+            If the cost exceeds the rest of the budget, or if the relation or the unit differs from the
             budget's. In these cases nothing is spent. Also if the finished release costs more than was
             booked. The release is then withheld, and the booked cost stays spent.
         """
@@ -652,7 +652,7 @@ class Budget:
         Raises
         ------
         ValueError
-            If less than the cost remains in the budget, or if the relation or the unit differs from the
+            If the cost exceeds the rest of the budget, or if the relation or the unit differs from the
             budget's. In these cases nothing is spent.
         """
         if relation not in (None, self.relation):
@@ -717,12 +717,13 @@ class Budget:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """List of all costs, as a data frame with one row per question or release. The columns are the time,
-        a description, the number of queries, the standard deviation of the noise, whether the question was
-        `answered` or the release was made, the ε (or `rho` for a budget in zCDP), the δ, and the name of the
-        released file. The standard deviation is the largest among the queries, in counts. For weighted sums,
-        it is divided by the largest weight. If a process was killed, an answer may be missing, but its cost
-        is always listed.
+        """List of all costs, as a data frame with one row per question or release. The first columns are the
+        time, a description, the number of queries, and the standard deviation of the noise. The column
+        `answered` says whether the question was answered, or the release was made. The last columns are the ε
+        (or `rho` for a budget in zCDP), the δ, and the name of the released file. If a question has several
+        queries, the largest standard deviation is shown, in counts. For weighted sums, the standard deviation
+        is divided by the largest weight. If a process was killed, an answer may be missing, but its cost is
+        always listed.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]

@@ -245,10 +245,10 @@ class Session:
 
         A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
         you pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
-        attributes) in your questions. Marginals are preferred whose counts in the private table differ most
-        from the counts that the bank expects (see `owner.choosing`). The selection uses the exponential
-        mechanism, which makes a random choice that prefers good marginals. The selection has a price, which
-        is spent before the selection is drawn.
+        attributes) in your questions. The workbench prefers marginals whose counts in the private table
+        differ most from the counts that the bank expects (see `owner.choosing`). The exponential mechanism
+        makes this selection, which is random. The selection has a price, which is spent before the selection
+        is drawn.
 
         Parameters
         ----------
@@ -271,11 +271,12 @@ class Session:
         Returns
         -------
         pandas.DataFrame
-            One row per question. The columns are the question in words, its share of the budget (`epsilon` or
-            `rho`), the expected `error` if you ask it with `strategy="optimised"`, the expected error if you
-            ask it as it is (`plain`), the name of the `strategy`, and the `share of bound`. The column `share
-            of bound` is a theoretical lower bound on the error (from singular values), divided by the error.
-            `attrs["questions"]` is the list of questions, which you can pass to `ask` one by one.
+            One row per question, with the question in words and its share of the budget (`epsilon` or `rho`).
+            The column `error` is the expected error if you ask the question with `strategy="optimised"`, and
+            `strategy` is the name of the strategy. The column `plain` is the expected error without a
+            strategy. The column `share of bound` is a theoretical lower bound on the error (from singular
+            values), divided by the error. `attrs["questions"]` is the list of questions, which you can pass
+            to `ask` one by one.
 
         Raises
         ------

@@ -159,8 +159,8 @@ class Basis(Protocol):
 
 
 class TransformBasis(Basis, Protocol):
-    """Interface of a transform of a table's counts that also finds the transformed counts (nodes) from which
-    a query is computed.
+    """Interface of a transform of a table's counts. In addition to the methods of `Basis`, it has methods
+    that find the transformed counts (nodes) from which the answer to a query is computed.
     """
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:

@@ -116,8 +116,9 @@ class Together(Linear):
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. Its values are drawn independently
-        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
+        """Return the expected value of each query for one random record. The record's values are drawn
+        independently for each attribute, with the probabilities in `prior`, which contains one vector per
+        attribute.
         """
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 

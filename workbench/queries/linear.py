@@ -67,8 +67,9 @@ class Linear(ABC):
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. Its values are drawn independently
-        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
+        """Return the expected value of each query for one random record. The record's values are drawn
+        independently for each attribute, with the probabilities in `prior`, which contains one vector per
+        attribute.
         """
 
     @abstractmethod

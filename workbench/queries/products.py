@@ -362,8 +362,9 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. Its values are drawn independently
-        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
+        """Return the expected value of each query for one random record. The record's values are drawn
+        independently for each attribute, with the probabilities in `prior`, which contains one vector per
+        attribute.
         """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):

@@ -225,8 +225,7 @@ class RandomMarginalRanges:
 class RandomTables:
     """Recipe for random queries on `k` attributes, which the method `on` draws for a domain. For each of the
     `count` queries, `k` attributes are chosen at random. The query counts the records with certain
-    combinations of values of the chosen attributes. For each combination, it is random with probability ½
-    whether the query counts it.
+    combinations of values of the chosen attributes. Each combination is counted with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")

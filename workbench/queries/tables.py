@@ -37,8 +37,8 @@ class TableGroup(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
     """Linear queries that each depend on a few attributes. A linear query gives a value to each record and
-    adds up these values. For each query, a table contains its value for each combination of codes (numbers of
-    the values) of its attributes (Chen et al., EDBT 2012, Theorem 2).
+    adds up these values. For each query, a table contains this value for each combination of values of the
+    query's attributes (Chen et al., EDBT 2012, Theorem 2). Values are given by their codes (numbers).
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class TableQueries(Linear):
         One pair per set of attributes. A pair contains the names of the attributes, in the order of the
         domain, and the tables of all queries on these attributes.
     order : int64[queries], optional
-        For each table, the position of its query in the list of all queries. Tables are counted through all
-        groups. By default, the queries are in the order of the tables.
+        For each table, the position of its query in the list of all queries. The tables of all groups are
+        numbered together. By default, the queries are in the order of the tables.
 
     Raises
     ------
@@ -185,8 +185,9 @@ class TableQueries(Linear):
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. Its values are drawn independently
-        for each attribute, with the probabilities in `prior`, which contains one vector per attribute.
+        """Return the expected value of each query for one random record. The record's values are drawn
+        independently for each attribute, with the probabilities in `prior`, which contains one vector per
+        attribute.
         """
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():

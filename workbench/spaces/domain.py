@@ -244,8 +244,8 @@ class Domain:
         kept : bool[rows] or None
             Mask that is true for the rows that no rule leaves out. It is None if all rows are kept.
         refused : list
-            One entry for each column that has values that are not allowed: the name of the column, a text
-            that says which values are allowed, and a mask of the rows with other values.
+            One entry for each column with values that are not allowed. An entry contains the name of the
+            column, a text that says which values are allowed, and a mask of the rows with other values.
         """
         codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
         kept = None

@@ -41,11 +41,12 @@ def _is_zone(x: Any) -> str | None:
 class TimePart(Rule):
     """Rule that computes an attribute from dates or times, for example the hour, the weekday or the month.
 
-    Some parts of a time recur, so all of their values are known: hour (0 to 23), weekday (Monday to Sunday),
-    day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other parts are year,
-    year-month (2024-03) and date (2024-03-31). If you use one of these three parts, state the first and the
-    last possible value. Choose the two values from public knowledge, and not from the data. A time outside
-    the stated range has no label (name of a value), and the parameter `other` says what happens to its row.
+    Some parts of a time recur, so all of their values are known. These parts are hour (0 to 23), weekday
+    (Monday to Sunday), day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other
+    parts are year, year-month (2024-03) and date (2024-03-31). If you use one of these three parts, state the
+    first and the last possible value. Choose the two values from public knowledge, and not from the data. A
+    time outside the stated range has no label (name of a value), and the parameter `other` says what happens
+    to its row.
 
     The column that the rule reads may have a data type for dates or times. If the column contains text, state
     the `format` of the text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. If you state no `zone`,

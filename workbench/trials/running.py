@@ -151,10 +151,10 @@ def run(
     Returns
     -------
     DataFrame
-        Table with one row per trial, estimator (post-processing step) and metric. The columns are the
-        dataset, the mechanism and its parameters, the seed, the seconds that the release took, the number of
-        released cells, the metric, the workload (the queries on which the metric compares answers), and the
-        measured `value`.
+        Table with one row per trial, estimator (post-processing step) and metric. The first columns are the
+        dataset, the mechanism and its parameters, the seed, the seconds that the release took, and the number
+        of released cells. The last columns are the metric, the workload (the queries on which the metric
+        compares answers), and the measured `value`.
     """
     import pandas as pd
 

@@ -67,8 +67,8 @@ class Advice:
         Whether a release can show anything useful. It is True if the best mechanism has an error of at most
         50 % of the true answer for at least one kind of query.
     coarser : Domain, optional
-        Coarser domain, whose cells would have useful counts. It is given if the cells of your domain are too
-        small for this.
+        Coarser domain, whose cells would have useful counts. It is None if the cells of your domain have
+        useful counts, or if no coarser domain was found.
     size : int, optional
         Approximate number of cells that the release should contain.
     """
