@@ -467,7 +467,8 @@ class Interactions:
         Parameters
         ----------
         rng : numpy Generator, optional
-            Seeded generator, to repeat the choice. Default: a new key from the operating system.
+            Seeded generator, with which you get the same choice again. By default, the random bits come from
+            the operating system.
 
         Returns
         -------
@@ -506,7 +507,8 @@ class Interactions:
         scores : numbers[items]
             Score of each item. The scores must be public.
         rng : numpy Generator, optional
-            Seeded generator, to repeat the choice. Default: a new key from the operating system.
+            Seeded generator, with which you get the same choice again. By default, the random bits come from
+            the operating system.
         random : int
             How many of the `l` records are chosen at random instead of by their scores, from 0 to `l`. The
             random records are drawn first. Then the records with the highest scores are chosen from the

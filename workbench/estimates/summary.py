@@ -127,7 +127,7 @@ class Summary(Estimate):
         workload : Workload
             Queries over the domain of the summary.
         weights : "unbiased" or "raw"
-            How the released cells are counted: see the method `weights`.
+            Weights with which the released cells are counted, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
         absent : float
@@ -337,7 +337,7 @@ class TransformedSummary(Summary):
         workload : Workload
             Queries over the domain. Each query must consist of ranges.
         weights : "unbiased" or "raw"
-            How the released cells are counted: see the method `weights`.
+            Weights with which the released cells are counted, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
 

@@ -302,8 +302,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the decisions to
                split, in equal parts for `depth` levels. Different nodes of one level have no records in
-               common, so all nodes of the level use the level's ε at the same time. The share `measure` of ε
-               pays for the counts of the leaves.
+               common, so all decisions on a level together cost only the ε of this level (parallel
+               composition). The share `measure` of ε pays for the counts of the leaves.
     Assumes    One unit has no more records than the bound of the data allows. You choose `threshold` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.

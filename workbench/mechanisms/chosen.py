@@ -164,9 +164,10 @@ class ChosenContributions(Mechanism):
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the average sum of errors that the noise causes on all item counts. Let K be the number of
-        items (`items`), and X the noise on one count if `count` records per user are counted. The result is
-        K·E|X|. For two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/l), where l is `count`.
+        """Return the expected sum of the absolute errors that the noise causes in all item counts. Let K be
+        the number of items (`items`), and X the noise on one count if `count` records per user are counted.
+        The result is K·E|X|. For two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/l), where l
+        is `count`.
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
@@ -292,8 +293,9 @@ class ChosenThreshold(Mechanism):
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return the average sum of the sizes of all noisy counts that pass the filter if the table is empty.
-        For m cells with noise X and the threshold θ, this is m·E(|X|; |X| >= θ), rounded to an integer.
+        """Return the expected sum of the absolute values of all noisy counts that pass the filter, for an
+        empty table. For m cells with noise X and the threshold θ, this is m·E(|X|; |X| >= θ), rounded to an
+        integer. The expectation counts |X| as 0 if it is below θ.
         """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean

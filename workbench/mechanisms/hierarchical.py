@@ -467,10 +467,11 @@ class InfTDA(Mechanism):
     Guarantee  The release is ρ-zCDP if one unit is replaced by another. ρ is divided equally among the levels
                of the tree. In the l2 norm, a replacement changes the nodes of a level by at most √2 times as
                much as the addition of a unit. For example, the change is at most √2·m if a unit has m trips
-               of any kind. A noisy total number of trips is measured on a separate level, and changes by at
-               most m. If you give the `total`, it is released exactly. In this case each unit must have one
-               trip, so that replacing a unit does not change the total. The change to integers uses only
-               noisy counts, so it costs nothing.
+               of any kind. If you do not give the `total`, a noisy total number of trips is measured, which
+               counts as one more level. A replacement changes the total by at most m. If you give the
+               `total`, it is released exactly. In this case each unit must have one trip, so that replacing a
+               unit does not change the total. The change to integers uses only noisy counts, so it costs
+               nothing.
     Assumes    One unit changes the counts by at most the table's bound, and adding a unit never lowers a
                count. The labels of places are public. If you give the `total`, it is public.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.

@@ -105,9 +105,9 @@ class GeometricSelection(ValueSelection):
     D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has
     the value. The second term follows in the same way from the probability that the value is not released.
     Because π is non-decreasing, both conditions also hold when a user is removed. The coins of different
-    values are independent. One user changes the number of users for at most m values, by one each. The costs
-    s and D of these values add up to ε and δ (basic composition). The released values are then public, and a
-    user changes their counts by at most m in total.
+    values are independent. One user changes the number of users for at most m values, by one each. Each value
+    costs (s, D), so the m values together cost (ε, δ) by basic composition. The released values are then
+    public, and a user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")

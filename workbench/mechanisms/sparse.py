@@ -59,8 +59,8 @@ class ItemBlanket(Mechanism):
                share `choice_share` of ε pays for the choice of cells, and the rest for the noise on their
                counts. If one unit is replaced by another, instead of added or removed, the guarantee is
                2ε-DP.
-    Assumes    One unit changes the counts by at most the table's bound. No table that could occur in place of
-               the data has more than `nonempty` non-empty cells. If the table has more, the mechanism raises
+    Assumes    One unit changes the counts by at most the table's bound. It is public knowledge that the table
+               cannot have more than `nonempty` non-empty cells. If the table has more, the mechanism raises
                an error. Everybody can notice this error, so `nonempty` must come from public knowledge.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
     Differs    We choose the number of cells and the threshold, divide the budget, and draw the cells in
@@ -287,8 +287,8 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells.
                If one unit is replaced by another, instead of added or removed, the guarantee is (2ε, (1 +
                e^ε)·δ)-DP.
-    Assumes    One unit changes each count by at most linf, which the table's bound states. No table that
-               could occur in place of the data has more than `nonempty` non-empty cells. If the table has
+    Assumes    One unit changes each count by at most linf, which the table's bound states. It is public
+               knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has
                more, the mechanism raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
     Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise, and

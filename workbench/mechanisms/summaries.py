@@ -201,7 +201,7 @@ class HighPassFilter(SparseSummary):
     Assumes    One unit changes the counts by at most the table's bound. You choose θ without looking at the
                data. The same holds for `size`, if the mechanism computes θ from it.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
-               Transforms are in section 3, Theorem 4. The option `consistent` is in section 4.3.
+               Section 3 (Theorem 4) is about transforms, and section 4.3 is about the option `consistent`.
     Differs    Our formulas hold for every real number θ, and the paper's only for integers. The threshold
                that we compute from `size` depends on the number m of all cells. If it depended on the number
                of empty cells, it would reveal how many cells are not empty. The mechanism draws only one
@@ -455,7 +455,7 @@ class PrioritySampling(SparseSummary):
                looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
                With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
-               C.4). Transforms are in section 3, and the option `consistent` is in section 4.3. Priority
+               C.4). Section 3 is about transforms, and section 4.3 is about the option `consistent`. Priority
                sampling itself is due to Duffield, Lund & Thorup, J. ACM 2007.
     Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled.
                If the guess is too high, there are too few cells. In this case we lower τ_s and add cells to

@@ -108,7 +108,7 @@ def noisy_threshold(
     zeros : int
         Number of additional counts of 0.
     threshold : number
-        Threshold, in counts. A count reaches it if the noisy count is at least this number.
+        Threshold, in counts. A count reaches the threshold if its noisy value is at least this number.
     l1 : number
         Largest total change of the counts by one unit (for example a person).
     epsilon : number

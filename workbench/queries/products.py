@@ -121,9 +121,10 @@ class Products(Linear):
             Domain that contains the attributes.
         queries : sequence
             Queries. A term is given as {attribute: factor} or as (coefficient, {attribute: factor}). The
-            empty term {} counts every record once. You can give a factor in three ways. (lo, hi) is 1 for the
-            codes from lo to hi − 1, and 0 for others. A set of codes is 1 for these codes, and 0 for others.
-            An array contains one number per code.
+            empty term {} counts every record once. You can give a factor in three ways. A pair (lo, hi)
+            stands for the factor 1 for the codes from lo to hi − 1, and 0 for other codes. A set of codes
+            stands for the factor 1 for these codes, and 0 for other codes. An array contains the factor of
+            each code.
 
         Returns
         -------

@@ -34,7 +34,8 @@ class Quadtree(Boxed):
         Lower and upper corner of the box, with one coordinate per dimension. By default, each dimension runs
         from 0 to 1.
     attributes : tuple of str, optional
-        Names of the columns with the coordinates, one per dimension. By default x1, x2, …
+        Names of the columns with the coordinates, one per dimension. By default, the names are x1, x2, and so
+        on.
 
     Raises
     ------
