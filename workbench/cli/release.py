@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # Options of a mechanism
 
 _QUERIES = {
-    "workload": "FILE, of queries by label, one a line",
-    "marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
+    "workload": "File with one query per line, for example origin=Bern",
+    "marginals": "Number of attributes of each marginal, or a file with one marginal per line",
 }  # that are stated in one of two ways
 _FILES = _QUERIES | {"initial": _QUERIES["marginals"]}
 _ONLY = {

@@ -530,7 +530,7 @@ class Interactions:
         if scores.shape != self.domain.shape[:1] or scores.dtype.kind not in "iufb":
             raise ValueError(
                 f"scores of {scores.dtype} {scores.shape} are not allowed: need {self.domain.shape[0]} "
-                "numbers, one an item"
+                "numbers, one per item"
             )
         if scores.dtype.kind == "f" and np.isnan(scores).any():
             raise ValueError(f"scores: that of item {int(np.isnan(scores).argmax())} is NaN")

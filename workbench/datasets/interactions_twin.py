@@ -220,7 +220,7 @@ class InteractionsTwin(Twin):
         """Text that names the real dataset that these data replace, and says how to get it. The number of
         items determines which dataset this is.
         """
-        return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
+        return ORIGINALS.get(self.items, "data of your own: Table 4 has no such row")
 
     def __post_init__(self) -> None:
         low = self.min_per_user

@@ -431,7 +431,7 @@ class KernelPCA:
     """
 
     alpha: float = parameter(
-        check=check_alpha, unit="tuples", doc="trade-off of bias and variance"
+        check=check_alpha, unit="tuples", doc="assumed distance between table and prior"
     )
     total: float | None = parameter(
         None, 0, unit="tuples", doc="number of tuples, public or paid for"

@@ -526,7 +526,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         2**51,
         integer=True,
         unit="records",
-        doc="number t of records removed from a node that is split; ⌈b + ln 2·l1/ε_s⌉ by default",
+        doc="number t of records that are removed from a split node (by default the smallest proven)",
     )
     strategy: str = parameter(
         "skip", choices=STRATEGIES, doc="rule that chooses the records to remove"

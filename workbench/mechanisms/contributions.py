@@ -95,7 +95,7 @@ def sampling_factor_field() -> Any:
         good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
         return None if good else "need an integer >= 1, or 'suggested'"
 
-    return parameter(check=wrong, unit="records", doc="most records counted per user")
+    return parameter(check=wrong, unit="records", doc="largest number of records per user")
 
 
 def public_number_field(doc: str) -> Any:
@@ -112,12 +112,12 @@ def popularity_field() -> Any:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
         good = all(map(_is_number, weights)) and min(weights, default=-1) >= 0
         good = good and (not isinstance(popularity, tuple) or sum(popularity) > 0)
-        return None if good else "need Zipf's exponent, or a tuple of weights, one an item"
+        return None if good else "need Zipf's exponent, or a tuple with one weight per item"
 
     return parameter(
         None,
         check=wrong,
-        doc="public guess of the items' popularity: Zipf's exponent, or a weight per item",
+        doc="public guess of the items' popularity, for the suggested l",
     )
 
 
@@ -135,7 +135,7 @@ def consistent_counts_field() -> Any:
     edge counts.
     """
     return parameter(
-        False, choices=(False, True), doc="make item counts the sums of edge counts"
+        False, choices=(False, True), doc="make each item's count the sum of its edges' counts"
     )
 
 
@@ -389,7 +389,7 @@ class SRA(SampledContributions):
 def _check_scores(scores: Any) -> str | None:
     good = isinstance(scores, tuple) and len(scores) > 0
     good = good and all(isinstance(x, int | float) and x == x for x in scores)
-    return None if good else "need a tuple of numbers, public or paid for, one an item"
+    return None if good else "need a tuple of numbers, public or paid for, one per item"
 
 
 @value
@@ -432,7 +432,7 @@ class HPA(SampledContributions):
         1,
         integer=True,
         unit="records",
-        doc="number d of records per user that measure popularity, from public knowledge",
+        doc="number d of records per user with which popularity is measured (public)",
     )
     popularity_share: float = parameter(
         0.1, 0, 1, strict=True, doc="share of the budget that pays for measuring popularity"

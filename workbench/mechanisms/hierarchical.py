@@ -84,7 +84,7 @@ class HierarchicalHistogram(Mechanism):
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc='children per node k, or "optimal" (best for ranges)'
+        2, check=_check_branching, doc='children per node k ("optimal" is best for ranges)'
     )
     consistent: bool = parameter(
         True,
@@ -97,7 +97,7 @@ class HierarchicalHistogram(Mechanism):
     ranges: str = parameter(
         "nodes",
         choices=("nodes", "leaves"),
-        doc="what is added up for a range of cells, after negative nodes are set to 0",
+        doc="how a range of cells is answered: sum of the fewest nodes, or of the leaves",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -258,7 +258,7 @@ class UnattributedHistogram(Mechanism):
     estimator: str = parameter(
         "isotonic",
         choices=("isotonic", "sorted", "noisy", "prevalence"),
-        doc="isotonic, sorted and noisy are the paper's, prevalence is ours",
+        doc="how the noisy counts are put in order (prevalence is our own method)",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -268,7 +268,7 @@ class UnattributedHistogram(Mechanism):
         2**28,
         integer=True,
         unit="counts",
-        doc="largest count that prevalence distinguishes (public)",
+        doc="public limit for prevalence, to which larger counts are lowered",
     )
     cite = "hay2010"
     title = "unattributed histogram"
@@ -489,7 +489,7 @@ class InfTDA(Mechanism):
     prefixes: int | tuple[int, ...] | None = parameter(
         None,
         check=_check_prefixes,
-        doc="how many first characters the labels of one region share, from large to small regions",
+        doc="number of first characters that all labels of a region share, one per level of regions",
     )
     total: int | None = parameter(
         None,

@@ -97,7 +97,7 @@ class MaximumEntropySynthesis(Mechanism):
         1000,
         strict=True,
         unit="nats",
-        doc="largest weight of a single count; higher values follow the noisy counts more closely",
+        doc="largest weight of a single count (higher values follow the noisy counts more closely)",
     )
     cite = "chen2012"
     title = "maximum-entropy synthesis"

@@ -330,7 +330,7 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
             choices=choices,
             doc="distribution of the noise (geometric gives integers)",
         )
-    doc = "noise with ε: geometric gives integers; with ρ it is Gaussian"
+    doc = "distribution of the noise for an ε (geometric gives integers)"
     return parameter(
         _LAPLACE,
         choices=choices,
@@ -382,7 +382,7 @@ def transform_field() -> Any:
     for example to wavelet coefficients.
     """
     return parameter(
-        None, choices=(None, *TRANSFORMS), doc="transform of the table before noise is added"
+        None, choices=(None, *TRANSFORMS), doc="transform before the noise (haar: wavelets)"
     )
 
 
@@ -391,7 +391,7 @@ def consistent_field() -> Any:
     mechanism releases a node only if all nodes above it are released.
     """
     return parameter(
-        False, choices=(False, True), doc="drop nodes below absent nodes (dyadic transform)"
+        False, choices=(False, True), doc="keep a node only if all nodes above it are kept"
     )
 
 

@@ -57,13 +57,13 @@ class CountSketch(Mechanism):
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     width: int = parameter(
-        low=1, high=2**28, integer=True, unit="buckets", doc="buckets per row"
+        low=1, high=2**28, integer=True, unit="buckets", doc="number of buckets per row"
     )
     depth: int = parameter(
-        1, 1, 2**10, integer=True, unit="rows", doc="number of rows and hash functions"
+        1, 1, 2**10, integer=True, unit="rows", doc="number of rows (hash functions)"
     )
     estimate: str = parameter(
-        "mean", choices=("mean", "median"), doc="way to combine rows (mean is unbiased)"
+        "mean", choices=("mean", "median"), doc="how rows are combined (mean is unbiased)"
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -168,7 +168,7 @@ class ALP(Mechanism):
         doc="public upper bound on the sum of all counts",
     )
     alpha: float = parameter(
-        3.0, 0, 2**20, strict=True, doc="α (each bit is flipped with probability 1/(α+2))"
+        3.0, 0, 2**20, strict=True, doc="number α (a bit is flipped with probability 1/(α+2))"
     )
     size_factor: float = parameter(
         50, 0, 2**20, strict=True, unit="bits", doc="released bits per level of a count"

@@ -127,7 +127,7 @@ class FPA(contributions.Contributions):
         2**32,
         integer=True,
         unit="records",
-        doc="largest count (larger counts are cut to it, which limits rounding errors)",
+        doc="largest count that is kept (larger counts are lowered to it)",
     )
     memory: int = memory_field()
     cite = "rastogi2010"

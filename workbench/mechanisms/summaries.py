@@ -45,7 +45,7 @@ def sides_field() -> Any:
     of a noisy value v. If it is 1, it compares θ with v.
     """
     return parameter(
-        2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
+        2, choices=(1, 2), doc="keep only positive noisy counts (1), or also negative ones (2)"
     )
 
 
@@ -54,7 +54,7 @@ def filter_field() -> Any:
     is drawn.
     """
     return parameter(
-        0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling (0: none)"
+        0, 0, 2**50, unit="counts", doc="filter threshold before sampling (0: no filter)"
     )
 
 
