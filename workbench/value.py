@@ -195,7 +195,7 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
         names = [c for c in choices if isinstance(c, str)]
         near = get_close_matches(x, names) if isinstance(x, str) else []
         if near:
-            need += f"; did you mean {' or '.join(map(repr, near))}?"
+            need += f". Did you mean {' or '.join(map(repr, near))}?"
         return rules["check"](x) and need if rules["check"] else need
     if rules["check"]:
         return rules["check"](x)
@@ -373,8 +373,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
-        return f"; did you mean {' or '.join(near)}?"
-    return f"; there are: {', '.join(names)}"
+        return f". Did you mean {' or '.join(near)}?"
+    return f". There are: {', '.join(names)}"
 
 
 # Arrays

@@ -126,7 +126,7 @@ def test_how_many_users_were_cut_is_booked_beside_the_release(run):
             release("x.parquet", 0.2).replace("HighPassFilter --theta 20", "Flipping"),
             "local",
         ),
-        ("a user", [*NEW, "a user", "--epsilon", "1"], "exists: a budget is begun once"),
+        ("a user", [*NEW, "a user", "--epsilon", "1"], "exists. Continue this budget"),
         ("a user", [*NEW[:2], "c", *NEW[3:], "x", "--epsilon", "inf"], "need DP(0 < epsilon"),
         ("a user", [*NEW[:2], "c", *NEW[3:], " ", "--epsilon", "1"], "unit = ' '"),
         ("a user", "budget show t.csv", "not a session"),

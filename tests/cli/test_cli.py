@@ -98,7 +98,7 @@ BAD = {
     "--out out.parquet": "--domain is missing",
     "release t.csv --count n --domain domain.json --epsilon 1 --mechanism HighPassFilter "
     "--out out.parquet": "--bound is missing",
-    f"release t.csv {FILTER} --domain-from-data": "need one of them",
+    f"release t.csv {FILTER} --domain-from-data": "need exactly one of them",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
     f"release t.csv {FILTER} --out there/out.parquet": "there: no such folder",
     f"release t.csv {FILTER} --out t.csv": "t.csv is an input of this command",
@@ -120,9 +120,9 @@ BAD = {
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "--size = 0",
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "at most 4800",
     f"release t.csv {RELEASE} --mechanism Laborious": "Laborious cannot be asked for here",
-    f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
+    f"release t.csv {FILTER} --seed 1": "anyone who knows --seed can subtract the noise",
     f"release t.csv {FILTER} --count home": "is an attribute of the domain",
-    f"release t.csv {FILTER} --count m": "t.csv has no column m: it has ['home'",
+    f"release t.csv {FILTER} --count m": "t.csv has no column m. It has ['home'",
     f"release t.csv {FILTER} --count note": "row 1, column 'note': found nothing",
 }
 
@@ -290,7 +290,7 @@ NAMED = {
     "release HighPassFilter t.csv --with": "--with needs a name",
     "release": "which mechanism? Name it first",
     "release t.csv --epsilon 1": "which mechanism? Name it first",
-    "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",
+    "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'. Did you mean HighPassFilter",
     "release nowhere.csv": "no mechanism 'nowhere.csv'",
     "release HighPassFilter t.csv --mechanism SRA --out x.csv --epsilon 1 --domain domain.json": "HighPass"
     "Filter: no such file",
@@ -299,7 +299,7 @@ NAMED = {
     "release HighPassFilter t.csv --theta 1 --theta 2": "--theta is given twice",
     "release HighPassFilter t.csv --l 3": "has no option --l; it has --theta",
     "release HighPassFilter t.csv --alpha 3": "HighPassFilter has no option --alpha",
-    "release HighPassFilter t.csv --thta 3": "No such option: --thta; did you mean --theta",
+    "release HighPassFilter t.csv --thta 3": "No such option: --thta. Did you mean --theta",
     f"release LaplaceQueries t.csv {RELEASE} --marginals 1 --workload q.txt": "--workload or --marginals: need",
 }
 
@@ -457,7 +457,7 @@ def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
     assert f"Report: {page.resolve()}" in result.stdout and page.exists()
     assert "good: done in" in result.stdout
     assert "good: up to date" in run(f"reproduce good {where}").stdout
-    assert "no figure 'fig7'; there are: bad, good" in complaint(
+    assert "no figure 'fig7'. There are: bad, good" in complaint(
         run(f"reproduce fig7 {where}", code=2)
     )
     assert "profile = 'full'" in complaint(run(f"reproduce {where} --profile full", code=2))
@@ -659,7 +659,7 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
     [
         (
             "HighPasFilter",
-            "no figure or mechanism 'HighPasFilter'; did you mean HighPassFilter?",
+            "no figure or mechanism 'HighPasFilter'. Did you mean HighPassFilter?",
         ),
         ("../PrivTree", "no figure or mechanism '../PrivTree'"),
         ("HighPassFilter --width wide", "need column, page, slide, or a number of centimetres"),
@@ -668,9 +668,9 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
             "HighPassFilter --format pdf,gif",
             "--format 'gif' is not allowed: need some of pdf,svg",
         ),
-        ("cormode2012_fig5 -p epsilo=1", "no parameter 'epsilo'; did you mean epsilon?"),
+        ("cormode2012_fig5 -p epsilo=1", "no parameter 'epsilo'. Did you mean epsilon?"),
         ("cormode2012_fig5 --profile ../x", "profile = '../x' is not allowed"),
-        ("SRA epsilon", "no figure or mechanism 'epsilon'; an example is cormode2012_fig5"),
+        ("SRA epsilon", "no figure or mechanism 'epsilon'. An example is cormode2012_fig5"),
         ("HighPassFilter epsilon=much", "epsilon = 'much' is not allowed: need a number"),
         ("HighPassFilter epsilon=-1", "epsilon = -1.0 is not allowed"),
         ("HighPassFilter consistent=maybe", "consistent = 'maybe' is not allowed"),

@@ -190,7 +190,7 @@ def test_a_command_stops_at_once_at_a_module_that_cannot_be_imported(
 @pytest.mark.slow
 def test_bad_names_are_said_in_a_line(table):
     again = workbench("new", "mechanism", "mine", cwd=table)
-    assert again.returncode == 2 and "need a class's name" in again.stderr
+    assert again.returncode == 2 and "need the name of a class" in again.stderr
     missing = release("--mechanism", "X", "--with", "no_such_module", cwd=table)
     assert missing.returncode == 2 and "there is no such module" in missing.stderr
     (table / "broken.py").write_text("import no_such_thing")

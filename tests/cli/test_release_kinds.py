@@ -154,7 +154,7 @@ def test_microdata_are_synthesised(run):
         "--rows 0": "--rows = 0",
         "--rows many": "--rows = 'many' is not allowed",
         "--rows 5 --marginals 7": "need 1 to 2",
-        "--rows 5 --out m.txt": "need the name m.parquet",
+        "--rows 5 --out m.txt": "for example m.parquet",
     }.items():
         line = last_options(f"synthesize t.csv {words} --rows 5 {wrong}")
         assert says in run(line, code=2).stderr
@@ -162,7 +162,7 @@ def test_microdata_are_synthesised(run):
 
 REST = "--unit row --epsilon 1 --out o.parquet"
 BAD = {
-    f"SRA --domain domain.json --l 5 {REST}": "SRA needs --user COLUMN, which says whose each row is",
+    f"SRA --domain domain.json --l 5 {REST}": "SRA needs --user COLUMN, the column of users",
     f"SRA --user user_id --domain domain.json {REST}": "SRA needs --l",
     f"SRA --user film --domain domain.json --l 5 {REST}": "cannot be the user and what the user has",
     f"SRA --user nobody --domain domain.json --l 5 {REST}": "has no column nobody",
@@ -172,7 +172,7 @@ BAD = {
     f"HighPassFilter --theta 3 --item film {TABLE} {REST}": "HighPassFilter has no option --item",
     f"HighPassFilter --theta 3 --strings word --bound 1,1 {REST}": "--strings is for BasicAdaptiveHistogram",
     f"PrivTree --box x=0..10 {TABLE} {REST}": "--domain or a space of points",
-    f"PrivTree --box x=0..10 --strings word --bound 1,1 {REST}": "--box or --strings: need one",
+    f"PrivTree --box x=0..10 --strings word --bound 1,1 {REST}": "--box or --strings: need exactly one",
     f"PrivTree --box x=0:10 --bound 1,1 {REST}": "need COLUMN=LOW..HIGH",
     f"PrivTree --box x=0..1_0 --bound 1,1 {REST}": "--box = '1_0' is not allowed: need a number",
     f"PrivTree --box x=10..0 --bound 1,1 {REST}": "must lie below high",
@@ -186,8 +186,8 @@ BAD = {
     f"HighPassFilter --theta 1_0 {TABLE} {REST}": "--theta = '1_0' is not allowed",
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
     f"HighPassFilter --tau 3 {TABLE} {REST}": "--tau is for ThresholdSampling",
-    f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng'; did you mean PrioritySampl",
-    f"DirichletSynthesis {TABLE} {REST}": "which is drawn with floating point, is never saved",
+    f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng'. Did you mean PrioritySampl",
+    f"DirichletSynthesis {TABLE} {REST}": "noise drawn in floating point cannot be saved",
 }
 
 

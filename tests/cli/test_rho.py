@@ -45,8 +45,12 @@ def test_pure_releases_are_read_at_a_delta_too(run):
 @pytest.mark.parametrize(
     ("price", "mechanism", "why"),
     [
-        ("", "GaussianHistogram", "--epsilon or --rho: need one of them"),
-        ("--rho 1 --epsilon 1", "GaussianHistogram", "--epsilon or --rho: need one of them"),
+        ("", "GaussianHistogram", "--epsilon or --rho: need exactly one of them"),
+        (
+            "--rho 1 --epsilon 1",
+            "GaussianHistogram",
+            "--epsilon or --rho: need exactly one of them",
+        ),
         ("--rho 0", "GaussianHistogram", "--rho = 0"),
         ("--rho nan", "GaussianHistogram", "--rho = nan"),
         ("--rho inf", "GaussianHistogram", "--rho = inf"),
@@ -97,6 +101,6 @@ def test_five_fifths_of_a_rho_are_one(run):
 def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
     run(["budget", "new", "b.sqlite", "--epsilon", "1", *PEOPLE])
     said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
-    assert "is a budget in epsilon. Begin a budget in rho" in said
+    assert "a budget in epsilon (1-DP) cannot pay 0.2-zCDP" in said
     assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
     assert "--epsilon or --rho: need" in run(["budget", "new", "c.sqlite", *PEOPLE], 2)

@@ -49,7 +49,7 @@ TEXTS = {
     b"PK\x03\x04" + bytes(40): "its content is no text in UTF-8: need CSV (.csv",
     GOOD.decode().encode("utf-16"): "its content is no text in UTF-8",
     b'[{"place": "Bern"}]': "its content is JSON: need CSV (.csv, .csv.gz",
-    b"Trips of 2026\n" + GOOD: "has no column place, age, n, who: it has ['Trips of 2026']",
+    b"Trips of 2026\n" + GOOD: "has no column place, age, n, who. It has ['Trips of 2026']",
     b"": "it is empty",
     b"\n\n": "it is empty",
     b"a;b;n\n1;2;3\n": "need commas between fields, not ';'",
@@ -202,7 +202,7 @@ FRAMES = {
     "more than one column is called 'age'": pd.DataFrame(
         [["Bern", 1, 2]], columns=["place", "age", "age"]
     ),
-    "the table has no column age: it has ['place']": pd.DataFrame({"place": ["Bern"]}),
+    "the table has no column age. It has ['place']": pd.DataFrame({"place": ["Bern"]}),
     "row 1, column 'age': found nothing, need an integer from 0 to 99": pd.DataFrame(
         {"place": "Bern", "age": [50.0, None]}
     ),

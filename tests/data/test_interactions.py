@@ -105,7 +105,7 @@ def test_bad_input_is_one_error():
     with pytest.raises(ValueError, match="items, row 0: 9 is outside"):
         Interactions(FILMS, one, one + 9, one, UNBOUNDED)
     two = np.array([1, 0], np.int32)
-    with pytest.raises(ValueError, match="sorted; use from_codes"):
+    with pytest.raises(ValueError, match="sorted. Use from_codes"):
         Interactions(FILMS, two, two, two, UNBOUNDED)
 
 

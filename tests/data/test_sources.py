@@ -311,7 +311,7 @@ def test_very_many_empty_lines_are_no_rows(tmp_path):
         path.write_bytes(gzip.compress(b"x,y\n1,1\n" + lines + b"2,2\n"))
         assert as_dict(SparseTable.read(path, Domain(("x",), (9,)), Bound())) == {1: 1, 2: 1}
     path.write_bytes(gzip.compress(b"\n" * 2**25 + b"x,y\n"))
-    with pytest.raises(ValueError, match="it is empty, without the names of columns"):
+    with pytest.raises(ValueError, match="it is empty. Need the names of the columns"):
         SparseTable.read(path, Domain(("x",), (9,)), Bound())
 
 

@@ -99,8 +99,8 @@ def test_values_are_taken_as_they_are_typed(given, meant):
 @pytest.mark.parametrize(
     "given, says",
     [
-        ({"epsilonn": 1}, "nobody2020_fig1 has no parameter 'epsilonn'; did you mean epsilon?"),
-        ({"zzz": 1}, "has no parameter 'zzz'; there are: epsilon, theta"),
+        ({"epsilonn": 1}, "nobody2020_fig1 has no parameter 'epsilonn'. Did you mean epsilon?"),
+        ({"zzz": 1}, "has no parameter 'zzz'. There are: epsilon, theta"),
         ({"epsilon": 0}, "nobody2020_fig1: epsilon = 0 is not allowed: need a number >= 1e-06"),
         ({"epsilon": "x"}, "nobody2020_fig1: epsilon = 'x' is not allowed: need a number"),
         ({"theta": ()}, "theta = .. is not allowed: need a tuple of at least one value"),
@@ -145,8 +145,8 @@ CELL = "profile = 'quick'\nepsilon = 0.1"
 @pytest.mark.parametrize(
     "sources, says",
     [
-        (["profile = 'quick'\nepsilonn = 1"], "no parameter 'epsilonn'; did you mean epsilon?"),
-        ([CELL, "# Parameters\nthetta = 1"], "no parameter 'thetta'; did you mean"),
+        (["profile = 'quick'\nepsilonn = 1"], "no parameter 'epsilonn'. Did you mean epsilon?"),
+        ([CELL, "# Parameters\nthetta = 1"], "no parameter 'thetta'. Did you mean"),
         (["profile = 'quick'\nzzz = 1", CELL, "x = 3"], None),
         ([CELL, "# Parameters\nbad = 1", "# Parameters\nepsilon = 1"], None),
     ],
@@ -200,5 +200,5 @@ def test_the_cell_of_parameters_is_formatted_as_code():
 def test_figures_are_found_by_their_id_from_anywhere_below_the_project(monkeypatch):
     monkeypatch.chdir(figures.project_folder() / "notebooks" / "cormode2012")
     assert figures.find_figure("cormode2012_fig3").id == "cormode2012_fig3"
-    with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'; did you mean"):
+    with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'. Did you mean"):
         figures.find_figure("cormode2012_fig33")

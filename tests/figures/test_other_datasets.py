@@ -93,7 +93,7 @@ def test_tables_of_people_too():
     [
         ("Hidden", "truth is public"),
         ("Stepz", "need one of 'Social Network'"),
-        ("Social Netwrk", "; did you mean 'Social Network'"),
+        ("Social Netwrk", ". Did you mean 'Social Network'"),
     ],
 )
 def test_what_is_not_public_or_is_none_is_refused(name, why):

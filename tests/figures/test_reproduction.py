@@ -193,7 +193,7 @@ def test_names_that_do_not_exist_are_refused(tmp_path, go):
     with pytest.raises(ValueError, match="holds no notebooks"):
         go()
     book(tmp_path, "fig1", "1")
-    with pytest.raises(ValueError, match="no figure 'fig7'; did you mean fig1"):
+    with pytest.raises(ValueError, match="no figure 'fig7'. Did you mean fig1"):
         go("fig7")
 
 

@@ -38,7 +38,7 @@ def test_values_that_are_the_same_run_once():
     "settings, says",
     [
         (["epsilon"], "-p 'epsilon': need name=value"),
-        (["epsilonn=1"], "has no parameter 'epsilonn'; did you mean epsilon"),
+        (["epsilonn=1"], "has no parameter 'epsilonn'. Did you mean epsilon"),
         (["epsilon=1", "epsilon=2"], "-p epsilon is given twice"),
         (["epsilon="], "-p epsilon: need at least one value; privacy budget"),
         (["small=;"], "-p small: need at least one value"),

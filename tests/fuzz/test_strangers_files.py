@@ -299,8 +299,8 @@ def test_what_no_release_has_is_refused(tmp_path, monkeypatch, kind, change, nee
 @pytest.mark.parametrize(
     ("text", "twice", "said"),
     [
-        ('"simulated": ', '"simulated": false, "simulated": ', "'simulated' stands twice"),
-        ('"epsilon": ', '"epsilon": 0.1, "epsilon": ', "'epsilon' stands twice"),
+        ('"simulated": ', '"simulated": false, "simulated": ', "'simulated' occurs twice"),
+        ('"epsilon": ', '"epsilon": 0.1, "epsilon": ', "'epsilon' occurs twice"),
         (
             '"delta": 0.0',
             '"delta": false',

@@ -77,7 +77,7 @@ def test_large_data_are_simulated_in_part():
         (lambda: advise(FULL, 0.0), "epsilon = 0.0"),
         (lambda: advise(FULL, float("nan")), "epsilon = nan"),
         (lambda: advise(FULL, 1.0, delta=1.0), "delta = 1.0"),
-        (lambda: advise(FULL, 1.0, task="range"), "did you mean ranges"),
+        (lambda: advise(FULL, 1.0, task="range"), "Did you mean ranges"),
         (lambda: advise(FULL, 1.0, size=0), "size = 0"),
         (lambda: advise(FULL, 1.0, queries=[10**5]), "does not fit the domain"),
         (lambda: advise(FULL, 1.0, task="boxes", shape=[1, 1]), "does not fit a domain"),
@@ -256,8 +256,11 @@ def test_the_command_prints_no_release_where_nothing_can_be_shown(folder):
 @pytest.mark.parametrize(
     "line, words",
     [
-        ("--domain domain.json --epsilon 1", "--cells or --density: need one of them"),
-        (f"{BELIEVED} --density 0.1 --epsilon 1", "--cells or --density: need one of them"),
+        ("--domain domain.json --epsilon 1", "--cells or --density: need exactly one of them"),
+        (
+            f"{BELIEVED} --density 0.1 --epsilon 1",
+            "--cells or --density: need exactly one of them",
+        ),
         ("--domain domain.json --records 5 --cells 600 --epsilon 1", "5 records contradict"),
         (
             "--domain domain.json --density 2 --mean 3 --epsilon 1",
@@ -268,7 +271,7 @@ def test_the_command_prints_no_release_where_nothing_can_be_shown(folder):
             "'--mean': Input should be",
         ),
         (f"{BELIEVED} --epsilon 1 --error 3", "either epsilon or error"),
-        (f"{BELIEVED} --epsilon 1 --task cell", "did you mean cells"),
+        (f"{BELIEVED} --epsilon 1 --task cell", "Did you mean cells"),
         (f"{BELIEVED} --epsilon 1 --users 5", "--users does not apply to all"),
         (f"{BELIEVED} --epsilon 1 --task cells --shape 3,4", "--shape does not apply to cells"),
         ("--domain domain.json --task users --epsilon 1", "--users and --per-user are missing"),

@@ -160,7 +160,7 @@ def test_questions_at_an_epsilon_take_the_rho_of_these_queries(tmp_path, data):
     values, errors = session.bank.recall(Ranges([0], [8]))
     assert np.isfinite(values).all() and np.isfinite(errors).all()
     for neither in ({}, {"epsilon": 0.1, "rho": 0.1}):
-        with pytest.raises(ValueError, match="one of the two"):
+        with pytest.raises(ValueError, match="need either"):
             session.ask(Ranges([0], [8]), **neither)
 
 

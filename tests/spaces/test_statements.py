@@ -54,8 +54,8 @@ COLUMNS = [
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"a": 2, "a": 3}', "'a' stands twice"),
-        ('{"a": {"from": 0, "from": 1, "to": 2}}', "'from' stands twice"),
+        ('{"a": 2, "a": 3}', "'a' occurs twice"),
+        ('{"a": {"from": 0, "from": 1, "to": 2}}', "'from' occurs twice"),
         ('{"a": {"from": 0, "to": 9, "step": "x"}}', "step other than 0.* from 0 to 9 by 'x'"),
         ('{"a": {"from": 0, "to": 9, "step": 0}}', "step other than 0.* from 0 to 9 by 0"),
         ('{"a": {"from": 9, "to": 0}}', "leads from one to the other; got from 9 to 0 by 1"),
@@ -87,7 +87,7 @@ COLUMNS = [
         ('{"a": {"lables": ["x"]}}', "does not say what its labels are.*got lables"),
         (
             '{"a": {"low": 0, "high": 9, "wdith": 3}}',
-            "unknown field 'wdith'; need column, other.*, width",
+            "unknown field 'wdith'. Known fields: column, other.*, width",
         ),
         ('{"a": {"time": "hour", "edges": [0, 1]}}', "unknown field 'time'"),
         ('{"a": {"time": "houra"}}', "need one of 'hour'"),
@@ -96,7 +96,7 @@ COLUMNS = [
         ('{"a": {"labels": "x"}}', r"\$.a.labels = .* need a list"),
         ('{"a": {"labels": [["x"], ["y"]], "missing": "label"}}', "all text"),
         ('{"a": {"labels": ["x", {"y": 2}]}}', "all text"),
-        ('{"a": {"labels": ["x", "missing"], "missing": "label"}}', "'missing' stands twice"),
+        ('{"a": {"labels": ["x", "missing"], "missing": "label"}}', "'missing' occurs twice"),
         (
             '{"a": {"labels": ["x"], "missing_values": "NA"}}',
             "missing_values = 'NA' .* need a list of texts, or integers",
@@ -121,7 +121,7 @@ COLUMNS = [
         ('{"a": {"cross": [{"labels": ["FILL IN"]}, 1]}}', "attribute 'a'.*filled in"),
         (f'{{"a": {{"{LONG}": 1}}}}', "does not say what its labels are"),
         (f'{{"a": {{"time": "{LONG}"}}}}', "time"),
-        (f'{{"a": ["{LONG}", "{LONG}"]}}', "stands twice"),
+        (f'{{"a": ["{LONG}", "{LONG}"]}}', "occurs twice"),
         (f'{{"a": {{"map": "{LONG}.json"}}}}', "name too long"),
     ],
     ids=lambda text: text[:40],
@@ -179,7 +179,7 @@ def test_maps_and_labels_come_from_files(tmp_path):
         ("m.csv", "x,label\n", "need a map"),
         ("m.csv", f"{LONG},{LONG},a\n", "field larger than"),
         ("m.csv", "x,y\nZürich,a\nZu\u0308rich,b\n", "one label, written in two ways"),
-        ("m.json", '{"a": "b", "a": "c"}', "stands twice"),
+        ("m.json", '{"a": "b", "a": "c"}', "occurs twice"),
         ("m.json", "[1]", "pairs of value,label; got 1"),
         ("m.json", "{", "line 1: not JSON"),
     ],

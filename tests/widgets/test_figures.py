@@ -148,7 +148,7 @@ def test_what_is_not_allowed_is_said_and_the_rest_stays(shown):
         shown.set(epsilonn=1)
     with pytest.raises(ValueError, match="no figure 'nobody'"):
         widgets.figure("nobody")
-    with pytest.raises(ValueError, match="has no parameter 'epsilonn'; did you mean epsilon"):
+    with pytest.raises(ValueError, match="has no parameter 'epsilonn'. Did you mean epsilon"):
         widgets.figure(ID, epsilonn=1)
 
 

@@ -105,6 +105,7 @@ def _as_typed(text: str) -> str:
     """
     text = re.sub(r"\w+=True \((.+?)\)", r"\1", text)  # force=True (--force)
     text = re.sub(r"^Bound\.", "--bound: ", text)
+    text = re.sub(r"^[A-Z]\w+\.budget = (.+?\)) is", r"the budget \1 is", text)
     text = re.sub(r"^[A-Z]\w+\.(\w+) = ", lambda m: f"{options.option_of(m[1])} = ", text)
     return re.sub("^(--[a-z-]+) = None is not allowed:", r"\1 is missing:", text)
 

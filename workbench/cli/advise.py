@@ -312,7 +312,9 @@ def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
     needed = {"points": "box", "strings": "strings"}.get(task)
     if needed is None:
         if domain is None:
-            raise ValueError(f"--domain is missing: which cells there can be, for {task}")
+            raise ValueError(
+                f"--domain is missing. Task {task} needs a file of all possible cells"
+            )
         return Domain.read(domain)
     if getattr(space, needed) is None:
         raise ValueError(f"--{needed} is missing: which {task} there can be")

@@ -104,7 +104,7 @@ def _named(name: str) -> Any:
         thing = vars(module).get(name, thing)
     if thing is None:
         raise ValueError(
-            f"no mechanism {name!r}: name it as module:Class or module:function, or its module by --with"
+            f"no mechanism {name!r}. Give module:Class or module:function, or name its module by --with"
         )
     if not callable(thing):
         raise ValueError(f"{name} cannot be called: need a mechanism, or a function of a table")
@@ -173,7 +173,7 @@ def mechanism(name: str) -> None:
     """
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
         raise ValueError(
-            f"NAME = {name!r} is not allowed: need a class's name, as in MyHistogram"
+            f"NAME = {name!r} is not allowed: need the name of a class, for example MyHistogram"
         )
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", name)
     path = Path(f"{'_'.join(words).lower()}.py")

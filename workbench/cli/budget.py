@@ -135,7 +135,9 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
 def opened(file: Path, lost: bool = False) -> Budget:
     """Open a budget file, and return its budget."""
     if not file.is_file():
-        raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
+        raise FileNotFoundError(
+            f"{file}: no such budget file. Create it with: workbench budget new"
+        )
     from workbench.owner import Budget
 
     return Budget(file, lost=lost)

@@ -91,7 +91,7 @@ def path(name: str) -> None:
 def verify(name: str | None = None) -> None:
     """Check that files have the known SHA-256 hash.
 
-    The exit code is 1 if one differs.
+    The exit code is 1 if a file differs.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def verify(name: str | None = None) -> None:
     _table("Checked", rows)
     different = [row for row in rows if row.state == "different"]
     for row in different:
-        screen.complain(f"{row.path} is not the published file; fetch it again with --force")
+        screen.complain(f"{row.path} is not the published file. Fetch it again with --force")
     if different:
         raise typer.Exit(1)
 

@@ -264,8 +264,8 @@ def _of_name(name: str) -> str | type[Figure]:
     except ValueError:
         figures = find_notebooks(project_folder() / "notebooks")
         near = did_you_mean(name, [*mechanisms.__all__, *figures])
-        if not near.startswith("; did you mean"):
-            near = "; an example is cormode2012_fig5 or ThresholdSampling"
+        if not near.startswith(". Did you mean"):
+            near = ". An example is cormode2012_fig5 or ThresholdSampling"
         raise ValueError(f"no figure or mechanism {name!r}{near}") from None
 
 

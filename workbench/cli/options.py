@@ -148,7 +148,9 @@ def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
     return parsed
 
 
-Port = Annotated[int, typer.Option(min=1, max=65535, help="Port, or the next free one.")]
+Port = Annotated[
+    int, typer.Option(min=1, max=65535, help="Port. If it is in use, the next free one.")
+]
 Positive = Annotated[int | None, typer.Option(min=1)]
 Seed = Annotated[int | None, typer.Option(min=0)]
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
@@ -237,7 +239,7 @@ def need_one(given: Mapping[str, Any], hint: str = "", least: int = 1) -> None:
     """
     names = [name for name, x in given.items() if x is not None and x is not False]
     if not least <= len(names) <= 1:
-        raise ValueError(f"{' or '.join(names or given)}: need one of them{hint}")
+        raise ValueError(f"{' or '.join(names or given)}: need exactly one of them{hint}")
 
 
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:

@@ -138,8 +138,8 @@ def mechanism_class(name: str) -> type:
     if not _can_be_asked_for(cls):
         raise ValueError(
             f"{name} cannot be asked for here: need a mechanism that takes a table of counts, records or "
-            "interactions, whose fields are each a parameter(…), and whose noise is exact (idealised noise, "
-            "which is drawn with floating point, is never saved)"
+            "interactions, whose fields are each a parameter(…), and whose noise is exact (releases with "
+            "noise drawn in floating point cannot be saved)"
         )
     return cls
 
@@ -158,7 +158,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
             values[f.name] = request.workload(option, x) if option in _FILES else x
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
-            about = f"{f.metadata['doc']}: {texts.option_help(f)}"
+            about = f"{f.metadata['doc']}. Need {texts.option_need(f)}"
             raise ValueError(f"{name} needs {option_of(option)}: {about}")
     mechanism = cls(request.budget_for(cls), **values)
     if not candidates:
@@ -355,7 +355,7 @@ def publish(
     Parameters
     ----------
     table : TABLE
-        Private table of this edition. The page shows a list of tables in the current folder.
+        Private table of this edition. Without it, the page lists the tables in the current folder.
     folder : --publish FOLDER
         New folder for the publication. No page opens.
     source : --from FILE

@@ -38,7 +38,7 @@ _DOMAIN = (
     "--taxonomy. --domain-from-data takes the values of the table, which voids the guarantee"
 )
 _UNIT = (
-    "--user or --unit is missing. Name the column that says whose each row is, for example --user user_id "
+    "--user or --unit is missing. Name the column of users, for example --user user_id "
     "--bound 10,1, to protect all that a user has. Without such a column, say what a row is, for example "
     "--unit 'a trip' --bound 1,1, to protect each row by itself"
 )
@@ -184,8 +184,8 @@ class Request(StatedSpace):
         need_one({"--epsilon": self.epsilon, "--rho": self.rho}, options.PRICE)
         if self.seed is not None and not self.simulated:
             raise ValueError(
-                "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
-                "--simulated to save a release that says so"
+                "anyone who knows --seed can subtract the noise. Leave it out to publish the release, or add "
+                "--simulated to save a release that is marked as simulated"
             )
         if self.budget_file is not None:
             why = "what promises nothing is not paid for"
@@ -213,8 +213,8 @@ class Request(StatedSpace):
             _ = Bound().of(self.who)  # what a release will say of it
         elif mechanism.takes is Interactions:
             raise ValueError(
-                f"{mechanism.__name__} needs --user COLUMN, which says whose each row is: it counts a few "
-                "records of each user, and protects all of a user's records together"
+                f"{mechanism.__name__} needs --user COLUMN, the column of users. It counts a few records of "
+                "each user, and protects all of a user's records together"
             )
         elif self._protected is None:
             raise ValueError(_BOUND if self.bound is None else _UNIT)
@@ -346,8 +346,8 @@ class Request(StatedSpace):
                 cost = ZCDP.within(cost)
             elif not mechanism.accepts_dp:
                 raise ValueError(
-                    f"--mechanism {mechanism.__name__} draws Gaussian noise, which ε alone does not pay "
-                    "for: add --delta, or give --rho in place of --epsilon"
+                    f"{mechanism.__name__} draws Gaussian noise, which ε alone does not pay for: add --delta, "
+                    "or give --rho in place of --epsilon"
                 )
         reading = self.reading_delta(mechanism)
         if isinstance(cost, ZCDP) and reading is not None:

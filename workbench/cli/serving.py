@@ -152,7 +152,7 @@ def explore(
     """
     notebook = (notebooks or project_folder() / "notebooks") / FIRST
     if not notebook.is_file():
-        raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
+        raise FileNotFoundError(f"{notebook}: no such notebook. Name its folder")
     ahead = "--preheat_kernel=True"  # the notebook has run before somebody opens the page
     _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser, ahead)
 
@@ -252,7 +252,7 @@ def init(folder: Path) -> None:
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(f"{target} is there already and is not an empty folder")
+        raise ValueError(f"{target} exists and is not an empty folder. Choose another")
     source = template_folder()
     for name in ("notebooks", "experiments"):
         shutil.copytree(source / name, target / name, ignore=_SKIPPED)

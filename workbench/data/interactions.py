@@ -212,7 +212,7 @@ class Interactions:
         for name, size in zip(("items", "contexts"), self.domain.shape, strict=True):
             refuse_outside(f"Interactions.{name}", getattr(self, name), size)
         if self.users[0] < 0 or (self.users[1:] < self.users[:-1]).any():
-            raise ValueError("Interactions.users must be codes >= 0 and sorted; use from_codes")
+            raise ValueError("Interactions.users must be codes >= 0 and sorted. Use from_codes")
         if self.distinct:
             row = first_repeated(self.items, self._starts, self.domain.shape[0])
             if row >= 0:

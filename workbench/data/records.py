@@ -135,10 +135,10 @@ class Records(OverHierarchy):
             )
         object.__setattr__(self, "keys", read_only(keys))
         if not _ascending(self.keys):
-            raise ValueError("Records.keys must be in ascending order; use Records.from_values")
+            raise ValueError("Records.keys must be in ascending order. Use Records.from_values")
         if not self.hierarchy.contains(self.keys):
             raise ValueError(
-                "Records.keys must be keys of the hierarchy; use Records.from_values"
+                "Records.keys must be keys of the hierarchy. Use Records.from_values"
             )
         if self.counts is None:
             return

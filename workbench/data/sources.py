@@ -92,7 +92,7 @@ class Source:
             )
         if missing := [name for name in columns if name not in self.names]:
             raise ValueError(
-                f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
+                f"{self} has no column {', '.join(missing)}. It has {names_shown(self.names)}"
             )
         if twice := [name for name in columns if self.names.count(name) > 1]:
             raise ValueError(f"{self}: more than one column is called {shown(twice[0])}")
@@ -288,7 +288,7 @@ class FileSource(Source):
             need = "save it as UTF-8"
         elif "columns, got" in why:
             need = (
-                "need in each row as many fields as the first one names, and no title above it"
+                "need in each row as many fields as in the first row, which names the columns"
             )
         return ValueError(f"{self}: it cannot be read ({why}): {need}")
 
@@ -412,7 +412,7 @@ class CsvFile(FileSource):
         except (OSError, EOFError, csv.Error) as e:
             raise self.damaged(e) from None
         except StopIteration:
-            raise ValueError(f"{self}: it is empty, without the names of columns") from None
+            raise ValueError(f"{self}: it is empty. Need the names of the columns") from None
         if head.tell() >= _LONGEST_HEADER and not self._has_rows:
             raise ValueError(
                 f"{self}: the row of names does not end within {_LONGEST_HEADER:,} characters"

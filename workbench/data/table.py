@@ -245,7 +245,7 @@ class SparseTable(Table):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.keys.dtype != np.int64 or self.counts.dtype != np.int64:
-            raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
+            raise ValueError("SparseTable.keys and counts must be int64. Use from_keys")
         if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:
             raise ValueError(f"{self.keys.shape} keys do not fit {self.counts.shape} counts")
         for name in ("keys", "counts"):
@@ -254,7 +254,7 @@ class SparseTable(Table):
             if self.keys[0] < 0 or self.keys[-1] >= self.domain.size:
                 raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")
             if (self.keys[1:] <= self.keys[:-1]).any():
-                raise ValueError("SparseTable.keys must be sorted and distinct; use from_keys")
+                raise ValueError("SparseTable.keys must be sorted and distinct. Use from_keys")
             if self.counts.min() < 1 or self.counts.astype(float).sum() > LARGEST_TOTAL:
                 raise ValueError(
                     f"SparseTable.counts must be >= 1 and sum to at most {LARGEST_TOTAL}"

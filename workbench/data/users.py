@@ -159,10 +159,10 @@ _NUMBER = (  # that somebody may write for an integer, in any digits
     r"|[.,٫．，]\p{Nd}+)(?:[eE][+\-−]?\p{Nd}+)?)$"
 )
 _A_USER = "a user"
-_DROPS = '; "missing_user": "drop" in the domain file leaves such rows out'
+_DROPS = '. "missing_user": "drop" in the domain file leaves such rows out'
 _ONE_SPELLING = (
-    "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
-    "are different people, --user-type text (in Python user_type='text') keeps such spellings apart"
+    "an integer in its usual spelling, such as 7, or text that does not look like a number. If 7 and 007 "
+    "are different people, use --user-type text (in Python user_type='text')"
 )
 _AN_INTEGER = "an integer (as a float below 2⁵³, as one of 32 bits below 2²⁴), or text"
 _A_TIME = "a time to the microsecond, or text"

@@ -184,8 +184,8 @@ class File:
             f"run `workbench data fetch {self.folder}` (`datasets.published.fetch` in Python)"
         )
         raise FileNotFoundError(
-            f"no {' or '.join(names)} (plain, .gz, .xz, or a .zip that holds it) in {', '.join(looked)}; "
-            f"{self.how or fetch}; WORKBENCH_DATA may name the folder that holds it"
+            f"no {' or '.join(names)} (plain, .gz, .xz, or a .zip that holds it) in {', '.join(looked)}. "
+            f"To get it: {self.how or fetch}. Or set WORKBENCH_DATA to the folder that contains it"
         )
 
     def rows(self, columns: Columns) -> Iterator[Batch]:
@@ -263,7 +263,7 @@ def refusing_damage(path: Path) -> Iterator[None]:
         yield
     except _DAMAGED as e:
         raise ValueError(
-            f"{path} is damaged or ends early ({e}); delete it and fetch it again"
+            f"{path} is damaged or ends early ({e}). Delete it and fetch it again"
         ) from None
 
 
@@ -422,7 +422,9 @@ def _files(what: Any) -> tuple[File, ...]:
         other = compiled.find("datasets", what)
         if not hasattr(other, "files"):
             folders = sorted({file.folder for _, file in named})
-            raise ValueError(f"dataset {what!r} has no published files: need one of {folders}")
+            raise ValueError(
+                f"dataset {what!r} has no published files: need one of {', '.join(folders)}"
+            )
         return other().files()
     return tuple(sorted(files, key=lambda file: (file.folder, file.name)))
 

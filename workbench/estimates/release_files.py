@@ -57,8 +57,8 @@ def refuse_place(path: Path, force: bool) -> None:
     """
     if path.suffix not in ENDINGS:
         raise ValueError(
-            f"{path}: need the name {path.stem or 'x'}.parquet, which includes the guarantee, or "
-            f"{path.stem or 'x'}.csv, which gets it in {path.stem or 'x'}.csv.json"
+            f"{path}: need a name that ends in .parquet or .csv, for example {path.stem or 'x'}.parquet. "
+            "A Parquet file contains the guarantee. For a CSV file, it is in a second file (.csv.json)"
         )
     refuse_existing(path, force)
     if path.suffix == ".csv":

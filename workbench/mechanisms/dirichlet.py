@@ -253,7 +253,7 @@ class DirichletSynthesis(Mechanism):
             )
         alpha = self.prior(table.domain.size)
         if table.total != self.total:
-            why = "need the table's own total, which must be public; the guarantee is about "
+            why = "need the table's own total, which must be public. The guarantee is about "
             raise not_allowed(self, "total", f"{why}tables of that total only")
         keys, counts, receipt = noise.dirichlet_multinomial(
             table.keys,

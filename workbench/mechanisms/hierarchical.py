@@ -562,7 +562,7 @@ class InfTDA(Mechanism):
         if self.total is None:
             return
         if bound.l1 != 1:
-            why = "replacing a unit of several trips may change it; need one trip a unit, or leave it out"
+            why = "replacing a unit of several trips may change it. Need one trip per unit, or leave it out"
             raise not_allowed(self, "total", why, f" with {bound!r}")
         if table.total != self.total or not levels:
             why = "need the table's own total, which must be public, and more than one cell"

@@ -139,7 +139,7 @@ class GeometricHistogram(FullTable):
     Cost       Time and memory are O(number of possible cells), even if most cells are empty.
     """
 
-    budget: DP = budget_field(refused="which GaussianHistogram spends")
+    budget: DP = budget_field(refused="use GaussianHistogram")
     memory: int = memory_field()
     transform: Dyadic | Haar | None = transform_field()
     cite = "ghosh2009"

@@ -286,7 +286,7 @@ def budget_field(
 
     def wrong(x: Any) -> str | None:
         if isinstance(x, ZCDP) and not zcdp:
-            return f"this mechanism takes no ZCDP, {refused}: need a DP"
+            return f"this mechanism takes no ZCDP ({refused}): need a DP"
         if not isinstance(x, (DP, ZCDP) if dp else ZCDP):
             gaussian = "its noise is Gaussian: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
             return "need a DP" if dp else gaussian
@@ -295,7 +295,7 @@ def budget_field(
         if x.delta and delta == "none":
             return "this mechanism spends no delta: need delta = 0"
         if x.delta == 1 or delta == "some" and not x.delta:
-            return "this mechanism can fail with probability delta: need 0 < delta < 1"
+            return "this mechanism can fail with a probability delta: need 0 < delta < 1"
         return None
 
     doc = "privacy budget of the release" + (", with δ" if delta != "none" else "")
@@ -355,10 +355,10 @@ def settle_noise(mechanism: Any) -> None:
     of_rho = isinstance(mechanism.budget, ZCDP)
     given = f" with {mechanism.budget!r}"
     if of_rho and not isinstance(mechanism.noise, _Unstated) and mechanism.noise != GAUSSIAN:
-        why = "what a rho buys is Gaussian noise: need 'gaussian', or leave it out"
+        why = "a rho pays for Gaussian noise: need 'gaussian', or leave it out"
         raise not_allowed(mechanism, "noise", why, given)
     if not of_rho and mechanism.noise == GAUSSIAN:
-        why = "need 'laplace' or 'geometric', or a ZCDP, which buys Gaussian noise"
+        why = "need 'laplace' or 'geometric', or a ZCDP, which pays for Gaussian noise"
         raise not_allowed(mechanism, "noise", why, given)
     if not of_rho and mechanism.noise == _LAPLACE:
         object.__setattr__(mechanism, "noise", _LAPLACE)  # so that its text leaves it out

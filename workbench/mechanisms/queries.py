@@ -79,7 +79,7 @@ class LaplaceQueries(Mechanism):
                queries.
     """
 
-    budget: DP = budget_field(refused="which GaussianQueries spends")
+    budget: DP = budget_field(refused="use GaussianQueries")
     workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     noise: str = noise_law_field()
     cite = "chen2012"

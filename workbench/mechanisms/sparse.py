@@ -39,9 +39,7 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
     not reveal their number.
     """
     if len(table) > mechanism.nonempty:
-        why = (
-            "the table has more non-empty cells; need a bound that holds, from public knowledge"
-        )
+        why = "the table has more non-empty cells. Need a larger bound, from public knowledge"
         raise not_allowed(mechanism, "nonempty", why)
 
 
@@ -155,7 +153,7 @@ class GaussianSparseHistogram(Mechanism):
     """
 
     budget: DP = budget_field(
-        delta="some", refused="its exact δ is about one ε (for a rho take StabilityHistogram)"
+        delta="some", refused="its δ is computed for an ε, so use StabilityHistogram for a rho"
     )
     cite = "wilkins2024"
     title = "Gaussian sparse histogram"

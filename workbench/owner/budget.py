@@ -223,8 +223,8 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
         return Fraction(cost.rho), Fraction(cost.delta)
     if isinstance(cost, ZCDP):
         raise ValueError(
-            f"{cost} implies no epsilon without a delta, and {budget} is a budget in epsilon. Begin a "
-            "budget in rho, or use noise that is priced in epsilon"
+            f"a budget in epsilon ({budget}) cannot pay {cost}, which implies no epsilon. Create a budget "
+            "in rho, or use a mechanism whose cost is an epsilon"
         )
     if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
         raise ValueError(
@@ -394,7 +394,7 @@ class Budget:
         warn_if_large(limit)
         counter = path.with_name(f"{path.name}.count") if counter is None else Path(counter)
         counter = counter.resolve()
-        exists = f"{path} exists: a budget is begun once, and spent to its end"
+        exists = f"{path} exists. Continue this budget, or choose another name"
         if path.exists() and path.stat().st_size:
             raise ValueError(exists)
         for folder in (path.parent, counter.parent):

@@ -620,7 +620,7 @@ def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
         _refuse_computed(db, path)
         return
     if kind or not new or db.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise ValueError(f"{path}: not a session of this workbench")
+        raise ValueError(f"{path}: not a session or budget of this workbench")
 
 
 def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
@@ -645,9 +645,11 @@ def _refusal(path: Path, e: sqlite3.Error) -> Exception:
     """
     name = getattr(e, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return TimeoutError(f"{path}: another process holds it; nothing was asked")
+        return TimeoutError(
+            f"{path}: another process uses this file. Nothing was asked, so try again"
+        )
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
         return OSError(
             f"{path}: cannot be written ({e}). Is there room, and may you write here? Nothing was asked"
         )
-    return ValueError(f"{path}: not a session of this workbench, or a damaged one ({e})")
+    return ValueError(f"{path}: not a session or budget of this workbench, or damaged ({e})")

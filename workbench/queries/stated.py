@@ -157,8 +157,8 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
         marginals = Marginals(int(text[:20]))
         if not 1 <= marginals.k <= len(domain.shape):
             raise ValueError(
-                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, the number of "
-                "attributes"
+                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, because the domain has "
+                f"{len(domain.shape)} attributes"
             )
         return marginals
     path = Path(text)

@@ -451,7 +451,7 @@ def _nearest_labels(domain: Domain, name: str, label: str) -> str:
         return nearest(label, [str(x) for x in own])
     shown = f"its values are {own[0]} to {own[-1]}"
     if ends := re.fullmatch(r"(\d+)-(\d+)", label):
-        return f"{shown}; a range is written {ends[1]}..{ends[2]}"
+        return f"{shown}. A range is written {ends[1]}..{ends[2]}"
     if abs(own.step) != 1:
         shown += f" by {abs(own.step)}"
     try:

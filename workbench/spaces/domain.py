@@ -525,7 +525,7 @@ def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range |
         if not isinstance(own, range):
             text, count = Counter(map(str, own)).most_common(1)[0]
             if count > 1:
-                raise ValueError(f"{shown(text)} stands twice")
+                raise ValueError(f"{shown(text)} occurs twice")
     except ValueError as e:
         raise ValueError(f"Domain.labels of {shown(name)}: {e}") from None
     return own

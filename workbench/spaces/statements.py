@@ -99,7 +99,7 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
     if kind is Labels:
         known += _WAYS
     if unknown := [word for word in chosen if word not in known]:
-        raise ValueError(f"unknown field {shown(unknown[0])}; need {', '.join(known)}")
+        raise ValueError(f"unknown field {shown(unknown[0])}. Known fields: {', '.join(known)}")
     if kind is Labels:
         ways = {word: chosen.pop(word) for word in ("labels", *_WAYS) if word in chosen}
         chosen["labels"] = _labels(folder, **ways)
@@ -168,7 +168,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: it is not UTF-8; save it as UTF-8") from None
+        raise ValueError(f"{path}: it is not UTF-8. Save it as UTF-8") from None
 
 
 def read_json(path: Path) -> Any:
@@ -201,7 +201,7 @@ def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:
-            raise ValueError(f"the key {shown(key)} stands twice in one object")
+            raise ValueError(f"the key {shown(key)} occurs twice in one object")
         stated[key] = content
     return stated
 

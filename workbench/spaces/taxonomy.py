@@ -65,7 +65,7 @@ class Taxonomy(Hierarchy):
         reached = {code for path in self._paths for code in path}
         for code, parent in rows:
             if codes[code] > 1:
-                raise ValueError(f"Taxonomy.parents: {code!r} stands twice")
+                raise ValueError(f"Taxonomy.parents: {code!r} occurs twice")
             if code not in reached:
                 raise ValueError(
                     f"Taxonomy.parents: {code!r} belongs to {parent!r}, which is not in the list, or "

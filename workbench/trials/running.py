@@ -59,7 +59,7 @@ def row_file(
     edited = inputs.edited(modules)
     if edited:
         warnings.warn(
-            f"not cached: {edited} changed since it was imported; restart", stacklevel=3
+            f"not cached: {edited} changed since it was imported. Restart", stacklevel=3
         )
         return None
     texts += inputs.data_states(trial.dataset, store) if data is None else data
