@@ -185,7 +185,7 @@ def check_table(
         Names of the columns of counts and of users.
     user_type : "text", optional
         With "text", users are read as text, so that 7 and 007 are two people.
-    table, progress
+    table, progress : str and callable, optional
         Name of a table in a database file, and function that is called with the progress, as in
         `SparseTable.read`.
 

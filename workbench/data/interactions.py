@@ -182,9 +182,9 @@ class Interactions:
     Raises
     ------
     ValueError
-        If one of the arrays has another type or length, or if a code is outside the domain. Also if users are
-        not in ascending order, if the bound is missing, or if a user has an item twice although `distinct` is
-        True.
+        If one of the arrays has another type or length, or if a code is outside the domain. The error is also
+        raised if users are not in ascending order, if the bound is missing, or if a user has an item twice
+        although `distinct` is True.
     """
 
     domain: Domain
@@ -319,7 +319,7 @@ class Interactions:
             Whether the exact counts are public, so that they may be shown. Default False.
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
-        table, progress
+        table, progress : str and callable, optional
             Name of a table in a database file, and function that is called with the progress, as in
             `SparseTable.read`.
 

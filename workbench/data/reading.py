@@ -245,7 +245,7 @@ def counted_rows(
         Name of the column of counts. By default each row counts one.
     users : UserNumbers, optional
         Object that gives each user a number. It contains the name of the column of users.
-    table, progress
+    table, progress : str and callable, optional
         Name of a table in a database file, and function that is called with the progress, as in
         `row_batches`.
 

@@ -333,7 +333,7 @@ class Records(OverHierarchy):
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `from_values`.
-        table, progress
+        table, progress : str and callable, optional
             Name of a table in a database file, and function that is called with the progress, as in
             `SparseTable.read`.
 

@@ -502,7 +502,7 @@ class WideTable(Table):
             data.
         counts : int[rows], optional
             Count of each row, an integer >= 0. By default each row counts one.
-        truth_public, users, user_type, rng, key
+        truth_public, users, user_type, rng, key : optional
             Settings with the same meaning as in `SparseTable.from_keys`.
 
         Returns

@@ -134,7 +134,7 @@ class UnlistedValues:
         bound : Bound
             Limit for one user. If a user has more than `l1` different values, `l1` of them are kept at
             random. Without users, each row is a unit with one value, and the bound must be Bound(1, 1).
-        users, user_type, rng, key
+        users, user_type, rng, key : optional
             Users of the rows, and source of the random choices, as in `SparseTable.from_keys`.
 
         Returns
@@ -207,7 +207,7 @@ class UnlistedValues:
             Limit for one user, as in `from_values`.
         user : str, optional
             Name of the column that contains the user of each row.
-        user_type, rng, key, table, progress
+        user_type, rng, key, table, progress : optional
             Settings with the same meaning as in `SparseTable.read`.
 
         Returns

@@ -202,7 +202,7 @@ class Estimate:
 
         Returns
         -------
-        float64[queries], or Answers
+        answers : float64[queries], or Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
             and standard errors. A standard error is NaN if there is no formula for it.
 

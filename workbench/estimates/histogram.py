@@ -266,7 +266,7 @@ class ItemEdgeCounts(Estimate):
 
         Returns
         -------
-        float64[queries], or Answers
+        answers : float64[queries], or Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
             and standard errors. The standard errors are NaN if records may have been dropped, because the
             number of dropped records is unknown. The attribute `noise` of the pair is the standard deviation

@@ -229,7 +229,7 @@ class Release:
 
         Returns
         -------
-        float64[queries], or estimates.estimate.Answers
+        answers : float64[queries], or estimates.estimate.Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
             and standard errors. The attribute `noise` of this pair describes the error from noise. The
             attributes `absent_cells` and `absent` describe the cells that were not released. A standard error
@@ -270,7 +270,7 @@ class Release:
             Names of the attributes. Without a name, the table has one row with the total.
         error : bool
             Whether to add columns that describe the error of each count. Default False.
-        belief, options
+        belief, options : optional
             The same as in `answer`.
 
         Returns
@@ -561,7 +561,7 @@ class Release:
 
         Returns
         -------
-        (columns, rows)
+        columns, rows : tuple and list
             The names of the columns, and one row of texts per cell: its labels, its count, and the standard
             deviation of its noise. If the release has neither cells nor nodes, there are no rows.
         """

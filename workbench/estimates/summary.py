@@ -56,7 +56,7 @@ class Summary(Estimate):
         ----------
         mask : bool[cells]
             True for each released cell that remains.
-        **changes
+        **changes : any
             New values of other fields, for example `theta`.
 
         Returns
@@ -111,10 +111,10 @@ class Summary(Estimate):
         two terms. The first term comes from the noise: the number of cells in the query times the variance σ²
         of the noise on each cell. The second term is an unbiased estimate of the variance that the sampling
         adds. This estimate is Σ τ·(τ − |v|)⁺, where τ is the sampling threshold, the sum is over the released
-        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. There is no such formula if the
-        cells were filtered (by a threshold θ > 1, or because only positive values were kept), or if they are
-        a uniform sample. There is also none for raw weights of sampled cells, or if you pass `absent`. In
-        these cases, the standard error is NaN.
+        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. In some cases, there is no such
+        formula, and the standard error is NaN. One case is that cells were filtered, by a threshold θ > 1 or
+        because only positive values were kept. The other cases are uniform samples of cells, raw weights of
+        sampled cells, and a value of `absent`.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
         computed as follows. Let n be the number of cells in the query, and r the number of these cells that
@@ -139,7 +139,7 @@ class Summary(Estimate):
 
         Returns
         -------
-        float64[queries], or Answers
+        answers : float64[queries], or Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
             and standard errors.
 
@@ -343,7 +343,7 @@ class TransformedSummary(Summary):
 
         Returns
         -------
-        float64[queries], or Answers
+        answers : float64[queries], or Answers
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers
             and standard errors. The attribute `absent_cells` of the pair then counts nodes that were not
             released.

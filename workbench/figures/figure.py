@@ -415,7 +415,7 @@ class Figure:
         ----------
         profile : str
             "quick" for values with which the figure runs in minutes, or "paper" for the paper's values.
-        **given
+        **given : any
             Values of parameters by name. A value may also be a text, as on the command line, for example
             `"10,20"` for a list. If you pass None, the parameter has the value of the profile. If a parameter
             allows the value None, pass the text `"none"` to set it.
@@ -551,7 +551,7 @@ class Figure:
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
         """Return the sentence that is printed above the picture of a run.
 
-        Usually, this sentence is the headline, which states the main result. Instead, the title is printed if
+        Usually, this sentence is the headline, which states the main result. The title is printed instead if
         parameters differ from those of the paper, if the run is smaller than the paper's, or if a verdict
         contradicts the headline.
         """

@@ -249,7 +249,7 @@ def select_alpha(
     folds : int
         Number of parts into which the past answers are divided. Each part is held out once, and predicted
         from the other parts.
-    total, prior
+    total, prior : optional
         The same as for `KernelPCA`.
     low, high : float, optional
         Smallest and largest value of the grid, as numbers of records. By default, `low` is a thousandth of

@@ -220,7 +220,7 @@ def ridge_or_eigenqueries(
     ----------
     history : NoisyAnswers
         Past noisy answers. Their noise must be independent.
-    total, prior
+    total, prior : optional
         The same as for `KernelPCA`.
     largest : float
         Largest value of α, as a number of records.

@@ -105,14 +105,14 @@ class ChosenContributions(Mechanism):
     record lowers one item's count by one. Records beyond L are left out of the sum, because every candidate
     drops them.
 
-    Why the choice is private: suppose that a user with n records is added to the data. The sum gets one new
-    term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l. Let l₀ be
-    the smallest candidate. So all scores fall, and by at most L − l₀, however many records the user has.
-    The other part of the score, K·E|X_l|, is computed from public numbers. This part is rounded to an
-    integer, so scores are exact integers. The exponential mechanism chooses a candidate with probability
-    proportional to exp(ε·score/(L − l₀)). This choice is therefore ε-DP (see `noise.exponential_mechanism`
-    with `monotone`). The release with the chosen l is ε'-DP, where ε' is the budget of `mechanism`. The two
-    costs add up to ε + ε', because the chosen l is public.
+    The choice is private for the following reason. Suppose that a user with n records is added to the data.
+    The sum gets one new term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and
+    L − l. Let l₀ be the smallest candidate. So all scores fall, and by at most L − l₀, however many records
+    the user has. The other part of the score, K·E|X_l|, is computed from public numbers. This part is rounded
+    to an integer, so scores are exact integers. The exponential mechanism chooses a candidate with
+    probability proportional to exp(ε·score/(L − l₀)). This choice is therefore ε-DP (see
+    `noise.exponential_mechanism` with `monotone`). The release with the chosen l is ε'-DP, where ε' is the
+    budget of `mechanism`. The two costs add up to ε + ε', because the chosen l is public.
 
     With `rule` = "rank", the scores are those of the function `rank_scores`. We defined these scores after
     Liu, Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank
@@ -266,12 +266,12 @@ class ChosenThreshold(Mechanism):
     c. If c is below θ, the count is lost, so t(c) = c. If c is above θ, the count may still be lost because
     of noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
-    Why the choice is private: t(0) = 0, and t(c) changes by at most 1 if c changes by 1. Let l1 be the
-    largest change of all counts together by one unit. A unit therefore changes Σ t(cᵢ) by at most l1, up or
-    down. This also holds if the unit fills empty cells. The second term is computed from public numbers and
-    rounded to an integer, so scores are exact integers. The exponential mechanism chooses a candidate with
-    probability proportional to exp(ε·score/(2·l1)), and is therefore ε-DP. The budget of `mechanism` is added
-    to this ε, because the chosen θ is public.
+    The choice is private for the following reason. The function t has t(0) = 0, and t(c) changes by at most 1
+    if c changes by 1. Let l1 be the largest change of all counts together by one unit. A unit therefore
+    changes Σ t(cᵢ) by at most l1, up or down. This also holds if the unit fills empty cells. The second term
+    is computed from public numbers and rounded to an integer, so scores are exact integers. The exponential
+    mechanism chooses a candidate with probability proportional to exp(ε·score/(2·l1)), and is therefore ε-DP.
+    The budget of `mechanism` is added to this ε, because the chosen θ is public.
     """
 
     mechanism: Any = parameter(check=_check_filter, doc="mechanism that is run afterwards")

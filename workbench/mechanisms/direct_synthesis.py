@@ -270,10 +270,10 @@ class DirectSynthesis(Mechanism):
     is not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split
     until they have one record or are at level `depth`.
 
-    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost
-               ε/depth if ε pays for nothing else. These counts cost less if ε also pays for choices of
-               attributes (`split`), or for a noisy number of records, which is measured if you do not give
-               `records`.
+    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost ε/depth
+               if ε pays for nothing else. If ε also pays for choices of attributes (`split`), the counts get
+               a smaller part of ε. The same holds if ε pays for a noisy number of records, because you do not
+               give `records`.
     Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.

@@ -200,10 +200,10 @@ class DirichletSynthesis(Mechanism):
         """Smallest prior weight α for which no release has a privacy loss above ε. This weight is
         records/(e^ε − 1), where `records` is the number of synthetic records.
 
-        Why this α suffices: suppose that a record moves from cell j to cell i. Let x_i be the count of cell i
-        before the move, and z_i the number of synthetic records that are drawn in cell i. The move multiplies
-        the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)). This factor is between e^−ε
-        and e^ε, because z_i and z_j are at most `records`.
+        This α suffices for the following reason. Suppose that a record moves from cell j to cell i. Let x_i
+        be the count of cell i before the move, and z_i the number of synthetic records that are drawn in cell
+        i. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)). This
+        factor is between e^−ε and e^ε, because z_i and z_j are at most `records`.
         """
         return self.records / _excess(self.budget.epsilon)
 

@@ -140,12 +140,12 @@ class HierarchicalHistogram(Mechanism):
         `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
         `Bound` instead.
 
-        How it is computed: the matrix of the least-squares problem has the eigenvalues λ_j = 1 + k + … + k^j,
-        where k is the branching factor. The eigenvectors of λ_j have one entry per cell. These vectors are
-        constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells. Let w be the range, as
-        a vector of zeros and ones. Let |w|_j² be the sum of c²/k^j over all blocks of k^j cells, where c is
-        the number of cells of the range in the block. The projection of w on the eigenvectors of λ_j has the
-        squared norm |w|_j² − |w|_(j+1)².
+        The variance is computed from eigenvalues. The matrix of the least-squares problem has the eigenvalues
+        λ_j = 1 + k + … + k^j, where k is the branching factor. The eigenvectors of λ_j have one entry per
+        cell. These vectors are constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells.
+        Let w be the range, as a vector of zeros and ones. Let |w|_j² be the sum of c²/k^j over all blocks of
+        k^j cells, where c is the number of cells of the range in the block. The projection of w on the
+        eigenvectors of λ_j has the squared norm |w|_j² − |w|_(j+1)².
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)

@@ -153,12 +153,12 @@ class WeightedSelection(ValueSelection):
 
     Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each, so the squared l2 norm of the
     change is t·w² <= 1024². The Gaussian noise X hides this change for values that other users also have.
-    Consider the values that only this user has, and let T be the threshold. At least one of them is
-    released with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold is so large that this
-    probability is within the part of δ that pays for it, for every t that the bound allows. If none of
-    these values is released, the mechanism selects from the same values with and without the user. The
-    released values are then public, and a user changes their counts by at most m in total, where m is the
-    largest number of values per user.
+    Consider the values that only this user has, and let T be the threshold. At least one of them is released
+    with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold T is so large that this probability is
+    at most the part of δ that covers this risk, for every t that the bound allows. If none of these values is
+    released, the mechanism selects from the same values with and without the user. The released values are
+    then public, and a user changes their counts by at most m in total, where m is the largest number of
+    values per user.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

@@ -141,11 +141,11 @@ class FPA(contributions.Contributions):
         by one user in the l1 norm. This sensitivity is min(√k·Δ₂, k·Δ₁/√n), where Δ₁ and Δ₂ are the largest
         changes of the counts by one unit, in the l1 and the l2 norm.
 
-        Why √k·Δ₂ is an upper bound: an orthonormal transform does not change the l2 norm, and the l1 norm of
-        k numbers is at most √k times their l2 norm. Why k·Δ₁/√n is an upper bound: a record changes the first
-        coefficient, the mean, by 1/√n. It changes the two coefficients of a frequency by at most
-        √(2/n)·(|cos| + |sin|) <= 2/√n together. So k coefficients change by at most k/√n if they contain both
-        coefficients of each frequency.
+        The first number, √k·Δ₂, is an upper bound because an orthonormal transform does not change the l2
+        norm, and the l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n, is
+        an upper bound for the following reason. A record changes the first coefficient, the mean, by 1/√n. It
+        changes the two coefficients of a frequency by at most √(2/n)·(|cos| + |sin|) <= 2/√n together. So k
+        coefficients change by at most k/√n if they contain both coefficients of each frequency.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
@@ -154,10 +154,11 @@ class FPA(contributions.Contributions):
         by one user in the l2 norm. This sensitivity is min(Δ₂, Δ₁·√(k/n)), where Δ₁ and Δ₂ are the largest
         changes of the counts by one unit, in the l1 and the l2 norm.
 
-        Why Δ₁·√(k/n) is an upper bound: a record changes the first coefficient, the mean, by 1/√n. It changes
-        the two coefficients of a frequency by √(2/n)·(cos, sin). The squared changes are 1/n and 2/n, so one
-        record changes k coefficients by √(k/n) in the l2 norm, if they contain both coefficients of each
-        frequency. Several records change them by at most the sum of these changes.
+        The second number, Δ₁·√(k/n), is an upper bound for the following reason. A record changes the first
+        coefficient, the mean, by 1/√n. It changes the two coefficients of a frequency by √(2/n)·(cos, sin).
+        The squared changes are 1/n and 2/n, so one record changes k coefficients by √(k/n) in the l2 norm, if
+        they contain both coefficients of each frequency. Several records change them by at most the sum of
+        these changes.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 

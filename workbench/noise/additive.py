@@ -318,7 +318,7 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
 
     Parameters
     ----------
-    l1, epsilon, law
+    l1, epsilon, law : number, number and str
         Largest total change of the values by one unit (for example a person), privacy loss ε, and
         distribution of the noise ("geometric" or "laplace"), as in `add_noise`.
 

@@ -121,7 +121,7 @@ def correlated_gaussian(
 
     Returns
     -------
-    int64[k], int64[k], float
+    keys, counts, threshold : int64[k], int64[k] and float
         Keys of the released cells, their noisy counts rounded to integers, and the threshold.
     Receipt
         Receipt that records the privacy cost. The receipt is marked as idealised, because the noise was drawn

@@ -249,7 +249,7 @@ def gaussian_sparse_histogram(
 
     Returns
     -------
-    int64[k], int64[k], int
+    keys, counts, threshold : int64[k], int64[k] and int
         Keys of the released cells, their noisy counts, and the threshold.
     Receipt
         Receipt that records the privacy cost, with the exact δ.

@@ -354,7 +354,7 @@ def threshold_sample_public(
     ----------
     noisy : int64[n]
         Noisy values that are already public.
-    theta, sides, tau, rng
+    theta, sides, tau, rng : number, int, number and Generator
         Settings with the same meaning as in `threshold_sample`: the threshold of the filter, whether negative
         values pass the filter, the sampling threshold, and the random generator.
 
@@ -446,7 +446,7 @@ def priority_sample_public(
     ----------
     noisy : int64[n]
         Noisy values that are already public.
-    theta, size, sides, rng
+    theta, size, sides, rng : number, int, int and Generator
         Settings with the same meaning as in `priority_sample`: the threshold of the filter, the number of
         values to keep, whether negative values pass the filter, and the random generator.
 

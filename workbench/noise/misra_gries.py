@@ -132,7 +132,7 @@ def misra_gries(
         Number of elements in each of these cells.
     size : int
         Number of counters in the sketch.
-    l1, epsilon, delta, rule
+    l1, epsilon, delta, rule : number, number, float and str
         Settings with the same meaning as in `misra_gries_threshold`: the largest number of elements of one
         unit (for example a person), the privacy loss ε, the failure probability δ, and the rule for the
         threshold ("derived" or "published").
@@ -142,7 +142,7 @@ def misra_gries(
 
     Returns
     -------
-    int64[k], int64[k], int
+    keys, counts, threshold : int64[k], int64[k] and int
         Keys of the cells whose counters are released, the noisy values of these counters, and the threshold
         in counts.
     Receipt

@@ -391,10 +391,10 @@ class Bank:
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞, or if the method is unknown or not possible. Also if you ask for
-            kernel PCA and the bank has more than 6,000 answers to different queries. The matrices of kernel
-            PCA would then need more than 4 GB. If you pass neither `by` nor `alpha`, a bank of this size uses
-            a junction tree, if that is possible.
+            If the bank is empty and α is ∞, or if the method is unknown or not possible. The error is also
+            raised if you ask for kernel PCA and the bank has more than 6,000 answers to different queries.
+            The matrices of kernel PCA would then need more than 4 GB. If you pass neither `by` nor `alpha`, a
+            bank of this size uses a junction tree, if that is possible.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -544,8 +544,8 @@ class Bank:
         Raises
         ------
         ValueError
-            If the bank is empty or n is not an integer. Also if the number of records is unknown, or if every
-            set of attributes has too many cells for a model.
+            If the bank is empty or n is not an integer. The error is also raised if the number of records is
+            unknown, or if every set of attributes has too many cells for a model.
         """
         answers = self.by_question()
         if not answers:

@@ -166,9 +166,9 @@ class Booking:
 
     @contextmanager
     def saving(self, release: Release) -> Iterator[None]:
-        """Check that a release costs no more than was booked, and let the `with` block save it. After the
-        block, record in the ledger (the list of all costs) that the release exists. If the disk raises an
-        error, the message also says which cost stays spent.
+        """Check that a release costs no more than was booked. Then run the `with` block, which saves the
+        release, and record in the ledger (the list of all costs) that the release exists. If the release
+        cannot be saved, the error message also says which cost stays spent.
         """
         self.check(release)
         try:
@@ -187,7 +187,9 @@ class Booking:
                 for question in self.questions:
                     ledger.seal(db, question)
         except (OSError, ValueError) as e:
-            warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=2)
+            warnings.warn(
+                f"released and paid for, but the ledger could not be written: {e}", stacklevel=2
+            )
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
@@ -475,8 +477,8 @@ class Budget:
         ------
         ValueError
             If the cost exceeds the rest of the budget, or if the relation or the unit differs from the
-            budget's. In these cases nothing is spent. Also if the finished release costs more than was
-            booked. The release is then withheld, and the booked cost stays spent.
+            budget's. In these cases nothing is spent. The error is also raised if the finished release costs
+            more than was booked. Then you do not get the release, and the booked cost stays spent.
         """
         if out is not None:
             refuse_place(Path(out), force)
@@ -542,7 +544,7 @@ class Budget:
 
         Parameters
         ----------
-        mechanism, data, unit
+        mechanism, data, unit : optional
             Mechanism, private data and unit, as you would pass them to `release`. If you leave out the
             mechanism or the data, conditions that depend on the missing argument are not checked.
 
@@ -554,9 +556,9 @@ class Budget:
         Raises
         ------
         ValueError
-            If the budget cannot pay for the mechanism, or the unit or relation differs from the budget's.
-            Also if the mechanism raises an error when it is tried on data that have the same domain and bound
-            but no records.
+            If the budget cannot pay for the mechanism, or the unit or relation differs from the budget's. The
+            error is also raised if the mechanism raises an error when it is tried on data that have the same
+            domain and bound but no records.
         """
         bound = getattr(data, "bound", None)
         if isinstance(data, Interactions) and without_column(self.unit or "") != "a user":
@@ -581,10 +583,11 @@ class Budget:
         return the rest.
 
         For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however,
-        is a little more than 1. The workbench therefore checks costs as decimals. It reads each float as the
-        shortest decimal that gives this float, because a person probably typed this decimal. The tenth answer
-        is then drawn with the ε that nine answers leave, which is 0.09999999999999995. The ledger adds up the
-        exact values of the floats with which noise is drawn. So the exact sum never exceeds the budget.
+        is a little more than 1. The workbench therefore checks costs as decimals. For this check, a float
+        stands for the shortest decimal that gives this float, because a person probably typed this decimal.
+        The tenth answer is then drawn with the ε that nine answers leave, which is 0.09999999999999995. The
+        ledger adds up the exact values of the floats with which noise is drawn. So the exact sum never
+        exceeds the budget.
 
         Parameters
         ----------

@@ -51,8 +51,8 @@ class Session:
     Raises
     ------
     ValueError
-        If the bank belongs to another budget, or is about another domain, bound or dataset. Also if the
-        budget and the table's bound name different units.
+        If the bank belongs to another budget, or is about another domain, bound or dataset. The error is also
+        raised if the budget and the table's bound name different units.
     """
 
     table: SparseTable | WideTable | None

@@ -41,7 +41,8 @@ class Quadtree(Boxed):
     ------
     ValueError
         If the number of coordinates or names is wrong, if a name occurs twice, or if `low` is not below
-        `high`. Also if the number of boxes on the lowest level is too large for keys of 128 bits.
+        `high`. The error is also raised if the number of boxes on the lowest level is too large for keys of
+        128 bits.
 
     Examples
     --------

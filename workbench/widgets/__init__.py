@@ -31,7 +31,7 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
         example in this class. You can also pass a mechanism that you wrote yourself.
     dataset : optional
         Public dataset on which the mechanism runs. Default: a small synthetic dataset.
-    **values
+    **values : any
         Initial values of controls, for example `epsilon=0.5`. If you pass `compare` with the name of another
         mechanism, both are drawn next to each other, with the same data and noise.
 
@@ -43,8 +43,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If the argument is not a mechanism, or if a value is invalid. Also if the dataset is private, or if
-        the mechanism does not accept this kind of data.
+        If the argument is not a mechanism, or if a value is invalid. The error is also raised if the dataset
+        is private, or if the mechanism does not accept this kind of data.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
@@ -60,7 +60,7 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
     ----------
     figure : str or Figure
         Id of the figure, for example "cormode2012_fig5", or the figure itself.
-    **values
+    **values : any
         Initial values of the figure's parameters. By default, the panel begins with the values of a quick
         run, which has the paper's parameters but fewer repetitions.
 
@@ -108,7 +108,7 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
         Table or dataset, or only the domain (all possible cells) of a table.
     bound : Bound, optional
         Largest change of the table by one unit. You need to pass it only if `data` has no bound.
-    **values
+    **values : any
         Initial values of the controls `epsilon`, `size`, `delta`, `density`, `mean` and `spread`.
 
     Returns

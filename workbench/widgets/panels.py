@@ -53,7 +53,7 @@ class Panel(anywidget.AnyWidget):
     ----------
     subject : Subject
         Object that defines which controls there are, and draws the picture.
-    **values
+    **values : any
         Initial values of controls by name. Other controls begin at their default values.
 
     Attributes
@@ -99,7 +99,7 @@ class Panel(anywidget.AnyWidget):
 
         Parameters
         ----------
-        **values
+        **values : any
             New values of controls by name. Other controls keep their values. If `seeds` is 2 or more, the
             picture shows a band over several releases, whose seeds are `seed`, `seed` + 1 and so on.
 

@@ -111,7 +111,7 @@ class Beliefs:
             Number of non-empty cells divided by the number of all cells, between 0 and 1.
         mean, spread : float
             Mean and standard deviation of the counts of non-empty cells.
-        **others
+        **others : any
             Values of other fields of `Beliefs`, for example `bound` and `popularity`.
 
         Returns
