@@ -77,8 +77,8 @@ class OnTheMapTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """All combinations of a work location and a home location. With `attributes=True`, also of the three
-        attributes.
+        """All combinations of a work location and a home location. With `attributes=True`, a combination also
+        contains a value of each of the three attributes.
         """
         if not self.attributes:
             return Domain(("work", "home"), (LOCATIONS, LOCATIONS))

@@ -455,7 +455,7 @@ def chebyshev_counts(
 
 @value
 class InfTDA(Mechanism):
-    """Release trips between places, regions first.
+    """Release counts of trips, large regions first.
 
     A trip has several attributes, for example the place where it starts and the place where it ends. The
     mechanism goes down a public tree, from large regions to single places. On each level, one attribute is

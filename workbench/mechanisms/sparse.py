@@ -45,7 +45,7 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 
 @value
 class ItemBlanket(Mechanism):
-    """Release non-empty cells among random cells.
+    """Release non-empty cells mixed with random cells.
 
     The mechanism chooses the non-empty cells whose noisy count reaches a threshold. It adds random other
     cells until there are `size` cells, so that nobody can see which cells are not empty. Then it adds new
