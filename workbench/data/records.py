@@ -122,7 +122,7 @@ class Records(OverHierarchy):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Public):
-            need = "need Bound(l0, linf), how far one unit moves the records, or PUBLIC"
+            need = "need Bound(l0, linf), the largest change by one unit, or PUBLIC"
             raise not_allowed(self, "bound", need)
         words = self.hierarchy.digits.word_count
         keys = np.asarray(self.keys)

@@ -54,7 +54,7 @@ class Table:
 
     def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Public):
-            need = "need Bound(l0, linf), how far one unit moves the table, or PUBLIC"
+            need = "need Bound(l0, linf), the largest change by one unit, or PUBLIC"
             raise not_allowed(self, "bound", need)
         self._refuse_domain(self.domain)
 

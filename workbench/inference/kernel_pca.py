@@ -412,7 +412,7 @@ def check_alpha(x: Any) -> str | None:
     """Return a text that says what is wrong with a value of α, or None if the value is allowed."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
-    return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
+    return None if good else "need a number > 0, from 1e-100 to 1e100, or inf (unbiased)"
 
 
 @value

@@ -475,7 +475,7 @@ class Bank:
             )
             message += f"but {stated(remaining)} remain of {self.budget.limit}"
             if best**2 < LARGE_VARIANCE / 2:
-                message += f": spending that leaves one of {best:.6g}"
+                message += f". Spending the rest gives a standard error of {best:.3g}"
             raise ValueError(message)
         return Price(cost, why)
 

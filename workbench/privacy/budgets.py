@@ -124,7 +124,7 @@ _LARGEST = float_info.max
 def _at_least_zero(x: Any) -> str | None:
     good = isinstance(x, int | float) and not isinstance(x, bool) and x >= 0  # False for NaN
     if not good:
-        return "need a number >= 0 (inf promises nothing)"
+        return "need a number >= 0 (inf gives no guarantee)"
     return None if x == inf or x <= _LARGEST else "need a number that a float holds"
 
 
@@ -150,7 +150,7 @@ class DP:
     (0.3, 6.079e-07)-DP
     >>> DP(float("nan"))
     Traceback (most recent call last):
-    ValueError: DP.epsilon = nan is not allowed: need a number >= 0 (inf promises nothing)
+    ValueError: DP.epsilon = nan is not allowed: need a number >= 0 (inf gives no guarantee)
     """
 
     epsilon: float = parameter(check=_at_least_zero, doc="privacy loss ε")

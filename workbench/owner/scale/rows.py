@@ -112,7 +112,7 @@ class Rows:
     def __post_init__(self) -> None:
         self.domain.refuse_wide()
         if not isinstance(self.bound, Bound | Unbounded | Public):
-            need = "need Bound(l0, linf), how far one unit moves the table, or UNBOUNDED"
+            need = "need Bound(l0, linf), the largest change by one unit, or UNBOUNDED"
             raise not_allowed(self, "bound", need)
 
     @classmethod
