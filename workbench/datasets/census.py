@@ -90,8 +90,8 @@ class Adult(_Survey):
     mean count of 9. These two numbers contradict the number of people: with 907,200 cells, they would give
     only 11,431 people.
 
-    Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996,
-    doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
+    Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20.
+    The paper of Cormode et al. is Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
     """
 
     cite: ClassVar[str] = "becker1996"
@@ -155,10 +155,10 @@ class CensusIncome(_Survey):
     another extract of the survey. If you pass `age_band=5`, ages are grouped in bands of five years. The last
     band is 90 and above.
 
-    Cormode et al. (ICDT 2012, Appendix A) use a table in which incomes are in classes of 10,000 dollars. The
-    published file says only whether an income is below or above 50,000 dollars, so we cannot make the same
-    table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`.
-    Of its 76,798 cells, 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
+    The paper of Cormode et al., ICDT 2012, Appendix A, uses a table in which incomes are in classes of 10,000
+    dollars. The published file says only whether an income is below or above 50,000 dollars, so we cannot
+    make the same table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"),
+    age_band=5)`. Of its 76,798 cells, 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

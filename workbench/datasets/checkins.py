@@ -49,8 +49,8 @@ class Foursquare(RecordsFile):
     The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
     several at the same venue.
 
-    Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
-    and Cybernetics: Systems 45(1), 2015.
+    Terms: for research only, and with a citation. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on
+    Systems, Man, and Cybernetics: Systems 45(1), 2015.
     """
 
     cite: ClassVar[str] = "yang2015"
@@ -151,8 +151,8 @@ class Gowalla(RecordsFile):
     The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
     several at the same place.
 
-    Terms: research use; cite. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi, Afsharchi,
-    Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
+    Terms: for research only, and with a citation. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi,
+    Afsharchi, Crestani, AIRS 2019 (for LGLMF), and Cho, Myers, Leskovec, KDD 2011 (for SNAP).
     """
 
     cite: ClassVar[str] = "cho2011"

@@ -76,9 +76,9 @@ class OnTheMap(RealFile):
     in one cell. A person with two jobs is two units. The published counts are already synthetic, and they are
     public.
 
-    Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
-    Statistics, versions 7 and 8. Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A, used an
-    earlier version of the files, with 47 states in 2008.
+    Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, LEHD
+    Origin-Destination Employment Statistics, versions 7 and 8. Cormode, Procopiuc, Srivastava, Tran, ICDT
+    2012, Appendix A, used an earlier version of the files, with 47 states in 2008.
     """
 
     cite: ClassVar[str] = "lodes7"
@@ -230,7 +230,8 @@ class CommutePoints(OverHierarchy, RealFile):
     The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
     public.
 
-    Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
+    The terms and the source are the same as for `OnTheMap`. The populations of places are from the 2010
+    census (US Census Bureau).
     """
 
     cite: ClassVar[str] = "lodes7"
@@ -365,8 +366,8 @@ class CommutingFlows(RealFile):
     Two forms of the file are in circulation, and the class reads both. The two forms differ in the leading
     zeros of codes, in separators of thousands, and in missing codes ("NA" or empty).
 
-    Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
-    residence county to workplace county commuting flows, Table 1.
+    Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, American
+    Community Survey 2009-2013, residence county to workplace county commuting flows, Table 1.
     """
 
     cite: ClassVar[str] = "census2015flows"

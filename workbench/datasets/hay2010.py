@@ -54,8 +54,8 @@ class SnapDegrees(RealFile):
     ca-GrQc and 2 nodes of ca-HepTh have no neighbour. We treat the list of nodes as public, because it is
     published with the graph. The protected unit is one edge, which changes two degrees by one each.
 
-    Terms: none stated; cite the collection. Source: Leskovec and Krevl, SNAP Datasets, 2014;
-    Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
+    Terms: the publisher states none. Please cite the collection. Source: Leskovec and Krevl, SNAP Datasets,
+    2014, and Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
     """
 
     cite: ClassVar[str] = "leskovec2014"
@@ -178,8 +178,8 @@ class SearchLogs(Counts):
     Hay et al. publish the file. If the file is not on this machine, the synthetic data `SearchLogsTwin`
     replace it.
 
-    Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
-    section 5.2 and Appendix C; the number of days is 32,768 / 16.
+    Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.2
+    and Appendix C. The number of days is 32,768 / 16.
     """
 
     attribute = "time"
@@ -224,7 +224,7 @@ class KeywordFrequencies(Counts):
     The file is not published. The synthetic data `KeywordFrequenciesTwin` replace it. Real data of the same
     kind are in the dataset `Surnames`.
 
-    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    Terms: the authors state none. Please cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1.
     """
 

@@ -64,7 +64,8 @@ class MovieLens(RecordsFile):
 
     The class reads the published archive `ml-1m.zip`, so you need not unpack it.
 
-    Terms: research use, no redistribution; cite. Source: Harper and Konstan, ACM TiiS 5(4), 2015.
+    Terms: for research only, without redistribution, and with a citation. Source: Harper and Konstan, ACM
+    TiiS 5(4), 2015.
     """
 
     cite: ClassVar[str] = "harper2015"
@@ -145,8 +146,8 @@ class NetflixPrize(RecordsFile):
     Reading takes minutes. In a test with synthetic ratings, 5 million ratings took 7 seconds on one core.
     Table 4 of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
 
-    Terms: research use, no redistribution; cite. No longer published by Netflix. Source: Bennett
-    and Lanning, KDD Cup and Workshop 2007.
+    Terms: for research only, without redistribution, and with a citation. Netflix no longer publishes the
+    data. Source: Bennett and Lanning, KDD Cup and Workshop 2007.
     """
 
     cite: ClassVar[str] = "bennett2007"

@@ -97,7 +97,7 @@ class OnlineRetail(RecordsFile):
     """Invoice lines of an online shop: 406,829 lines in the year to December 2011. Each record consists of a
     customer, a stock code (the item) and the day of the week (the context).
 
-    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer. These lines are
+    The file has 541,909 lines, including cancellations. Of these lines, 135,080 name no customer. They are
     left out, because nobody knows how many of them belong to the same customer. The other lines belong to
     4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
     UK. No order was ever made on a Saturday, but Saturday stays in the list of days.

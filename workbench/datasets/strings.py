@@ -257,8 +257,8 @@ class Surnames(RealFile):
     has 1,339. These data are of the same kind as the 20,000 keywords of Hay et al. 2010, which nobody
     publishes.
 
-    Terms: US Government work. Source: US Census Bureau, Frequently Occurring Surnames from the
-    2010 Census.
+    Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, Frequently
+    Occurring Surnames from the 2010 Census.
     """
 
     cite: ClassVar[str] = "census2016surnames"
@@ -301,7 +301,7 @@ class SurnameStrings(OverHierarchy, RealFile):
     The class reads the archive of the Census Bureau or a Parquet copy of the list. The copy contains 162,252
     names of 265,660,058 people, with 100 to 2,442,977 people per name. The archive contains one more name.
 
-    Terms and source: as `Surnames`.
+    The terms and the source are the same as for `Surnames`.
     """
 
     cite: ClassVar[str] = "census2016surnames"

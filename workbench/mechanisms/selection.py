@@ -96,18 +96,18 @@ class GeometricSelection(ValueSelection):
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 gives the largest allowed
                probability for each number of users.
     Differs    If a user may have m values, the choice of each value gets 1/m of the ε and of the δ that pay
-               for choices. The random coins have exactly the stated probabilities. We also release counts,
-               for which a separate share of the budget pays.
+               for choices. Each value is released or not by a random draw, which has exactly the stated
+               probability. We also release counts, for which a separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
     Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have
     is released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) −
     D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has
     the value. The second term follows in the same way from the probability that the value is not released.
-    Because π is non-decreasing, both conditions also hold when a user is removed. The coins of different
-    values are independent. One user changes the number of users for at most m values, by one each. Each value
-    costs (s, D), so the m values together cost (ε, δ) by basic composition. The released values are then
-    public, and a user changes their counts by at most m in total.
+    Because π is non-decreasing, both conditions also hold when a user is removed. The random draws for
+    different values are independent. One user changes the number of users for at most m values, by one each.
+    Each value costs (s, D), so the m values together cost (ε, δ) by basic composition. The released values
+    are then public, and a user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
