@@ -209,7 +209,7 @@ def check(
     user : COLUMN
         Column that identifies the user of each row.
     user_type
-        With text, 7 and 007 in the column of users are two people. By default 007 is refused.
+        With text, 7 and 007 in the column of users are two people. By default, 007 is an error.
     name : --table NAME
         Name of the table in a DuckDB or SQLite file.
     look

@@ -209,8 +209,8 @@ def export(
     Parameters
     ----------
     names : NAME
-        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. Settings may follow,
-        name=value.
+        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. Settings may follow, for example
+        epsilon=0.5.
     parameters : --parameter -p NAME=VALUE
         Value of a parameter. You can repeat this option.
     to

@@ -77,7 +77,8 @@ class Request(StatedSpace):
         Largest change of the table by one unit: the number of cells, the change per cell, and the change in
         total. Required.
     delta
-        Probability δ that the factor e^ε is exceeded. By default 0.
+        Probability δ that the factor e^ε is exceeded. By default 0, but some mechanisms need a δ above 0, for
+        example 1e-6.
     epsilon_is_meant
         Confirm an ε above 10, which protects little.
     budget_file : --budget FILE
@@ -86,7 +87,7 @@ class Request(StatedSpace):
         Column that identifies the user of each row. If a user has more rows than --bound allows, random rows
         are kept.
     user_type
-        With text, 7 and 007 in the column of users are two people. By default 007 is refused.
+        With text, 7 and 007 in the column of users are two people. By default, 007 is an error.
     unit : TEXT
         Who or what is protected, for example 'a trip'. Required without --user. The workbench then relies on
         your word that no unit exceeds --bound.
