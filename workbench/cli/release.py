@@ -158,7 +158,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
             values[f.name] = request.workload(option, x) if option in _FILES else x
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
-            about = f"{f.metadata['doc']}. Need {texts.option_need(f)}"
+            about = f"{f.metadata['doc']} ({texts.option_need(f)})"
             raise ValueError(f"{name} needs {option_of(option)}: {about}")
     mechanism = cls(request.budget_for(cls), **values)
     if not candidates:

@@ -97,7 +97,7 @@ class HierarchicalHistogram(Mechanism):
     ranges: str = parameter(
         "nodes",
         choices=("nodes", "leaves"),
-        doc="how a range of cells is answered: sum of the fewest nodes, or of the leaves",
+        doc="sum that answers a range of cells (over the fewest nodes, or over the leaves)",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
