@@ -126,9 +126,9 @@ def audited_at(*places: int, **fields: Any) -> Any:
     """
 
     def audited(cls: Any, budget: Any) -> list[tuple[Any, Pair]]:
-        """Return the cases that an audit of the mechanism runs to measure its privacy loss. Each case
-        consists of the mechanism and a pair of neighbouring data sets, which differ in one unit. For these
-        pairs, the privacy loss is largest.
+        """Return the cases that an audit runs to measure the privacy loss of the mechanism. Each case
+        consists of the mechanism and a pair of neighbouring data sets, which differ in one unit. The pairs
+        are chosen so that the privacy loss is as large as possible.
         """
         stated = {name: x(budget) if isfunction(x) else x for name, x in fields.items()}
         mechanism = replace(cls.example(budget), **stated)
