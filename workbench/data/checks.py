@@ -186,8 +186,8 @@ def check_table(
     user_type : "text", optional
         With "text", users are read as text, so that 7 and 007 are two people.
     table, progress : str and callable, optional
-        Name of a table in a database file, and function that is called with the progress, as in
-        `SparseTable.read`.
+        `table` is the name of a table in a database file. `progress` is a function that is called with the
+        progress. Both are explained in `SparseTable.read`.
 
     Returns
     -------

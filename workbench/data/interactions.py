@@ -320,8 +320,8 @@ class Interactions:
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         table, progress : str and callable, optional
-            Name of a table in a database file, and function that is called with the progress, as in
-            `SparseTable.read`.
+            `table` is the name of a table in a database file. `progress` is a function that is called with
+            the progress. Both are explained in `SparseTable.read`.
 
         Returns
         -------
@@ -438,8 +438,8 @@ class Interactions:
     def users_beyond(self, bound: Bound) -> int:
         """Return how many users have more records than the given bound allows. The result is private.
 
-        Adding or removing one user changes this number by at most one, because the check of a user uses only
-        the records of this user.
+        Each user is checked without looking at other users. So adding or removing one user changes the result
+        by at most one.
 
         Parameters
         ----------

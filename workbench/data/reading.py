@@ -246,8 +246,8 @@ def counted_rows(
     users : UserNumbers, optional
         Object that gives each user a number. It contains the name of the column of users.
     table, progress : str and callable, optional
-        Name of a table in a database file, and function that is called with the progress, as in
-        `row_batches`.
+        `table` is the name of a table in a database file. `progress` is a function that is called with the
+        progress. Both are explained in `row_batches`.
 
     Yields
     ------

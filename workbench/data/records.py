@@ -334,8 +334,8 @@ class Records(OverHierarchy):
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `from_values`.
         table, progress : str and callable, optional
-            Name of a table in a database file, and function that is called with the progress, as in
-            `SparseTable.read`.
+            `table` is the name of a table in a database file. `progress` is a function that is called with
+            the progress. Both are explained in `SparseTable.read`.
 
         Returns
         -------

@@ -396,8 +396,8 @@ class SparseTable(Table):
 
     def ranked(self) -> SparseTable:
         """Sort the counts of all cells in ascending order, and return a new table of the sorted counts. The
-        new table does not say to which cell a count belongs. Its only attribute is the rank of a count in
-        this order.
+        new table does not say to which cell a count belongs. The only attribute of the new table is the rank
+        of a count.
 
         If a unit changes the counts by at most l1 in total, the sorted counts also change by at most l1 in
         total. But the sorted list may change at other positions. For example, suppose that three counts are

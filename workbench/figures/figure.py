@@ -74,14 +74,13 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """Return the class of the figure with the given id. The id determines the file that is searched for the
-    class.
+    """Return the class of the figure with the given id. The function finds the file of the class by the id.
 
     Parameters
     ----------
     id : str
         Id of the figure, which consists of its paper and its name, for example cormode2012_fig5. If an id
-        begins with a number, for example 00_tour, the name of the file does not contain this number. The
+        begins with a number, for example 00_tour, the function looks for a file without this number. The
         figure may also be in another installed package.
 
     Raises
@@ -278,8 +277,8 @@ class Figure:
         checked only with the paper's parameters. So a check may name series (curves) and points that exist
         only with these parameters.
     sized_by : tuple of str
-        Names of fields that change what is measured, and not only how precisely, for example the number of
-        people. If the value of such a field is below the paper's, no statement is decided.
+        Names of fields that determine the size of the experiment, for example the number of people. If the
+        value of such a field is below the paper's, no statement is decided.
     series_by : tuple of str
         Names of mechanism parameters that appear in the names of series (the curves).
     shown : tuple of str
@@ -711,8 +710,8 @@ class Figure:
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether results come from the published file of a dataset, and not from synthetic data. The
-        answer is also True if a dataset is computed from the published file.
+        """Return whether results come from the published file of a dataset instead of synthetic data. The
+        result is also True if a dataset is computed from a published file.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)

@@ -63,8 +63,8 @@ class Law:
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
         """Return the mean and the mean square of the noise that an empty cell adds to an answer. The noise v
-        of an empty cell counts only if the cell passes a filter with the threshold θ: |v| >= θ if `sides` is
-        2, and v >= θ if `sides` is 1.
+        of an empty cell counts only if the cell passes a filter with the threshold θ. The cell passes if |v|
+        >= θ (with `sides` = 2) or if v >= θ (with `sides` = 1).
 
         For geometric noise, Pr[v] = (1−α)/(1+α)·α^|v| with α = exp(−rate). The formulas use two sums over all
         integers v >= t, with t = ⌈θ⌉ but at least 1. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
@@ -84,8 +84,9 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the largest plausible count of a cell that was not released: the threshold `cut` plus three
-        standard deviations of the noise. If only cells with a noisy value of 0 are left out, the result is 0.
+        """Return the largest plausible count of a cell that was not released. The result is the threshold
+        `cut` plus three standard deviations of the noise. If only cells with a noisy value of 0 are left out,
+        the result is 0.
         """
         if cut <= 1 and sides == 2:
             return 0.0

@@ -693,8 +693,8 @@ class Budget:
         """Raise a ValueError if the caller or the bound of the data names a unit that differs from the
         budget's unit.
 
-        If the data have a user column, their bound only says "a user". In this case the caller may state a
-        more precise unit.
+        If the data have a column of users, their bound names only "a user" as the unit. In this case the
+        caller may state a more precise unit.
         """
         of_bound = getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED

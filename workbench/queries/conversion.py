@@ -98,8 +98,8 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value of one term of a query for one record, or an upper bound on this value. A
-        query is a sum of one or more terms.
+        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
+        of one or more terms.
         """
         return max((p.max_term for p in self.parts), default=0.0)
 

@@ -49,8 +49,8 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value of one term of a query for one record, or an upper bound on this value. A
-        query is a sum of one or more terms.
+        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
+        of one or more terms.
         """
 
     @property

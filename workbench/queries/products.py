@@ -251,7 +251,7 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """Return the same queries for another domain. This domain must contain the attributes that the
+        """Return the same queries for another domain. The other domain must contain the attributes that the
         queries use, with the same numbers of codes (values).
         """
         sizes = tuple(f.shape[1] for f in self.factors)

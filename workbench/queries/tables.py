@@ -116,8 +116,8 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the same queries for another domain. This domain must contain the attributes of the queries,
-        with the same numbers of codes (values).
+        """Return the same queries for another domain. The other domain must contain the attributes of the
+        queries, with the same numbers of codes (values).
 
         The axes of the tables are brought into the order of the attributes in the new domain.
         """

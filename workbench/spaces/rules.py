@@ -272,8 +272,8 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """All labels of the attribute. The labels for the values come first. If the rule has a label for
-        other values or for missing values, these labels come last.
+        """All labels of the attribute. The labels for the values come first. Labels for other values and for
+        missing values come last, if the rule has such labels.
         """
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
