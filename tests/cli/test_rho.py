@@ -101,6 +101,6 @@ def test_five_fifths_of_a_rho_are_one(run):
 def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
     run(["budget", "new", "b.sqlite", "--epsilon", "1", *PEOPLE])
     said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
-    assert "a budget in epsilon (1-DP) cannot pay 0.2-zCDP" in said
+    assert "1-DP is a budget in epsilon and cannot pay 0.2-zCDP" in said
     assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
     assert "--epsilon or --rho: need" in run(["budget", "new", "c.sqlite", *PEOPLE], 2)

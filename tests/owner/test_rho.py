@@ -104,7 +104,7 @@ def test_tenths_are_added_exactly(tmp_path):
 
 def test_a_budget_of_epsilon_pays_no_rho(tmp_path):
     budget = Budget.create(tmp_path / "budget.dp", DP(1.0, 1e-6), **PEOPLE)
-    with pytest.raises(ValueError, match="is a budget in epsilon. Begin a budget in rho"):
+    with pytest.raises(ValueError, match="is a budget in epsilon .* Create a budget in rho"):
         budget.book(ZCDP(0.001), "Gaussian noise")
     booking = budget.book(DP(0.5), "a release")
     with pytest.raises(

@@ -225,8 +225,8 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
         return Fraction(cost.rho), Fraction(cost.delta)
     if isinstance(cost, ZCDP):
         raise ValueError(
-            f"a budget in epsilon ({budget}) cannot pay {cost}, which implies no epsilon. Create a budget "
-            "in rho, or use a mechanism whose cost is an epsilon"
+            f"{budget} is a budget in epsilon and cannot pay {cost}, which implies no epsilon. Create a "
+            "budget in rho, or use a mechanism whose cost is an epsilon"
         )
     if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
         raise ValueError(
