@@ -267,7 +267,7 @@ TYPED = {
     "release HighPassFilter t.csv --epsilon 0,5": "--epsilon = '0,5' is not allowed: need a number, "
     "with a point: 0.5",
     "show ex.py": "ex.py is not a release: need a .parquet file, or a .csv file",
-    "answer out.parquet hour=0-10": "a range is written 0..10",
+    "answer out.parquet hour=0-10": "A range is written 0..10",
     "release HPA t.csv --domain domain.json --user note --epsilon 1 --l 3 --out two.parquet": "--d is "
     "missing: need the number of records per user",
     f"release HighPassFilter t.csv {RELEASE} --theta 1e20 --force": "need a number >= 0 and <= 11258",

@@ -46,11 +46,7 @@ def test_pure_releases_are_read_at_a_delta_too(run):
     ("price", "mechanism", "why"),
     [
         ("", "GaussianHistogram", "--epsilon or --rho: need exactly one of them"),
-        (
-            "--rho 1 --epsilon 1",
-            "GaussianHistogram",
-            "--epsilon or --rho: need exactly one of them",
-        ),
+        ("--rho 1 --epsilon 1", "GaussianHistogram", "--epsilon or --rho: need exactly one"),
         ("--rho 0", "GaussianHistogram", "--rho = 0"),
         ("--rho nan", "GaussianHistogram", "--rho = nan"),
         ("--rho inf", "GaussianHistogram", "--rho = inf"),

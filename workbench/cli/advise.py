@@ -312,9 +312,7 @@ def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
     needed = {"points": "box", "strings": "strings"}.get(task)
     if needed is None:
         if domain is None:
-            raise ValueError(
-                f"--domain is missing. Task {task} needs a file of all possible cells"
-            )
+            raise ValueError("--domain is missing. Name a file of all possible cells")
         return Domain.read(domain)
     if getattr(space, needed) is None:
         raise ValueError(f"--{needed} is missing: which {task} there can be")

@@ -135,9 +135,7 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
 def opened(file: Path, lost: bool = False) -> Budget:
     """Open a budget file, and return its budget."""
     if not file.is_file():
-        raise FileNotFoundError(
-            f"{file}: no such budget file. Create it with: workbench budget new"
-        )
+        raise FileNotFoundError(f"{file}: no such budget file. Create it: workbench budget new")
     from workbench.owner import Budget
 
     return Budget(file, lost=lost)

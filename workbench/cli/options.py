@@ -148,9 +148,7 @@ def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
     return parsed
 
 
-Port = Annotated[
-    int, typer.Option(min=1, max=65535, help="Port. If it is in use, the next free one.")
-]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port, or the next free port.")]
 Positive = Annotated[int | None, typer.Option(min=1)]
 Seed = Annotated[int | None, typer.Option(min=0)]
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]

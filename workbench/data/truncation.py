@@ -131,17 +131,13 @@ def kept_rows(
 ) -> Kept:
     """Truncate each user to the bound, and return the kept rows. If `users` is None, keep all rows."""
     if counts is not None and len(counts) != len(keys):
-        raise ValueError(
-            f"{len(keys):,} rows do not fit {len(counts):,} counts: need one count per row"
-        )
+        raise ValueError(f"{len(keys):,} rows do not fit {len(counts):,} counts")
     if users is None:
         refuse_cut_of_nobody(rng, key)
         return Kept(keys, counts, bound)
     users = users_of(users, user_type)
     if len(users.numbers) != len(keys):
-        raise ValueError(
-            f"{len(keys):,} rows do not fit {len(users.numbers):,} users: need one user per row"
-        )
+        raise ValueError(f"{len(keys):,} rows do not fit {len(users.numbers):,} users")
     left = bounded_contributions(users, keys, counts, bound, cut_key(rng, key))
     return Kept(left.keys, left.counts, bound.enforced(users.who), int(left.lost.sum()))
 

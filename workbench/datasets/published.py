@@ -421,10 +421,8 @@ def _files(what: Any) -> tuple[File, ...]:
     if what and not files:
         other = compiled.find("datasets", what)
         if not hasattr(other, "files"):
-            folders = sorted({file.folder for _, file in named})
-            raise ValueError(
-                f"dataset {what!r} has no published files: need one of {', '.join(folders)}"
-            )
+            folders = ", ".join(sorted({file.folder for _, file in named}))
+            raise ValueError(f"dataset {what!r} has no published files: need one of {folders}")
         return other().files()
     return tuple(sorted(files, key=lambda file: (file.folder, file.name)))
 

@@ -187,9 +187,7 @@ class Booking:
                 for question in self.questions:
                     ledger.seal(db, question)
         except (OSError, ValueError) as e:
-            warnings.warn(
-                f"released and paid for, but the ledger could not be written: {e}", stacklevel=2
-            )
+            warnings.warn(f"released and paid for, but not in the ledger: {e}", stacklevel=2)
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:

@@ -645,9 +645,7 @@ def _refusal(path: Path, e: sqlite3.Error) -> Exception:
     """
     name = getattr(e, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return TimeoutError(
-            f"{path}: another process uses this file. Nothing was asked, so try again"
-        )
+        return TimeoutError(f"{path}: another process uses this file. Nothing was asked")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
         return OSError(
             f"{path}: cannot be written ({e}). Is there room, and may you write here? Nothing was asked"
