@@ -138,7 +138,7 @@ def test_a_wrong_domain_file_is_refused_in_words(tmp_path, text, why):
 def test_another_encoding_is_named(tmp_path, encoding):
     path = tmp_path / "domain.json"
     path.write_bytes('{"a": ["Zürich"]}'.encode(encoding))
-    with pytest.raises(ValueError, match="domain.json.*save it as UTF-8"):
+    with pytest.raises(ValueError, match="domain.json.*Save it as UTF-8"):
         Domain.read(path)
 
 
