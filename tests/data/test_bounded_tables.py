@@ -179,7 +179,7 @@ def test_a_text_that_nobody_declared_is_a_user_and_no_user_is_refused():
     for declared in ({}, {"missing_user": "drop"}, {"missing_user": {"drop": ["na"]}}):
         domain = Domain.from_dict(stated | declared)
         assert SparseTable.from_frame(frame, domain, Bound(), user="who").total == 2
-    with pytest.raises(ValueError, match='row 1, .*found nothing, need a user; "missing_user"'):
+    with pytest.raises(ValueError, match='row 1, .*found nothing, need a user. "missing_user"'):
         frame.loc[1, "who"] = None
         SparseTable.from_frame(frame, Domain.from_dict(stated), Bound(), user="who")
     with pytest.raises(ValueError, match="row 1, .*found nothing, need a user$"):

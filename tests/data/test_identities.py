@@ -242,7 +242,7 @@ def test_a_check_lists_all_users_that_a_release_would_refuse():
         {"who": ["7", "007", None, "1,000", " "], "item": [1] * 5, "day": [0] * 5}
     )
     refused = check_table(frame, DOMAIN, user="who").refused
-    assert [(re.split("[,;]", x.need)[0], x.rows) for x in refused] == [
+    assert [(re.split("[,.]", x.need)[0], x.rows) for x in refused] == [
         ("a user", 2),
         ("an integer in its usual spelling", 2),
     ]

@@ -399,7 +399,7 @@ def test_a_csv_file_that_is_not_as_it_was_released_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["x", "x.xlsx", "x.csv.gz", "x.PARQUET"])
 def test_another_ending_is_refused_with_those_that_are_written(tmp_path, name):
-    with pytest.raises(ValueError, match=r"x\S*\.parquet.*x\S*\.csv"):
+    with pytest.raises(ValueError, match=r"need a name that ends in \.parquet or \.csv"):
         MECHANISMS[0](TABLE).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

@@ -148,7 +148,10 @@ def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
     return parsed
 
 
-Port = Annotated[int, typer.Option(min=1, max=65535, help="Port, or the next free port.")]
+Port = Annotated[
+    int,
+    typer.Option(min=1, max=65535, help="Port. If it is in use, the next free port is used."),
+]
 Positive = Annotated[int | None, typer.Option(min=1)]
 Seed = Annotated[int | None, typer.Option(min=0)]
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]

@@ -187,7 +187,9 @@ def _public_command(request: Request) -> str:
 
 
 def _public_word(request: Request, word: str) -> str:
-    option, equals, text = word.partition("=") if word.startswith("--") else ("", "", word)
+    option, equals, text = "", "", word
+    if word.startswith("--"):
+        option, equals, text = word.partition("=")
     path = Path(text)
     if path in request.table:
         text = "TABLE"

@@ -623,7 +623,8 @@ def check_laws(cls: Any) -> Iterator[Outcome]:
     """
     subject = Subject(cls)
     for law in LAWS:
-        sentence = re.split(r"(?<=[.]) ", " ".join((law.__doc__ or law.__name__).split()))[0]
+        told = " ".join((law.__doc__ or law.__name__).split())
+        sentence = re.split(r"(?<=[.]) ", told)[0]
         try:
             law(subject)
             yield Outcome(sentence)

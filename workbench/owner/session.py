@@ -326,4 +326,4 @@ def _one_of(name: str, epsilon: DP | ZCDP | float | None, rho: float | None) -> 
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
     if epsilon is None and rho is not None:
         return ZCDP(rho)
-    raise ValueError(f"need {name} or rho, which say what it costs: one of the two")
+    raise ValueError(f"need either {name} or rho, which is the privacy cost")

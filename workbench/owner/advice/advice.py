@@ -230,9 +230,10 @@ def advise(
         notes.append(f"The simulation covers {100 * part:.2g} % of the believed data.")
     if any(row.cells > simulation.limit for row in found):
         notes.append("The last rows release more than twice the size that was asked for.")
-    least = {
-        k: min(found, key=lambda row: np.nan_to_num(row.errors[k], nan=inf)) for k in truths
-    }
+    least = {}
+    for k in truths:
+        answering = [row for row in found if isfinite(row.errors[k])]
+        least[k] = min(answering or found, key=lambda row: row.errors[k])
     hidden = [k for k in truths if ratio(least[k].errors[k], truths[k]) > SHOWS]
     shows = len(hidden) < len(truths)
     sentence, coarser = _recommendation(found[0], truths, epsilon, error), None

@@ -252,9 +252,10 @@ class Sheet:
             named = [f"“{x.title}” with ε = {number(x.epsilon)}" for x in about.earlier]
             total = price.epsilon + sum(x.epsilon for x in about.earlier)
             delta = price.delta + sum(x.delta for x in about.earlier)
+            also = f", and δ is {number(delta)}" if delta else ""
             texts.append(
                 f"The same people are in {', '.join(named)}. For one {about.person} who is in all of them, ε "
-                f"is {stated_at_most(total)} in total{delta and f', and δ is {number(delta)}' or ''}."
+                f"is {stated_at_most(total)} in total{also}."
             )
         if "At δ" in self.said:
             texts.insert(2, self.said["At δ"])
