@@ -243,7 +243,10 @@ def advise(
             f"At ε = {stated(epsilon)} no mechanism can show {_many(hidden) if shows else 'anything'}: "
             f"even with {least[kind].name}, {_on(kind, least[kind].errors[kind], truths[kind])}. {words}"
         )
-        sentence, notes = (sentence, [*notes, said]) if shows else (said, notes)
+        if shows:
+            notes.append(said)
+        else:
+            sentence = said
     weak = [
         k for k in truths if ratio(found[0].errors[k], truths[k]) > SHOWS and k not in hidden
     ]
