@@ -229,7 +229,7 @@ def declared_options(cls: type) -> dict[str, Field[Any]]:
 
 ANY = "MECHANISM"  # the command that has the options of all
 _HELP = {"-h", "--help"}
-_OVERVIEW = "Make a release of a private table under differential privacy."
+_OVERVIEW = "Make a release of a private table. Name the mechanism first, or after --mechanism."
 
 
 class Mechanisms(TyperGroup):

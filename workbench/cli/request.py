@@ -72,10 +72,11 @@ class Request(StatedSpace):
     count
         Column that contains counts. By default each row counts 1.
     domain_file : --domain FILE
-        Domain file (JSON), which lists all possible cells. Required.
+        Domain file (JSON), which lists all possible cells. Required, except by mechanisms that find the values
+        themselves.
     bound : L0,LINF[,L1]
         Largest change of the table by one unit: the number of cells, the change per cell, and the change in
-        total. Required.
+        total. Required, except by mechanisms that draw records of each user, for example SRA.
     delta
         Probability δ that the factor e^ε is exceeded. By default 0, but some mechanisms need a δ above 0, for
         example 1e-6.

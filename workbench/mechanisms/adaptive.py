@@ -344,7 +344,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
         are computed by formulas from public numbers.
         """
         chance = self.empty_split_probability(tree, l1)
@@ -433,7 +433,7 @@ class PrivTree(StructuredHistogram):
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
         are computed by formulas from public numbers.
         """
         scale, fall = self.scale(tree, l1)
@@ -576,7 +576,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's decisions to split nodes, which a widget displays. The facts
+        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
         are computed by formulas from public numbers.
         """
         theorem = replace(self, discount=None)

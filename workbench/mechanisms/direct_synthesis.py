@@ -340,7 +340,7 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the mechanism's noise, which a widget displays. The facts are computed by
+        """Return facts about the noise of the mechanism. A widget displays them. The facts are computed by
         formulas from public numbers.
         """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}

@@ -171,9 +171,9 @@ class Session:
             Cost ρ of all answers together, for a budget in zCDP. Pass either `rho` or `epsilon`.
         strategy : "optimised", optional
             By default, the session asks exactly the queries in `workload`. With "optimised", it asks other
-            queries, and computes the answers to `workload` from their noisy answers with a smaller error. The
-            bank stores the answers to the other queries. `plan` shows the expected error with and without
-            this strategy.
+            queries, and computes the answers to `workload` from the noisy answers to these other queries.
+            The error is then smaller. The bank stores the answers to the other queries. `plan` shows the
+            expected error with and without this strategy.
 
         Returns
         -------
@@ -246,9 +246,9 @@ class Session:
         A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
         you pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
         attributes) in your questions. The workbench prefers marginals whose counts in the private table
-        differ most from the counts that the bank expects (see `owner.choosing`). The exponential mechanism
-        makes this selection, which is random. The selection has a price, which is spent before the selection
-        is drawn.
+        differ most from estimates that are computed from the answers in the bank (see `owner.choosing`).
+        The exponential mechanism makes this selection, which is random. The selection has a price, which is
+        spent before the selection is drawn.
 
         Parameters
         ----------

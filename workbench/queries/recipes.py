@@ -59,9 +59,9 @@ class RandomRanges:
 
 @value
 class RandomSubsets:
-    """Recipe for queries on random subsets, which the method `on` draws for a domain. Each of the `count`
-    queries counts the records in `size` random cells. To draw the subsets, all cells are put into one random
-    order, and each subset is a run of `size` cells in this order.
+    """Description of queries on random subsets of cells. Its method `on` draws the subsets for a domain.
+    Each of the `count` queries counts the records in `size` random cells. To draw the subsets, all cells
+    are put into one random order, and each subset is a run of `size` cells in this order.
     """
 
     size: int = parameter(
@@ -114,7 +114,7 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """Recipe for queries on random boxes, which the method `on` draws for a domain. Each of the `count`
+    """Description of queries on random boxes. Its method `on` draws the boxes for a domain. Each of the `count`
     queries counts the records in a box, which has an interval of values for each attribute. `shape` contains
     the length of the interval for each attribute. All positions of the box in the domain are equally likely.
 
