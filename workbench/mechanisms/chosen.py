@@ -79,8 +79,9 @@ def rank_scores(
 class ChosenContributions(Mechanism):
     """Choose how many records per user to count.
 
-    The mechanism first chooses a number of records per user among `candidates`, using the data. This number
-    is the field `l` of `SRA` and `HPA`, or the field `bound` of `LPA`. Then it makes a release with the
+    The mechanism first chooses a number of records per user among `candidates`, using the data. If
+    `mechanism` is `SRA` or `HPA`, this number is its field `l`. If it is `LPA`, the number is its field
+    `bound`. Then it makes a release with the
     chosen number. All other parameters, including the budget of this release, are those of `mechanism`. The
     value of l or bound that `mechanism` has is ignored.
 
@@ -213,7 +214,7 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests. It chooses between one and three records per user for
+        """Return an example of the mechanism for tests. It chooses either one or three records per user for
         `SRA`, the simple random algorithm. Half of ε pays for the choice.
         """
         half = budget.epsilon / 2

@@ -355,7 +355,7 @@ def stability_threshold(
     int
         Threshold, in counts.
     float
-        Exact probability that a cell with records of only one unit is released, rounded up.
+        Probability that a cell with records of only one unit is released, rounded up to a float.
 
     Raises
     ------

@@ -182,8 +182,8 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes that together make up the ranges. Also return the number of the range to which each
-        box belongs.
+        """Return boxes (products of one interval per attribute) that together make up the ranges. Also
+        return the number of the range to which each box belongs.
 
         A box has one interval of codes per attribute. On a domain with d attributes, a range consists of at
         most 2d − 1 boxes.

@@ -228,8 +228,8 @@ class Domain:
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key of each row of a data frame, which is the number of its cell. Also return which rows
-        are left out and which are not allowed.
+        """Return the key of each row of a data frame, which is the number of its cell. Also return which
+        rows the rules of the domain drop, and which rows are errors.
 
         Parameters
         ----------

@@ -186,8 +186,8 @@ class TimePart(Rule):
         return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> pl.Series:
-        """Return the position of the label of each time in `labels`, counted from 0. The position is null if
-        the value is not a time or is outside the stated range.
+        """For each time, return the position of its label in the list `labels`, counted from 0. The
+        position is null if the value is not a time or is outside the stated range.
         """
         labels, first = self._span
         parts = self._numbers(self._clock(values)) - first

@@ -186,9 +186,11 @@ def advise(
 
     Examples
     --------
+    Suppose that a tenth of the cells has records, with a mean count of 100 and a standard deviation of 20:
+
     >>> cells = Domain(("x",), (10_000,))
     >>> found = advise(Beliefs.of_counts(cells, 0.1, 100, 20), 1.0, task="cells", size=1_000)
-    >>> found.shows
+    >>> found.shows  # whether errors are less than half of the true answers
     True
     """
     _refuse(beliefs, epsilon, task, error, size, delta, order)
