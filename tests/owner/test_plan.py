@@ -76,7 +76,7 @@ def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
     path = tmp_path / "s"
     with Session.open(path, people(), DP(20.0), total=3000.0) as session:
         session.ask(Marginals(1), 1.0)
-        with pytest.raises(ValueError, match="spends epsilon or rho at once"):
+        with pytest.raises(ValueError, match="need either epsilon or rho"):
             session.plan(Marginals(2), 1.0, by="data")
         with pytest.raises(ValueError, match="rounds = 5"):
             session.plan(Marginals(2), 1.0, by="data", epsilon=4.0, rounds=5)
