@@ -589,46 +589,43 @@ def test_lab_opens_and_stops(tmp_path):
         requests.get(api, timeout=2)
 
 
-def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
-    """What the server writes to is closed when it has ended, and not before."""
-    server = "import os, time\nos.write(1, b'up')\ntime.sleep(600)\n"
-    (tmp_path / "server.py").write_text(server)
+def serving_of(folder, server):
+    """A process that serves a module with this source."""
+    (folder / "server.py").write_text(server)
     code = (
         "from pathlib import Path\nfrom workbench.cli import serving\n"
         "serving.serve('x', 8700, ['server'], '/', Path('.'), False)\n"
     )
-    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    process = subprocess.Popen(
+    paths = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    return subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
-        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": paths},
     )
-    assert process.stdout.read(2) == b"up"
+
+
+def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
+    """What the server writes to is closed when it has ended, and not before."""
+    process = serving_of(tmp_path, "import os, time\nos.write(1, b'up')\ntime.sleep(600)\n")
+    assert process.stdout.read(2) == "up"
     process.kill()
-    assert process.stdout.read() == b""  # it has ended, or this would wait for ten minutes
+    assert process.stdout.read() == ""  # it has ended, or this would wait for ten minutes
 
 
 @pytest.mark.parametrize("pressed", [True, False], ids=["after Ctrl-C", "on its own"])
 def test_a_server_that_fails_while_it_stops_has_stopped(tmp_path, pressed):
     press = "os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)" if pressed else "pass"
-    (tmp_path / "server.py").write_text(
+    server = (
         f"import os, signal, time\ntry:\n    {press}\n"
         "except KeyboardInterrupt:\n    pass\nfinally:\n    raise RuntimeError('no such kernel')\n"
     )
-    code = (
-        "from pathlib import Path\nfrom workbench.cli import serving\n"
-        "serving.serve('x', 8700, ['server'], '/', Path('.'), False)\n"
-    )
-    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": paths},
-    )
-    assert (done.returncode == 0) == ("Stopping." in done.stdout) == pressed
-    assert ("no such kernel" in done.stderr) == (not pressed)
+    process = serving_of(tmp_path, server)
+    said, wrong = process.communicate()
+    assert (process.returncode == 0) == ("Stopping." in said) == pressed
+    assert ("no such kernel" in wrong) == (not pressed)
 
 
 def test_lab_says_which_folder_is_missing(run):

@@ -1,9 +1,12 @@
 """Looks at more and more seeds: when a figure stops, at what level, and that looking fools nobody."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.figures.worlds import noisy
 from workbench import DP, Sweep
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, Figure
@@ -11,7 +14,7 @@ from workbench.figures.fields import epsilon, seeds, whole
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.queries import RandomRanges
 from workbench.trials import claims
-from workbench.trials.claims import Claim, Statement, check_lower, paired_ratios
+from workbench.trials.claims import Claim, Finding, Statement, check_lower, paired_ratios
 from workbench.trials.claims.intervals import _of_logs
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
@@ -168,3 +171,23 @@ def test_looks_continue_from_the_store(tmp_path):
     quick, _ = Ranges.at("quick").run(tmp_path)
     assert set(tmp_path.iterdir()) == files, "quick's seeds are the first of paper's"
     assert len(quick) <= len(rows)
+
+
+def test_a_file_is_told_from_its_twin_by_class():
+    rows = noisy(
+        [{"series": "ours", "x": 1, "value": 0.5}, {"series": "other", "x": 1, "value": 1.0}]
+    )
+    real = rows.assign(dataset="Ranked(dataset=NetTrace())")
+    twin = rows.assign(dataset="Ranked(dataset=NetTraceTwin())")
+    needing = replace(Fig1.claims[0].statements[0], needs=("NetTrace",))
+
+    class Needs(Fig1):
+        claims = (Claim("x-1", "", "It is.", (needing,)),)
+
+    (judged,) = Needs().judge(real)
+    (beside,) = Needs().judge(twin)
+    assert judged.outcome == claims.HOLDS and beside.outcome == claims.UNTESTABLE
+    assert beside.measured == judged.measured and "NetTrace" in beside.why
+    (bare,) = Needs().judge(rows)
+    assert bare.outcome == claims.UNTESTABLE
+    assert isinstance(needing.check(real, 0.95), Finding)

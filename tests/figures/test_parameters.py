@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from papermill import inspect_notebook
 
 from tests.figures.test_notebooks import NOTEBOOKS, literals_of
 from workbench.figures import PROFILES, find_figure, parameters_cell
@@ -58,3 +59,11 @@ def test_none_is_typed_as_the_comments_offer_it(typed):
     assert fig6.at("quick", size=typed).size is None != fig6.at("quick").size
     with pytest.raises(ValueError, match=f"epsilon = '{typed}' is not allowed: need a number"):
         fig5.at("quick", epsilon=typed)
+
+
+@pytest.mark.parametrize("id", NOTEBOOKS)
+def test_papermill_lists_every_parameter(id, caplog):
+    listed = inspect_notebook(Path(NOTEBOOKS[id]))
+    wanted = find_figure(id).parameters() if id in FIGURES else ()
+    assert [*listed] == ["profile", "results", *wanted]
+    assert not caplog.records

@@ -14,10 +14,15 @@ from workbench.figures.plots.axes import format_tick
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
+    Laborious,
+    PrioritySampling,
+    PrivTree,
+    ThresholdSampling,
 )
 from workbench.mechanisms.protocol import budget_field, series_name
 from workbench.privacy import DP
 from workbench.queries import Dyadic, Haar
+from workbench.trials import mechanism_columns
 from workbench.trials.claims import Printed, confidence_intervals, mean_curve
 from workbench.trials.metrics import MeanAbsoluteError, MeanSignedError
 from workbench.value import parameter, value
@@ -143,6 +148,30 @@ def test_what_follows_from_the_seed_may_vary_with_it():
         mean_curve(seeds.drop(columns="seed"), "query_size")
     with pytest.raises(ValueError, match=r"mix price \(0, 7\)"):
         mean_curve(pd.concat([seeds, seeds.assign(price=[7, 8, 9])]), "query_size")
+
+
+def test_mechanisms_are_named_in_words():
+    budget = DP(1.0)
+    made = [
+        GeometricHistogram(budget),
+        HighPassFilter(budget, theta=50),
+        HighPassFilter(budget, theta=2.5, sides=1),
+        PrioritySampling(budget, size=9),
+        PrioritySampling(budget, size=9, theta=40),
+        Laborious(ThresholdSampling(budget, tau=9, theta=5)),
+        PrivTree(budget),
+    ]
+    kinds = pd.DataFrame(map(mechanism_columns, made))
+    assert list(plots.name_series(kinds, "theta").series) == [
+        "geometric",
+        "filter, θ = 50",
+        "one-sided filter, θ = 2.5",
+        "priority",
+        "filter-priority, θ = 40",
+        "laborious filter-threshold, θ = 5",
+        "PrivTree",
+    ]
+    assert "series" not in kinds, "the rows that came in are as they were"
 
 
 def test_a_basis_is_named_and_told_apart():

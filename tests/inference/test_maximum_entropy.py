@@ -218,6 +218,40 @@ def test_steps_are_unbiased_at_the_optimum():
     assert problem.gap(w, margins) < 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [[(0, 1), (1, 2)], [(0, 1), (0, 2), (1, 2)]])
+def test_tables_that_agree_have_the_model_of_private_pgm(asked):
+    """Of all that have the tables, both return the one of the largest entropy."""
+    reason = "needs mbi, which the extra `peers` installs"
+    mbi = pytest.importorskip("mbi", reason=reason)
+    estimation = pytest.importorskip("mbi.estimation", reason=reason)
+    counts = truth().reshape(SHAPE) + 20
+    names = DOMAIN.attributes
+    tables = [counts.sum(axis=tuple({0, 1, 2} - {*axes})) for axes in asked]
+    codes = [cells(*(range(SHAPE[k]) for k in axes)) for axes in asked]
+    queries = [
+        {names[k]: {v} for k, v in zip(axes, cell, strict=True)}
+        for axes, of_axes in zip(asked, codes, strict=True)
+        for cell in of_axes
+    ]
+    values = np.concatenate([table.ravel() for table in tables])
+    told = NoisyAnswers(DOMAIN, Products.of(DOMAIN, queries), values, 2.0)
+    ours = MaximumEntropy(30 / counts.sum(), counts.sum())(told)
+    theirs = estimation.MirrorDescent().estimate(
+        mbi.Domain(names, SHAPE),
+        [
+            mbi.LinearMeasurement(table.ravel(), tuple(names[k] for k in axes))
+            for axes, table in zip(asked, tables, strict=True)
+        ],
+        float(counts.sum()),
+        iters=3000,
+    )
+    expected = np.asarray(theirs.project(names).datavector())
+    shares = expected / counts.sum()
+    assert joint(ours).ravel() == pytest.approx(shares, abs=0.001)
+    assert ours.gap < 1e-3
+
+
 def test_a_fit_that_stops_early_says_so():
     answers = history(Marginals(2))
     early = MaximumEntropy(0.3, N, limit=0, steps=1)

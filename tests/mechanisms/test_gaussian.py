@@ -13,12 +13,18 @@ from tests.agreement import same_counts, seeded
 from tests.reference import discrete_gaussian as literal
 from workbench import ZCDP, Bound, Domain, Dyadic, Haar, Marginals, SparseTable
 from workbench.mechanisms import (
+    ALP,
     SRA,
     CountSketch,
+    DirectSynthesis,
     GaussianHistogram,
     GaussianQueries,
+    GeometricHistogram,
     HierarchicalHistogram,
+    ImprovedAdaptiveHistogram,
+    LaplaceQueries,
     Privelet,
+    PrivTree,
     UnattributedHistogram,
 )
 from workbench.mechanisms.contributions import l2_squared
@@ -180,6 +186,36 @@ def test_a_sketch_errs_the_same_at_any_depth():
         sketch = CountSketch(RHO, width=100, depth=depth)
         assert sketch.variance(0, 2) == pytest.approx(4 / (2 * RHO.rho))
         assert sketch._law(depth * 2.0).variance == pytest.approx(depth * 4 / (2 * RHO.rho))
+
+
+@pytest.mark.parametrize("cls", [ALP, DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree])
+def test_where_a_proof_needs_bounded_ratios_a_rho_is_refused(cls):
+    from workbench import DP
+
+    example = cls.example(DP(1.0))
+    with pytest.raises(ValueError, match=r"Pr\[x\]/Pr\[x \+ 1\].*need a DP"):
+        type(example)(
+            ZCDP(0.1),
+            **{
+                name: getattr(example, name)
+                for name in example.__dataclass_fields__
+                if name != "budget"
+            },
+        )
+
+
+def test_the_other_kind_of_noise_is_another_class():
+    from workbench import DP
+
+    for pure, gaussian in (
+        (GeometricHistogram, GaussianHistogram),
+        (LaplaceQueries, GaussianQueries),
+    ):
+        more = [Marginals(1)] if pure is LaplaceQueries else []
+        with pytest.raises(ValueError, match=f"{gaussian.__name__}.*need a DP"):
+            pure(ZCDP(0.1), *more)
+        with pytest.raises(ValueError, match="need a ZCDP"):
+            gaussian(DP(0.1), *more)
 
 
 @pytest.mark.parametrize("cls", [HierarchicalHistogram, Privelet, UnattributedHistogram])

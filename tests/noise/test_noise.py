@@ -15,6 +15,7 @@ import pytest
 from tests.agreement import RARE, fits, fits_chances, same_counts, same_law
 from tests.reference import geometric as literal
 from tests.reference import (
+    golden,
     high_pass_filter,
     laplace,
     threshold_sampling,
@@ -239,6 +240,10 @@ def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
     assert float(law.survival(192)) == pytest.approx(survival, rel=1e-12)
     values = law.values(60_000, source.word_source(np.random.default_rng(5)))
     assert fits(values, pmf) > 1e-4
+
+
+def test_golden_numbers():
+    golden.check()
 
 
 def test_rare_survivors_come_at_their_rate_and_anywhere():

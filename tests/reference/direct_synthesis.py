@@ -15,6 +15,14 @@ from fractions import Fraction
 from . import geometric
 
 # count, subcounts, start, centred: methods.md 7.6, and by hand where the start matters
+GOLDENS = (
+    (10, (9, 5, -4, 1), 0, (7, 3, 0, 0)),
+    (10, (9, 5, -4, 1), 1, (7, 3, 0, 0)),
+    (20, (9, 5, -40, 1), 0, (11, 6, 1, 2)),
+    (20, (9, 5, -40, 1), 2, (10, 6, 2, 2)),
+    (9, (9, 5, -4, 1), 0, (6, 3, 0, 0)),
+    (9, (9, 5, -4, 1), 1, (7, 2, 0, 0)),
+)
 
 
 def centre(count, subcounts, start):

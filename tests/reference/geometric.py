@@ -43,6 +43,11 @@ def variance_of_either(scale, noise):
     return 2 * scale**2 if noise == "laplace" else variance(math.exp(-1 / scale))
 
 
+def mean_abs(alpha):
+    """E|X| = 2a/(1 - a^2)."""
+    return 2 * alpha / (1 - alpha**2)
+
+
 def variance(alpha):
     """Var X = 2a/(1 - a)^2."""
     return 2 * alpha / (1 - alpha) ** 2

@@ -16,7 +16,7 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from time import sleep
 from typing import Any
 
@@ -59,11 +59,10 @@ def serve(
 
     Thread(target=announce, daemon=True).start()
     sys.argv = [*arguments, f"--port={port}", "--no-browser"]
-    interrupted = False
+    interrupted = Event()
 
     def interrupt(*caught: Any) -> None:
-        nonlocal interrupted
-        interrupted = True
+        interrupted.set()
         signal.default_int_handler(*caught)
 
     signal.signal(signal.SIGINT, interrupt)
@@ -72,7 +71,7 @@ def serve(
     except BaseException as e:
         ended = isinstance(e, SystemExit) and not e.code
         # after Ctrl-C, Jupyter may fail to shut down a kernel that has died; kernels end with this process
-        if not (ended or interrupted):
+        if not (ended or interrupted.is_set()):
             raise
     screen.say("Stopping.")
     sys.stdout.flush()

@@ -507,9 +507,9 @@ class Budget:
         report_cut: float | None = None,
         out: str | Path | None = None,
     ) -> Iterator[Booking]:
-        """Book the cost of a mechanism, and draw the noise in the `with` block. Before that, check everything
-        that `release` checks, and reserve disk space for the file. After the block, save the release with
-        `Booking.saving`.
+        """Book the cost of a mechanism. In the `with` block, the caller draws the noise, and saves the release
+        with `Booking.saving`. Before the cost is booked, the method makes the checks of `check`, and reserves
+        disk space for the file.
 
         The arguments are those of `release`. The data may have no records, because only their type, domain and
         bound are used.

@@ -96,7 +96,9 @@ class Counter:
             draft.replace(self.path)
 
     def begin(self, again: bool = False) -> None:
-        """Write a new counter. If there is one, raise a FileExistsError, or replace it if `again` is set."""
+        """Write a new counter. If its file exists, replace it if `again` is True. Otherwise raise a
+        FileExistsError.
+        """
         if not again:
             open(self.path, "xb").close()
         with closing(self.draft()) as draft:
