@@ -22,7 +22,7 @@ from workbench.mechanisms.options import parameter_help
 PACKAGES = (
     "privacy spaces queries data noise estimates inference mechanisms mechanisms.protocol "
     "mechanisms.laws datasets trials trials.metrics trials.claims figures figures.plots owner "
-    "owner.advice owner.audit owner.scale widgets"
+    "owner.advice owner.audit owner.publication owner.scale widgets"
 ).split()
 FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 

@@ -97,5 +97,9 @@ def summary_table() -> str:
         total = {name: total[name] + counts[name] for name in total}
         link = f"[{paper}](notebooks/{paper}/index.ipynb)"
         lines.append(f"- {link}, {len(agree)} of {len(found)}: {agree[0]}")
-    told = f"{claims.share_that_holds(total)}, and {total['contradicted']} are contradicted."
-    return "\n".join([*lines, "", told])
+    decided, contradicted = claims.share_that_holds(total), total["contradicted"]
+    others = sum(total.values()) - total["holds"] - contradicted
+    told = (
+        f"{decided}, {contradicted} are contradicted, and {others} depend on settings that the"
+    )
+    return "\n".join([*lines, "", f"{told} papers do not print."])
