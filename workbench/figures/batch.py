@@ -96,8 +96,8 @@ def reproduce(
         Values of the figures' parameters, each as a text `name=value`, for example `epsilon=0.1,0.5`. If
         parameters have several values, every combination of values is run, and each gets a separate folder.
     workers : int, optional
-        Number of notebooks that run at the same time. Default: one per core of this machine. Notebooks that
-        measure times run afterwards, one after the other.
+        Number of notebooks that run at the same time. Default: one per core of this machine. With the profile
+        "paper", notebooks that measure times run afterwards, one after the other.
     force : bool
         Whether to run all notebooks again, even if nothing has changed, without using stored results.
     only_failed : bool
@@ -149,12 +149,15 @@ def reproduce(
     done: dict[str, NotebookRun] = {}
     try:
         for alone in (False, True):
-            group = [task for task in longest_first if runs_alone(task) == alone]
+            timed = {
+                x.name for x in chosen if profile == "paper" and runs_alone(x)
+            }  # for verdicts
+            group = [task for task in longest_first if (task.name in timed) == alone]
             at_once = 1 if alone else max(1, min(workers or joblib.cpu_count(), len(group)))
-            environment = batch.environment(at_once, alone)
             run = joblib.delayed(batch.run)
             runs = joblib.Parallel(at_once, backend="threading")(
-                run(task, folders[task.name], environment) for task in group
+                run(task, folders[task.name], batch.environment(at_once, runs_alone(task)))
+                for task in group
             )
             done |= {run.stem: run for run in runs}
     except BaseException:

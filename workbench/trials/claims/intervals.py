@@ -239,13 +239,15 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     MissingPoints
         If no row satisfies all conditions.
     """
+    wanted = np.ones(len(rows), bool)
     for column, x in where.items():
         own = rows[column]
         if isinstance(x, Mapping):
             there = own.between(x.get("from", -inf), x.get("to", inf))
         else:
             there = own.isin(x) if isinstance(x, tuple | list) else own == x
-        rows = rows[there]
+        wanted &= there.to_numpy(bool)
+    rows = rows[wanted]
     if rows.empty:
         raise MissingPoints(f"no rows have {where}")
     return rows
