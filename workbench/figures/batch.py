@@ -149,10 +149,8 @@ def reproduce(
     done: dict[str, NotebookRun] = {}
     try:
         for alone in (False, True):
-            timed = {
-                x.name for x in chosen if profile == "paper" and runs_alone(x)
-            }  # for verdicts
-            group = [task for task in longest_first if (task.name in timed) == alone]
+            judged = {x.name for x in chosen if profile == "paper" and runs_alone(x)}
+            group = [task for task in longest_first if (task.name in judged) == alone]
             at_once = 1 if alone else max(1, min(workers or joblib.cpu_count(), len(group)))
             run = joblib.delayed(batch.run)
             runs = joblib.Parallel(at_once, backend="threading")(
