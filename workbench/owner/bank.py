@@ -1,5 +1,5 @@
-"""Banks, which store the noisy answers that were paid for. From these answers, a bank computes answers to new
-queries, and synthetic rows.
+"""Banks, which store the noisy answers that a privacy budget has paid for. From these answers, a bank
+computes answers to new queries, and synthetic rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ _NOTE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Synthetic rows, which were drawn from a model of the noisy answers in a bank.
+    """Synthetic rows, drawn from a probability model. The model is fitted to the noisy answers in a bank,
+    which is a store of answers that a budget has paid for.
 
     Parameters
     ----------
@@ -66,8 +67,9 @@ class SyntheticRows:
         Fitted probability model from which the rows were drawn.
     guarantee : dict
         Privacy guarantee of the rows: the budget that paid for all answers in the bank, the rest of this
-        budget, and the protected unit. The entry `doubts` contains warnings. There is one if the answers
-        contradict each other or the stated number of records, or if the fit of the model did not converge.
+        budget, and the protected unit. The entry `doubts` contains warnings. There is a warning if the
+        answers contradict each other or the stated number of records, or if the fit of the model did not
+        converge.
     """
 
     table: SparseTable
@@ -115,22 +117,22 @@ class SyntheticRows:
 
 
 def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
-    """Return the mechanism that answers queries at this cost. If the cost is a ρ, the mechanism uses Gaussian
-    noise. If the cost is an ε, it uses Laplace noise.
+    """Return the mechanism that answers queries at a given privacy cost. If the cost is a ρ, the mechanism
+    uses Gaussian noise. If the cost is an ε, it uses Laplace noise.
     """
     return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
 
 
 def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
-    """Return the variance of the noise in each answer. It includes the variance from rounding the answers to
-    a grid. The function computes it from a table without records, so it uses no private data.
+    """Return the variance of the noise in each answer, including the variance from rounding the answers to a
+    grid. The function uses no private data, because its table `empty` has no records.
     """
     return float(answering(cost, queries)(empty).estimate.variances[0])
 
 
 class Price(float):
-    """Price of more precise answers, as an ε or a ρ. Its attribute `why` is a sentence that names the method
-    with which `recall` will combine old and new answers.
+    """Price of more precise answers, as an ε or a ρ. Its attribute `why` is a sentence that says whether
+    `Bank.recall` uses the method for which the price was computed.
     """
 
     why: str
@@ -146,8 +148,9 @@ LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 
 def noise_for_error(variance_left: Callable[[float], float], error: float) -> float:
-    """Return the largest variance that the noise of new answers may have, if all errors must be at most
-    `error`. Return ∞ if the errors are small enough without new answers.
+    """Return the largest variance that the noise of new answers may have, if the standard error of every
+    query must be at most `error`. Return ∞ if the errors are small enough without new answers. The function
+    `variance_left` computes the largest variance of a query from the variance of the noise.
     """
     from scipy.optimize import brentq
 
@@ -228,8 +231,8 @@ class Bank:
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Domain of the table (all its possible cells) and bound (largest change of the table by one unit).
-        `domain` and `bound` are None before the first question.
+        Domain of the table (all its possible cells) and bound (largest change that one protected unit can
+        cause). Both are None before the first question.
 
     Raises
     ------
@@ -266,8 +269,9 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """State which table the answers in this bank are about. The table's domain (all its possible cells)
-        and bound (largest change by one unit) are stored in the file when the first question is asked.
+        """State which table the answers in this bank are about. The table's domain contains all possible
+        cells, and its bound is the largest change that one protected unit can cause. Both are stored in the
+        file when the first question is asked.
 
         Raises
         ------
@@ -285,8 +289,8 @@ class Bank:
         self._settle()
 
     def begin(self) -> None:
-        """Write the description of the table (domain, bound and dataset) to the file, if the file does not
-        contain it yet.
+        """Write the description of the table (domain, bound and dataset) to the budget's file, if the file
+        does not contain a description yet.
         """
         with self._file.transaction() as db:
             self._belong_to(self._file.begin_bank(db, self._declared))
@@ -421,8 +425,8 @@ class Bank:
         error: float,
         alpha: float | None = None,
     ) -> Price:
-        """Return the smallest ε (or ρ) that you have to spend in addition, so that the error of each query is
-        at most `error`.
+        """Return the smallest ε (or ρ) that you have to spend on new answers, so that the standard error of
+        each query is at most `error`.
 
         The price is accurate to about 1e-6, apart from the effect of rounding the noise to a grid. The price
         is always computed for the method kernel PCA, because the errors of this method can be predicted from
@@ -432,7 +436,7 @@ class Bank:
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries whose answers you want more precisely, in the form that `recall` takes.
+            Queries for which you want more precise answers, in the form that `recall` takes.
         error : float
             Largest standard error that you accept for a query, in counts.
         alpha : float, optional
@@ -481,8 +485,8 @@ class Bank:
 
     def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
         """Return three functions. The first computes the cost of noise with a given variance. The second
-        computes the variance that a cost pays for. The third computes this variance after the noise is
-        rounded to a grid.
+        computes the variance that a cost pays for. The third also computes the variance that a cost pays for,
+        but includes the rounding of answers to a grid.
 
         If the budget is in zCDP, costs are ρ and the noise is Gaussian. Otherwise costs are ε and the noise
         is Laplace noise.
@@ -517,8 +521,8 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the graphical models that are fitted to all stored answers. The models are fitted again only
-        after new answers were stored.
+        """Return an `AnswerBank`, which fits models to the stored answers and computes new answers from them.
+        A new object is created only after new answers were stored.
         """
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total)
@@ -564,8 +568,8 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return how precisely the bank knows the table of counts of each pair of attributes. The computation
-        has no privacy cost.
+        """Return the errors with which the bank can estimate the table of counts of each pair of attributes.
+        The computation has no privacy cost.
 
         If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
         same in every call.
@@ -630,8 +634,8 @@ class Bank:
         return NoisyAnswers.history(self.by_question())
 
     def by_question(self) -> list[NoisyAnswers]:
-        """Return a list with the stored noisy answers to each question. The answers to a question are read
-        from the file only once.
+        """Return a list with one element per question, which contains the stored noisy answers to this
+        question. The answers to a question are read from the file only once.
         """
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
@@ -654,7 +658,9 @@ class Bank:
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
-        """Return the posterior distribution of the counts by kernel PCA with a uniform prior and this α."""
+        """Return the posterior distribution of the counts by kernel PCA with a uniform prior. α is the
+        distance, in records, that you assume between the true table and a uniform table.
+        """
         if alpha is None:
             alpha = self.total or inf
         answers = self.by_question()
@@ -676,8 +682,8 @@ def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
 
 
 def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
-    """Return all answers as one object. If there are too many for a matrix, answers to the same query are
-    averaged.
+    """Return the answers to all questions as one object. If there are too many answers for a matrix, answers
+    to the same query are averaged.
     """
     history = NoisyAnswers.history(answers)
     return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
@@ -691,8 +697,8 @@ def _no_eigenqueries(domain: Domain, total: float | None) -> Eigenqueries:
 
 
 def _checked_total(total: Any) -> float | None:
-    """Check the number of records that a caller or a file states, and return it as a float. It must be so
-    small that its square is a finite float.
+    """Check the number of records that a caller or a file states, and return it as a float. The number must
+    be so small that its square is a finite float.
     """
     if total is None:
         return None

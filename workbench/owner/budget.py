@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 
 def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
-    """Check the protected people, the unit and the relation, and return them in the form in which the file
-    stores them.
+    """Check the texts that describe a budget: the people, the protected unit and the relation (the way in
+    which neighbouring tables differ). Return these texts as a dictionary, which the budget's file stores.
     """
     declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
@@ -67,7 +67,7 @@ def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
 
 
 def declared_limit(limit: Any) -> dict[str, Any]:
-    """Check the limit of a budget, and return it in the form in which the file stores it."""
+    """Check the limit of a budget, and return a dictionary with the limit, which the budget's file stores."""
     is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
     if not is_finite and not isinstance(limit, ZCDP):
         raise ValueError(
@@ -78,7 +78,7 @@ def declared_limit(limit: Any) -> dict[str, Any]:
 
 
 def _resolved(path: str | Path) -> Path:
-    """Return the absolute path of the file. It stays valid if the process changes its current folder."""
+    """Return the absolute path of a file, which stays valid if the process changes its current folder."""
     path = Path(path).resolve()
     if path.is_dir():
         raise ValueError(f"{path} is a folder: need the path of a file")
@@ -102,7 +102,7 @@ class Booking:
     spent, delta : Fraction
         Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
     relation : str
-        Difference between two tables for which the guarantee holds, for example "add-remove-one-unit".
+        Way in which two neighbouring tables differ, for example "add-remove-one-unit".
     """
 
     budget: Budget
@@ -115,8 +115,8 @@ class Booking:
     )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
-        """Raise a ValueError if a release costs more than was booked for it, or if its guarantee is of
-        another kind than the budget's (ε or ρ).
+        """Raise a ValueError if a release costs more than was booked (recorded as spent) for it, or if its
+        guarantee does not fit the budget.
 
         A booking pays for one release only. Once one release has passed this check, the check raises an error
         for every other release.
@@ -129,7 +129,10 @@ class Booking:
         Raises
         ------
         ValueError
-            If the release must not be published. The booked cost stays spent in this case.
+            If the release costs more than was booked, or has no receipt. Also if its cost is a ρ and the
+            budget is in ε, or its relation (the way in which neighbouring tables differ) is not the budget's.
+            Also if the noise is simulated or idealised, or the guarantee promises nothing. The booked cost
+            stays spent in these cases.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -148,7 +151,9 @@ class Booking:
             ) from None
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
-        """Return an explanation if the receipts cost more than was booked. Otherwise return ""."""
+        """Return an explanation if the receipts (records of privacy costs) add up to more than was booked.
+        Otherwise return an empty text.
+        """
         in_rho = isinstance(self.budget.limit, ZCDP)
         if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
             return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
@@ -160,15 +165,15 @@ class Booking:
 
     @property
     def booked(self) -> DP | ZCDP:
-        """Total cost that was booked, as floats. The exact cost is rounded down."""
+        """Total cost that was booked (recorded as spent), as floats. The exact cost is rounded down."""
         kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
     @contextmanager
     def saving(self, release: Release) -> Iterator[None]:
-        """Check that a release costs no more than was booked. Then run the `with` block, which saves the
-        release, and record in the ledger (the list of all costs) that the release exists. If the release
-        cannot be saved, the error message also says which cost stays spent.
+        """Check that a release costs no more than was booked (recorded as spent). Then run the `with` block,
+        which saves the release, and record in the ledger (the list of all costs) that the release exists. If
+        the release cannot be saved, the error message also says which cost stays spent.
         """
         self.check(release)
         try:
@@ -180,7 +185,7 @@ class Booking:
 
     def confirm(self) -> None:
         """Record in the ledger (the list of all costs) that the release was saved. Without this record, the
-        ledger shows that a cost was spent and no release exists.
+        ledger shows the cost as spent, but without a release.
         """
         try:
             with self.budget.file.transaction() as db:
@@ -191,7 +196,7 @@ class Booking:
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
-    """Return a sentence for error messages. It says that these costs stay spent, although there is no
+    """Return a sentence for error messages, which says that these costs stay spent although there is no
     release.
     """
     return (
@@ -200,7 +205,9 @@ def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
 
 
 def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
-    """Return an explanation if a release with these receipts must be withheld. Otherwise return ""."""
+    """Return an explanation if a release with these receipts must be withheld, for example because its noise
+    is simulated. Otherwise return an empty text.
+    """
     if not receipts:
         return "it has no receipt"
     for receipt in receipts:
@@ -214,8 +221,8 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 
 def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
-    """Return, as exact fractions, the amount and the δ that a cost takes from a budget. If the budget is in ρ
-    and the cost is an ε, the amount is the ρ that follows from this ε.
+    """Return the ε (or ρ) and the δ that a cost takes from a budget, as exact fractions. If the budget is in
+    ρ and the cost is an ε, return the ρ that follows from this ε.
 
     Raise a ValueError if the cost is infinite, or if the cost is a ρ and the budget is in ε.
     """
@@ -238,8 +245,8 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """Return the exact amount that a cost takes from the budget. Raise a ValueError if less than this
-    amount remains.
+    """Return the ε (or ρ) and the δ that a cost takes from the budget, as exact fractions. Raise a ValueError
+    if less than this remains.
     """
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
@@ -263,9 +270,9 @@ class Budget:
     """Limit on the total privacy cost of all releases about the same people. The limit and the costs so far
     are stored in one file.
 
-    Each cost is written to disk before any noise is drawn, and is never refunded. To begin a new budget for
-    people, use `Budget.create`. To begin a budget for a single table, use `Session.open`. To continue an
-    existing budget, pass its path to `Budget`.
+    Each cost is written to disk before any noise is drawn, and is never refunded. To begin a budget for all
+    tables about the same people, use `Budget.create`. To begin a budget for a single table, use
+    `Session.open`. To continue an existing budget, pass its path to `Budget`.
 
     Parameters
     ----------
@@ -275,15 +282,15 @@ class Budget:
         Limit that you expect the budget to have. If the file has another limit, a ValueError is raised.
         Default: the limit in the file.
     begin : bool
-        Whether to create the file if it does not exist. The new budget is then for a single table. Default
-        False.
+        Whether to create the file if it does not exist. The new budget is then for a single table, and needs
+        a `limit`. Default False.
     data : path, optional
         Path of the table's file. The workbench writes a small file `<data>.session` next to this file, which
         records the id of the budget. If you later open another budget for the same table, an error is raised.
     lost : bool
         Set this to True to confirm that a file is lost. The lost file is either the budget that
-        `<data>.session` names, or the file that counts the spends. The workbench then cannot know all earlier
-        spends, and you must make sure that the earlier costs are not too large.
+        `<data>.session` names, or the counter file, which contains the number of spends. The workbench then
+        cannot know all earlier spends, and you must make sure that the earlier costs are not too large.
 
     Attributes
     ----------
@@ -293,8 +300,8 @@ class Budget:
         Description of the people that the budget is about, and of the protected unit. Both are None if the
         budget belongs to one table.
     relation : str
-        Difference between two tables for which the guarantee holds, one of the texts in `privacy.RELATIONS`,
-        for example "add-remove-one-unit".
+        Way in which two neighbouring tables differ, one of the texts in `privacy.RELATIONS`, for example
+        "add-remove-one-unit".
 
     Raises
     ------
@@ -374,8 +381,8 @@ class Budget:
         unit : str
             Who or what is protected, for example "a user" or "a trip".
         relation : str
-            Difference between two tables for which the guarantee holds, one of the texts in
-            `privacy.RELATIONS`, for example "add-remove-one-unit".
+            Way in which two neighbouring tables differ, one of the texts in `privacy.RELATIONS`, for example
+            "add-remove-one-unit".
         counter : path, optional
             Path of the counter file. Default `<path>.count`. Choose a folder that is not part of the same
             backup as the budget.
@@ -439,8 +446,7 @@ class Budget:
         out: str | Path | None = None,
         force: bool = False,
     ) -> Release:
-        """Run a mechanism on private data (a table, records or interactions), and spend the cost of the
-        release from this budget.
+        """Run a mechanism on private data, and spend the cost of the release from this budget.
 
         First, the mechanism is tried on data that have the same domain and bound but no records. If this
         trial raises an error, nothing is spent. Then the cost is written to disk, and after that the
@@ -449,14 +455,14 @@ class Budget:
         Parameters
         ----------
         mechanism : Mechanism
-            Mechanism to run. Its field `budget` is the cost that is spent. If this is an ε and the budget is
-            in ρ, the workbench spends ε·tanh(ε/2), which follows from the ε. If the mechanism's cost in ρ is
-            the same for all data, the workbench spends this smaller cost instead.
+            Mechanism to run. Its field `budget` states the cost of the release. If this cost is an ε and this
+            budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that follows from the ε. If the
+            mechanism's cost in ρ is the same for all data, the workbench spends this smaller cost instead.
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
-            Unit that the bound of the data is about, in words. The text must be the same as the budget's
-            unit. By default, this is the unit that the bound itself names. If the bound names no unit, the
+            Protected unit of the data in words, for example "a user". It must be the budget's unit. By
+            default, this is the unit that the bound of the data names. If the bound names no unit, the
             workbench assumes the budget's unit, and the release says that this unit is an assumption.
         report_cut : float, optional
             If you pass an ε here, the release also contains a noisy number of users whose rows were truncated
@@ -507,9 +513,9 @@ class Budget:
         report_cut: float | None = None,
         out: str | Path | None = None,
     ) -> Iterator[Booking]:
-        """Book the cost of a mechanism. In the `with` block, the caller draws the noise, and saves the release
-        with `Booking.saving`. Before the cost is booked, the method makes the checks of `check`, and reserves
-        disk space for the file.
+        """Book the cost of a mechanism, which means to record the cost as spent. In the `with` block, the
+        caller draws the noise, and saves the release with `Booking.saving`. Before the cost is booked, this
+        method calls `check`, and reserves disk space for the file.
 
         The arguments are those of `release`. The data may have no records, because only their type, domain and
         bound are used.
@@ -521,8 +527,8 @@ class Budget:
             yield self.book(cost, what, also=also, out=out)
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
-        """Return the same release. If the bound of the data names no unit, the returned release names the
-        budget's unit.
+        """Return the release. If the bound of its data names no unit, return a copy whose bound names the
+        unit of the caller or of the budget.
         """
         bound = release.bound
         unit = unit or self.unit
@@ -555,8 +561,7 @@ class Budget:
         ------
         ValueError
             If the budget cannot pay for the mechanism, or the unit or relation differs from the budget's. The
-            error is also raised if the mechanism raises an error when it is tried on data that have the same
-            domain and bound but no records.
+            error is also raised if the mechanism fails on data with the same domain and bound but no records.
         """
         bound = getattr(data, "bound", None)
         if isinstance(data, Interactions) and without_column(self.unit or "") != "a user":
@@ -590,7 +595,8 @@ class Budget:
         Parameters
         ----------
         cost : DP or ZCDP
-            Requested cost. A cost of another kind than the budget is returned unchanged.
+            Requested cost. If the budget is in ρ and the cost is an ε, or the other way round, the cost is
+            returned unchanged.
         beside : iterable of DP or ZCDP
             Other costs that will be booked together with this cost.
 
@@ -624,7 +630,8 @@ class Budget:
         unit: str | None = None,
         out: str | Path | None = None,
     ) -> Booking:
-        """Record a cost as spent. Call this before any noise is drawn. A booked cost is never refunded.
+        """Record a cost as spent. Call this method before you draw any noise. A booked cost is never
+        refunded.
 
         Parameters
         ----------
@@ -638,8 +645,8 @@ class Budget:
             Further costs of the same release, each with a description. Each gets a separate row in the
             ledger. Either all costs are booked, or none.
         relation, unit : str, optional
-            Relation (the difference between two tables) and unit for which the release's guarantee holds. If
-            you pass them, both must be the same as those of the budget.
+            Relation (the way in which neighbouring tables differ) and protected unit of the release's
+            guarantee. If you pass them, both must be the same as those of the budget.
         out : path, optional
             Path of the file that will contain the release. The ledger records this name.
 
@@ -670,7 +677,7 @@ class Budget:
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
         """Open a database transaction that spends costs. Each cost gets a row in the ledger (the list of all
-        costs). The caller passes the values of the other columns of these rows.
+        costs). `columns` has values for the other columns of these rows, for example the number of queries.
 
         If the caller writes more in the same transaction, for example empty rows for answers, everything is
         written to disk together with the costs.
@@ -741,8 +748,8 @@ class Budget:
     def _remaining(
         self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
     ) -> tuple[Fraction, Fraction]:
-        """Return the unspent ε (or ρ) and the unspent δ. The function `number` converts each stored float
-        before they are added up.
+        """Return the unspent ε (or ρ) and the unspent δ. The function `number` converts each stored float to
+        a fraction before the costs are added up.
         """
         price = number(getattr(self.limit, self.price))
         delta = number(self.limit.delta)
@@ -758,8 +765,8 @@ class Budget:
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
-    """Return the requested cost. If it exceeds the rest only because of rounding, return the exact rest
-    instead.
+    """Return the requested ε, ρ or δ. If it exceeds the rest of the budget only because of rounding, return
+    the rest instead.
     """
     left = round_down(max(exact, Fraction(0)))
     if not 0 < left < asked < inf:
@@ -768,7 +775,9 @@ def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
 
 
 def _decimal(x: float) -> Fraction:
-    """Return the shortest decimal number that Python reads as this float. It is what a person typed."""
+    """Return the shortest decimal number that Python reads as this float. It is probably the number that a
+    person typed.
+    """
     return Fraction(repr(float(x)))
 
 

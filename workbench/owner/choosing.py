@@ -1,16 +1,17 @@
 """Plans that divide a budget among questions, and the private selection of marginals (tables of counts of
 some attributes).
 
-The selection works in rounds. In each round, every set of attributes that is still open gets a score, and the
-exponential mechanism draws a set with a high score. The score is Σ |count − expected| over the cells of the
-set, minus the total noise to expect if you ask these cells. Here, `expected` is the count that the bank
-predicts from earlier answers. All numbers are integers. After a round, a set is no longer open if the
-selected sets already connect its attributes. So if all sets are pairs, the selected pairs form a spanning
-tree. Each round costs its share of the price. A round may use the results of earlier rounds, because these
-are released. The costs of the rounds add up.
+The selection works in rounds. In each round, every set of attributes that may still be selected (an *open*
+set) gets a score. The exponential mechanism draws a set, and prefers high scores. The score is Σ |count −
+expected| over the cells of the set, minus the total noise to expect if you ask for the counts of these cells.
+Here, `expected` is the count that the bank predicts from earlier answers. All numbers are integers. After a
+round, a set is no longer open if the selected sets already connect its attributes. So if all sets are pairs,
+the selected pairs form a spanning tree. Each round costs its share of the price. A round may use the results
+of earlier rounds, because these are released. The costs of the rounds add up.
 
-Sensitivity. One unit changes the counts of a set by at most l1 in total. It does not change the expected
-counts or the expected noise. By the triangle inequality, a unit therefore changes a score by at most l1.
+Sensitivity. One protected unit changes the counts of a set by at most l1 in total, where l1 is the table's
+bound. It does not change the expected counts or the expected noise. By the triangle inequality, a unit
+therefore changes a score by at most l1.
 Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3 (the tree);
            McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, section 4 (the score).
 Differs    AIM (the mechanism in the second source) asks each selected marginal before the next round. Here
@@ -56,8 +57,9 @@ _SHOWN = 4  # tables that a ledger names
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
-    """Describe a workload in a few words, for the ledger. If the queries are all cells of a table, name its
-    attributes. Otherwise give the number of queries.
+    """Describe a workload in a few words, for the ledger (the list of all costs). If the queries are all
+    cells of some tables, name the attributes of these tables. Otherwise give the number of queries, and name
+    the attributes that the queries use.
 
     >>> from workbench import Marginals
     >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
@@ -78,8 +80,8 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
-    """Compute the answers to a workload by least squares, from the noisy answers to the other queries that
-    were asked instead.
+    """Compute the answers to a workload by least squares, from the noisy answers to the strategy's queries,
+    which were asked instead of the workload.
     """
     answers = release.estimate
     queries = linear_queries(workload, answers.domain)
@@ -92,14 +94,16 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """Return a set of queries from whose noisy answers the workload can be computed with a smaller error. It
-    is optimised for Gaussian noise if a ρ is spent, and otherwise for Laplace noise.
+    """Return a strategy, which is a set of queries to ask instead of a workload. The workload's answers,
+    computed from the strategy's noisy answers, have a smaller error. The strategy is optimised for Gaussian
+    noise if a ρ is spent, and otherwise for Laplace noise.
     """
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
-    """Divide a budget among questions so that the sum of their squared errors is as small as possible.
+    """Return a plan, which divides a budget among questions so that the sum of their squared errors is as
+    small as possible. The plan has one row per question.
 
     If a question gets the share ε, its squared error is c/ε², where the constant c depends on the question.
     The sum of the errors is smallest if the shares are proportional to ∛c. If the budget is in ρ, the squared
@@ -160,8 +164,9 @@ def chosen_by_data(
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
-    """Select marginals privately by their scores, and return them in the order of the rounds. The price is
-    booked before the first round.
+    """Select marginals (tables of counts by some attributes) from the questions, one per round of the
+    exponential mechanism. Return the marginals in the order of the rounds. The price is recorded as spent
+    before the first round.
     """
     table = session.table
     if table is None:
@@ -208,7 +213,8 @@ def scores_of(
     drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
     """Return a score for each set of attributes. The score is the sum of the absolute differences between the
-    true counts and the counts that the bank expects, minus the expected noise.
+    true and the expected counts, minus the expected noise. The bank computes the expected counts from earlier
+    answers.
 
     Scores are private, because they depend on the true counts. Only the exponential mechanism may use them.
     """
@@ -221,8 +227,8 @@ def scores_of(
 def open_sets(
     sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
 ) -> Bool[np.ndarray, " sets"]:
-    """Return the sets that may still be selected. A single attribute is open until it is selected. A larger
-    set is open until the selected sets connect all of its attributes.
+    """Return a mask of the sets of attributes that may still be selected. A single attribute may be selected
+    once. A larger set may be selected until the selected sets connect all of its attributes.
     """
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
@@ -236,7 +242,9 @@ def open_sets(
 
 
 def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
-    """Return the sets of attributes that occur in the questions. Leave out sets with too many cells."""
+    """Return the sets of attributes whose marginals occur in the questions. Leave out sets with too many
+    cells.
+    """
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
         queries = linear_queries(question, domain)
@@ -251,8 +259,8 @@ def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[st
 
 
 def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
-    """Return how many rounds there can be until no set is open. The number is computed by selecting the
-    smallest open set in each round.
+    """Return the number of rounds after which no set of attributes may be selected any more. To compute this
+    number, the function selects the smallest possible set in each round.
     """
     chosen: list[int] = []
     while open_sets(sets, chosen).any():
@@ -265,8 +273,8 @@ def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
 
 
 def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
-    """Return the ε of one round. It is slightly below an equal share of the price, so that rounding does not
-    make the sum exceed the price.
+    """Return the ε of one round of the selection. This ε is slightly below an equal share of the price, so
+    that rounding does not make the sum exceed the price.
     """
     if isinstance(price, DP):
         return price.epsilon * (1 - 1e-12) / rounds
@@ -277,8 +285,8 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
 
 
 def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
-    """Return the price to book. If the budget is in zCDP and the price is an ε, return the total ρ of the
-    rounds, which is the same for all tables.
+    """Return the price of the selection, as it is recorded in the budget. If the budget is in zCDP and the
+    price is an ε, return the total ρ of the rounds, which is the same for all tables.
     """
     if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
@@ -288,9 +296,9 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
 def _expected_counts(
     session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
-    """Return, for each set of attributes, the counts that the bank predicts for its cells, as integers. If
-    the bank is empty or the set has too many cells, the counts are the total times a prior, which is a
-    product of one distribution per attribute.
+    """Return, for each set of attributes, the counts that the bank predicts for the cells of this set from
+    earlier answers, as integers. If the bank is empty or the set has too many cells, the counts are the total
+    times a product of one prior distribution per attribute.
     """
     domain, _ = place_of(session)
     answers = session.bank.by_question()
@@ -314,8 +322,8 @@ def _expected_counts(
 def _expected_noise(
     session: Session, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
 ) -> list[int]:
-    """Return, for each set of attributes, the expected sum of |noise| over its cells, as an integer. It
-    assumes that the budget is divided equally among the rounds.
+    """Return, for each set of attributes, the expected sum of |noise| over the cells of this set, as an
+    integer. The function assumes that the budget is divided equally among the rounds.
     """
     _, table = place_of(session)
     cost: DP | ZCDP

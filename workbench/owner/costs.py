@@ -1,4 +1,6 @@
-"""Checks of a mechanism's cost before anything is booked. They use no private data."""
+"""Checks of a mechanism's privacy cost before the cost is recorded in a budget. The checks use no private
+data.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
 
 
 def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Return whether the receipts of a mechanism may cost less ρ than the value that follows from its ε."""
+    """Return whether a mechanism with a cost ε may cost a budget in ρ less than the ρ that follows from this
+    ε.
+    """
     is_fixed = getattr(mechanism, "fixed_price", False)
     return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
 
@@ -81,17 +85,17 @@ class _Undrawn(Source):
         super().__init__(None)
 
     def measurement(self) -> Source:
-        """Return the source itself."""
+        """Return the source itself, which also stops the draws of a single measurement."""
         return self
 
     @property
     def words(self) -> Any:
-        """Stop before anything is drawn."""
+        """Raise `_FirstDraw`, which stops the mechanism before anything is drawn."""
         raise _FirstDraw
 
     @property
     def floats(self) -> Any:
-        """Stop before anything is drawn."""
+        """Raise `_FirstDraw`, which stops the mechanism before anything is drawn."""
         raise _FirstDraw
 
     def __getattr__(self, name: str) -> Any:
@@ -111,8 +115,8 @@ def _without_records(data: Any) -> Any:
 
 
 def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """Describe a mechanism in the words of the ledger. Leave out its budget if a column of the ledger already
-    shows it.
+    """Return the text that describes a mechanism in the ledger (the list of all costs). Leave out the
+    mechanism's budget if a column of the ledger already shows it.
     """
     if not isinstance(mechanism.budget, type(spent_from)):
         return repr(mechanism)

@@ -1,10 +1,10 @@
-"""The SQLite file that contains a budget and its bank, and a second small file, the counter, which helps to
-detect an older copy of the first.
+"""Files of a budget. An SQLite file contains the budget and its bank (the store of noisy answers). A second,
+small file is the counter, which helps to detect an older copy of the SQLite file.
 
-Counter. An older copy of the SQLite file lacks later spends. The counter contains the id of the SQLite file,
-the number of its latest spend, and the checksum of the row that records this spend. If the SQLite file lacks
-this row, or has another row in its place, opening it raises an error. If somebody restores older copies of
-both files, the workbench cannot detect it.
+Counter. An older copy of the SQLite file lacks later spends (costs that were recorded). The counter contains
+the id of the SQLite file, the number of its latest spend, and the checksum of the row that records this
+spend. If the SQLite file lacks this row, or has another row in its place, opening it raises an error. If
+somebody restores older copies of both files, the workbench cannot detect it.
 
 Ledger. The SQLite file has a table with one row per spend. Each row contains a checksum of itself and all
 rows before it. Once the answers or the release that a row paid for exist, the row also gets a *seal*, which
@@ -50,8 +50,8 @@ class _Counted(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Counter:
-    """Counter file at `path`. It counts the spends of the budget that is stored in the file `session` and has
-    this `id`.
+    """Counter file at `path`, which counts the spends of a budget. The budget is stored in the file
+    `session`, and `id` identifies it.
     """
 
     path: Path
@@ -59,7 +59,9 @@ class Counter:
     id: str
 
     def read(self) -> tuple[int, bytes]:
-        """Return the number of the latest spend that the counter recorded, and the checksum of its row."""
+        """Return the number of the latest spend in the counter, and the checksum of the ledger row that
+        records this spend.
+        """
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
@@ -77,7 +79,9 @@ class Counter:
         return named.spent or 0, bytes.fromhex(named.checksum)
 
     def draft(self) -> Draft:
-        """Reserve disk space for the next call of `write`, and return the draft that `write` needs."""
+        """Reserve disk space for the next call of `write`. Return a draft (an unfinished file), which you
+        pass to `write`.
+        """
         with self._named():
             draft = Draft(self.path)
             try:
@@ -96,8 +100,8 @@ class Counter:
             draft.replace(self.path)
 
     def begin(self, again: bool = False) -> None:
-        """Write a new counter. If its file exists, replace it if `again` is True. Otherwise raise a
-        FileExistsError.
+        """Write a new counter. If a file exists at its path, replace this file if `again` is True, and raise
+        a FileExistsError if `again` is False.
         """
         if not again:
             open(self.path, "xb").close()
@@ -106,7 +110,7 @@ class Counter:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Add the name of the counter to errors of the disk."""
+        """Add the path of the counter to disk errors that occur in the `with` block."""
         try:
             yield
         except OSError as e:
@@ -130,8 +134,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Create and return the counter of a new budget. Raise a ValueError if another budget has a counter at
-    this path.
+    """Create and return the counter of a new budget. Raise a ValueError if this path contains the counter of
+    another budget, from which something was spent.
     """
     counter = Counter(path, session, id)
     named = _named_session(path)
@@ -145,8 +149,8 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter of an existing budget. If its file does not exist and the caller confirms that it is
-    lost, create a new one.
+    """Return the counter of an existing budget. If the counter file does not exist and the caller confirms
+    that it is lost, create a new counter.
 
     The path of the counter is read from the budget's file, which may be untrusted. For this reason, the
     function never overwrites an existing file.
@@ -159,8 +163,8 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter next to the data file. If this counter belongs to another budget, raise a
-    ValueError.
+    """Return the counter next to the data file, and create it if it does not exist. If this counter belongs
+    to another budget, raise a ValueError, unless the caller confirms that the other budget is lost.
     """
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data file")
@@ -184,7 +188,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def _named_session(lock: Path) -> _Counted | None:
-    """Return the content of a counter, or None if there is no counter."""
+    """Return the content of a counter file, or None if there is no such file."""
     if not lock.exists():
         return None
     try:
@@ -274,8 +278,9 @@ class SessionFile:
     def transaction(
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Open a database transaction. At the end of the `with` block, all of its changes are written to
-        disk. If the block raises an error, none are. Meanwhile, other processes cannot write to the file.
+        """Open a database transaction. At the end of the `with` block, all changes that the block made are
+        written to disk. If the block raises an error, no change is written. Meanwhile, other processes cannot
+        write to the file.
 
         Each transaction opens a new connection, because forked processes and threads must not share a
         connection. The database uses a rollback journal. With a write-ahead log, recent spends would be in a
@@ -309,8 +314,8 @@ class SessionFile:
                 db.close()  # what is not committed is rolled back
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Return the facts that are stored in the file, after checking that they agree with those in
-        `stated`. If the file is new, write the stated facts.
+        """Return the facts that are stored in the budget's file, for example its limit. Raise a ValueError if
+        they contradict the facts in `stated`. If the file is new, write the stated facts to it.
         """
         if not is_begun(db):
             _create(db, stated)
@@ -346,7 +351,9 @@ class SessionFile:
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
-        """Compare the ledger with this counter now and in all later transactions of this object."""
+        """Compare the ledger (the list of all costs) with this counter now and in all later transactions of
+        this object.
+        """
         self._counters.append(counter)
         self._check_same(db)
 
@@ -417,13 +424,17 @@ def budget_of(record: Any) -> DP | ZCDP:
 
 
 def price_of(record: Any) -> str:
-    """Return the kind of cost that a budget with this record adds up, either "rho" or "epsilon"."""
+    """Return the kind of cost that a budget adds up, either "rho" or "epsilon". The argument is the budget in
+    the form of `budget_record`.
+    """
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
 @contextmanager
 def refused_if_strange(path: Path) -> Iterator[None]:
-    """Raise a ValueError if the file contains something that the workbench cannot have written."""
+    """Convert errors in the `with` block to a ValueError, which says that the workbench cannot have written
+    the file.
+    """
     try:
         yield
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
@@ -433,12 +444,12 @@ def refused_if_strange(path: Path) -> Iterator[None]:
 
 
 def is_begun(db: sqlite3.Connection) -> bool:
-    """Return whether the file contains a session."""
+    """Return whether the file already contains a session, which consists of a budget and its bank."""
     return bool(db.execute("PRAGMA application_id").fetchone()[0])
 
 
 def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the columns of a row of the ledger, in the order in which its checksum covers them."""
+    """Return the columns of a row of the ledger, in the order in which the row's checksum covers them."""
     names = {row[1] for row in db.execute("PRAGMA table_info(ledger)")}
     return (*_COLUMNS, "rho" if "rho" in names else "epsilon", "delta")
 
@@ -450,7 +461,7 @@ def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
 
 
 def spend(db: sqlite3.Connection, **row: Any) -> int:
-    """Add a row without a result to the ledger, and return its number."""
+    """Add a spend to the ledger, as a row that has no result yet. Return the number of the row."""
     latest, before = latest_spend(db)
     columns = _columns(db)
     values = [latest + 1, *(row.get(name) for name in columns[1:])]
@@ -497,13 +508,16 @@ def _checksum(before: bytes, values: Any) -> bytes:
 
 
 def _root(db: sqlite3.Connection) -> bytes:
-    """Return the checksum before the first row of the ledger. It follows from the id of the session."""
+    """Return the checksum before the first row of the ledger. This checksum follows from the id of the file.
+    """
     (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
     return _checksum(b"", json.loads(text))
 
 
 def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
-    """Return the checksum of each row by its number, or raise a ValueError if one was changed."""
+    """Return the checksums of all rows of the ledger, by the number of the row. Raise a ValueError if a row
+    was changed.
+    """
     checksums = dict([_NOTHING])
     before = _checksum(b"", id)
     select = f"SELECT {', '.join(_columns(db))}, checksum FROM ledger ORDER BY question"
@@ -549,8 +563,8 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
 
 
 def _agree(name: str, stored: Any, stated: Any) -> bool:
-    """Return whether a stated fact equals the stored one. Both are compared as JSON text, so that attributes
-    in another order count as different.
+    """Return whether a fact that the caller states equals the fact in the file. Both are compared as JSON
+    text, so attributes in another order count as different. Units are compared by `same_unit`.
     """
     if name == "unit" and stored and stated:
         return same_unit(stored, stated)
@@ -558,7 +572,7 @@ def _agree(name: str, stored: Any, stated: Any) -> bool:
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Describe a stored fact in words. Error messages use this if the caller states something else."""
+    """Describe a fact in words, for the error message if the caller states another fact than the file."""
     if name == "budget":
         return f"the budget {budget_of(value)}"
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
@@ -626,7 +640,9 @@ def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
 
 
 def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
-    """Raise a ValueError for views, triggers and computed columns, because they could run without end."""
+    """Raise a ValueError if the file has views, computed columns or unknown triggers, because SQLite would
+    run the code in them.
+    """
     select = (
         "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
     )
@@ -642,8 +658,8 @@ def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _refusal(path: Path, e: sqlite3.Error) -> Exception:
-    """Return the error for a file that another process holds, that is not writable, or that is not a
-    session.
+    """Return the exception to raise for an SQLite error. It says whether another process uses the file, the
+    file cannot be written, or the file contains no session.
     """
     name = getattr(e, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):

@@ -1,5 +1,5 @@
-"""Sessions, in which you ask questions to a private table. Each answer has noise and costs budget. A bank
-stores the answers, so you can use them again without cost.
+"""Sessions, in which you ask questions to a private table. Each answer has noise, and costs a part of a
+privacy budget. A bank stores the answers, so you can use them again without cost.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from workbench.queries import Recipe, Workload, as_workload
 
 
 class Session:
-    """Session in which you ask questions to a private table. A session consists of the table, a budget, which
-    pays for the answers, and a bank, which stores the answers.
+    """Session in which you ask questions to a private table. A session consists of the table, a budget that
+    pays for the answers, and a bank that stores the answers.
 
     The noise of the answers always comes from the operating system. A session has no argument `rng` for a
     seeded generator, because anyone with the seed could subtract the noise of the stored answers.
@@ -45,8 +45,8 @@ class Session:
         Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
         those in the bank.
     unit : str, optional
-        Who or what the table's bound protects, for example "patient". You need this only if the bound says
-        no more than "a user".
+        Who or what the table's bound protects, for example "patient". You need this only if the bound names
+        the unit just as "a user".
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Session:
             lost.
         unit : str, optional
             Who or what the table's bound protects, for example "patient". You need this only if the bound
-            says no more than "a user".
+            names the unit just as "a user".
 
         Returns
         -------
@@ -148,8 +148,8 @@ class Session:
         rho: float | None = None,
         strategy: str | None = None,
     ) -> Release:
-        """Ask questions to the private table. The session spends ε, adds Laplace noise to the true answers,
-        and stores the noisy answers in the bank.
+        """Ask questions to the private table. The session spends ε from its budget, adds Laplace noise to the
+        true answers, and stores the noisy answers in its bank.
 
         If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
         pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. The ρ
@@ -265,18 +265,18 @@ class Session:
         epsilon : float, optional
             Price of the selection with `by="data"`.
         rounds : int, optional
-            Number of marginals to select. Default: as many as are needed until every two attributes are
-            connected by a chain of selected marginals.
+            Number of marginals to select. Default: as many as are needed to connect every two attributes by a
+            chain of selected marginals, as far as your questions can connect them.
 
         Returns
         -------
         pandas.DataFrame
             One row per question, with the question in words and its share of the budget (`epsilon` or `rho`).
-            The column `error` is the expected error if you ask the question with `strategy="optimised"`, and
-            `strategy` is the name of the strategy. The column `plain` is the expected error without a
-            strategy. The column `share of bound` is a theoretical lower bound on the error (from singular
-            values), divided by the error. `attrs["questions"]` is the list of questions, which you can pass
-            to `ask` one by one.
+            The column `error` is the expected root mean squared error, in counts, if you ask the question
+            with `strategy="optimised"`. The column `strategy` is the name of this strategy. The column
+            `plain` is the expected error without a strategy. The column `share of bound` is a theoretical
+            lower bound on the squared error (from singular values), divided by the squared error.
+            `attrs["questions"]` is the list of questions, which you can pass to `ask` one by one.
 
         Raises
         ------
@@ -303,8 +303,8 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Remove the private table from memory. Afterwards, you can still compute answers from those in the
-        bank, but you cannot ask new questions.
+        """Remove the private table from the session. Afterwards, you can still compute answers from those in
+        the bank, but you cannot ask new questions.
         """
         self.table = None
 
@@ -319,8 +319,8 @@ class Session:
 
 
 def _one_of(name: str, epsilon: DP | ZCDP | float | None, rho: float | None) -> DP | ZCDP:
-    """Return the price as a DP or ZCDP. Exactly one of ε, which is the argument `name`, and ρ must be given.
-    Otherwise raise a ValueError.
+    """Return the price as a DP or ZCDP. Raise a ValueError unless exactly one of ε and ρ is given. In the
+    message, the argument for ε is called `name`.
     """
     if epsilon is not None and rho is None:
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
