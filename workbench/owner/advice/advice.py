@@ -280,7 +280,7 @@ def _refuse(
     delta: float,
     order: int,
 ) -> None:
-    """Raise a ValueError for arguments that contradict each other."""
+    """Raise a ValueError if arguments are out of range or contradict each other."""
     if (epsilon is None) == (error is None):
         raise ValueError("give either epsilon or error: the advice computes the other one")
     for name, x in (("epsilon", epsilon), ("error", error)):
@@ -310,7 +310,9 @@ def _refuse(
 
 
 def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
-    """Return the smallest ε, rounded up to two digits, at which at least one mechanism reaches the error."""
+    """Return the smallest ε, rounded up to two digits, at which at least one mechanism has at most the given
+    error.
+    """
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
@@ -345,7 +347,7 @@ def _many(kinds: Sequence[str]) -> str:
 
 
 def _one(kind: str) -> str:
-    """Return the name of one query of a kind, in words."""
+    """Return one query of a kind in words, for example "a cell"."""
     return kind if kind.startswith("one ") else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
@@ -371,8 +373,8 @@ def _recommendation(
 
 @dataclass(frozen=True)
 class _Merged:
-    """Simulated data on a coarser domain. To make it coarser, several neighbouring labels of an attribute are
-    merged into one label.
+    """Simulated data on a coarser domain, in which several neighbouring labels of an attribute are merged
+    into one label.
     """
 
     beliefs: Beliefs
@@ -402,8 +404,8 @@ def _merged_domain(domain: Domain, factors: Sequence[int]) -> Domain:
 
 
 def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str, Domain | None]:
-    """Search for a coarser table whose single cells would have useful counts. Return its description in
-    words, and its domain.
+    """Search for a coarser table whose single cells would have useful counts. Return advice in words and the
+    coarser domain, or None in place of the domain if no such table was found.
     """
     small = simulation.small
     if small.cells is None:

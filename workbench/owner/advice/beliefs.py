@@ -1,4 +1,6 @@
-"""Simulated data from beliefs: tables, people with many records, points and strings."""
+"""Simulated data from beliefs, which are an owner's descriptions of private data. The simulated data are
+tables, people with many records, points or strings.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def _is_bound(x: Any) -> str | None:
 
 @value
 class Beliefs:
-    """Description of private data by what their owner believes from public knowledge, for example the number
-    of records. The method `load` generates simulated data that agree with the description.
+    """Description of private data from public knowledge, for example the approximate number of records. The
+    method `load` generates simulated data that agree with the description.
 
     The numbers must not come from the private table, because the advice would then reveal something about it.
     For a table in which each person has one record, give `records` and `cells`. If people have many records,
@@ -129,7 +131,9 @@ class Beliefs:
 
     @property
     def mean(self) -> float:
-        """Mean count of the non-empty cells. If `users` is given, mean number of records per person."""
+        """Mean count of the non-empty cells. If `users` is given and `cells` is not, mean number of records
+        per person.
+        """
         return self.records / (self.cells or self.users or self.records)
 
     @property
@@ -267,7 +271,9 @@ def marginal_cells(shape: Sequence[int], order: int) -> int:
 
 @lru_cache(4)
 def _loaded(beliefs: Beliefs) -> Any:
-    """Return the simulated data. They are kept in memory, because every trial uses them."""
+    """Return the simulated data, and keep these data in memory, because all trials (runs of mechanisms) use
+    the same data.
+    """
     return beliefs._load()
 
 
@@ -280,8 +286,9 @@ def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> n
 def zipf_labels(
     size: int, n: int, popularity: float | np.ndarray, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Draw random labels, as codes. If shares are given, they are the probabilities of the labels. Otherwise
-    the probabilities follow Zipf's distribution, in which code 0 is the most frequent.
+    """Draw n random labels, as codes. If `popularity` is an array, it contains the probabilities of the
+    labels. Otherwise `popularity` is the exponent of Zipf's distribution, in which code 0 is the most
+    frequent.
     """
     if isinstance(popularity, np.ndarray):
         return rng.choice(size, n, p=popularity)
@@ -339,7 +346,7 @@ def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
 
 def strings_of(tree: Prefixes) -> list[str]:
     """Return the different strings that can be drawn, from the most to the least frequent. They have at least
-    three symbols, if the hierarchy is deep enough.
+    three symbols, if the hierarchy of prefixes is deep enough.
     """
     rng = np.random.default_rng(1)
     symbols = np.array(list(tree.alphabet))

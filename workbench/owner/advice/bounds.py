@@ -1,5 +1,5 @@
-"""Advice on the bound, which is the number of records that a release counts per person. It comes from
-simulations without private data.
+"""Advice on the bound, which is the largest number of records that a release counts per person. The advice
+comes from simulations without private data.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """Effects of one bound: the share of records that are dropped, and the two parts of the error (from noise
-    and from dropped records).
+    """Effects of one bound on the number of records per person. They are the share of records that are
+    dropped, and the errors of a count from dropped records (`truncation`) and from noise.
     """
 
     bound: int
@@ -56,7 +56,8 @@ class BoundAdvice:
     errors : sequence of BoundError
         Errors and dropped records for each bound, in ascending order of the bounds.
     mechanism : Mechanism
-        Example of a mechanism with the stated ε, for the recommended bound.
+        A `GeometricHistogram` with the stated ε, as an example. Read your table with the recommended bound
+        before you call the mechanism.
     notes : sequence of str
         Sentences with the recommendation and its assumptions.
     """
@@ -77,8 +78,8 @@ class BoundAdvice:
         return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table with one row per bound: the share of records that it drops, and the errors in
-        records.
+        """Return a table with one row per bound, which shows the share of records that the bound drops, and
+        the errors of a count in records.
         """
         rows = [
             (
@@ -95,7 +96,8 @@ class BoundAdvice:
 
 
 def recommended(errors: Sequence[BoundError]) -> int:
-    """Return the largest bound whose error is at most 20 % above the smallest error of all bounds.
+    """Return the largest bound (number of records per person) whose error is at most 20 % above the smallest
+    error of all bounds.
 
     The function prefers a larger bound if two total errors are similar. With a larger bound, less of the
     error comes from dropped records and more from noise. A release states only the error from noise, so it
@@ -151,8 +153,8 @@ def advise_bounds(
         0, all labels are equally frequent. Default 1.
     earlier : Release, optional
         Earlier release of a similar table. If an attribute has the same labels in this release, the
-        simulation uses the shares of the labels from there. If you do not give `per_user`, the function uses
-        the total of this release divided by `users`.
+        simulation uses the shares of the labels in this release. If you do not give `per_user`, the function
+        uses the total of this release divided by `users`.
 
     Returns
     -------
@@ -213,8 +215,8 @@ def advise_bounds(
 def _shares(
     earlier: Release | None, domain: Domain, name: str, popularity: float
 ) -> float | np.ndarray:
-    """Return the share of each label of an attribute, from an earlier release. If there is no such release,
-    return the exponent of Zipf's distribution.
+    """Return the share of each label of an attribute, from an earlier release. If no earlier release has this
+    attribute, return the exponent of Zipf's distribution.
     """
     known = getattr(earlier and earlier.estimate, "domain", None)
     if earlier is None or not isinstance(known, Domain) or name not in known.attributes:
@@ -247,8 +249,9 @@ def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ..
 def _squared_errors(
     domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
 ) -> tuple[float, float]:
-    """Return two means over the counts of marginals: the squared error from dropped records, and the number
-    of cells whose counts are added up.
+    """Return two averages over the cells of all marginals with `order` attributes. The first is the squared
+    error from dropped records. The second is the number of table cells whose counts add up to a marginal
+    cell.
     """
     squares, cells, added = 0.0, 0, 0.0
     for axes in combinations(range(len(domain.shape)), order):

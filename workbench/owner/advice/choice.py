@@ -1,4 +1,6 @@
-"""Private choice of a bound on the number of records per person. It uses the private table and costs an ε."""
+"""Private choice of a bound on the number of records per person. The choice uses the private table and costs
+an ε.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +76,8 @@ def choose_bound(
     epsilon : float
         Cost ε of the choice, in addition to the cost of the release.
     rng : numpy Generator, optional
-        Seeded generator, if you want a simulated choice that is the same each time. Leave it out for real
-        data.
+        Seeded generator, if you want a simulated choice that is the same each time. Leave this argument out
+        for real data.
 
     Returns
     -------
@@ -98,6 +100,6 @@ def choose_bound(
 
 
 def refuse_bounds(bounds: Sequence[int]) -> None:
-    """Raise a ValueError if one of the bounds is not an integer >= 1."""
+    """Raise a ValueError if one of the bounds (numbers of records per person) is not an integer >= 1."""
     if not bounds or any(isinstance(b, bool) or not 1 <= b < 2**53 or b % 1 for b in bounds):
         raise ValueError(f"bounds = {bounds!r} are not allowed: need integers >= 1")

@@ -46,8 +46,9 @@ class Row:
     mechanism : Mechanism
         Mechanism with these parameters, which you can call on the private table.
     errors : dict
-        Mean absolute error for each kind of query, in counts. Only queries that contain records are used. The
-        error is NaN if a release cannot answer this kind of query.
+        Mean absolute error for each kind of query, in counts. For the task "users", it is the root mean
+        squared error of the items' counts. Only queries that contain records are used. The error is NaN if a
+        release cannot answer this kind of query.
     cells : float
         Mean number of cells, nodes or answers in a release.
     noise_cells : float
@@ -56,7 +57,7 @@ class Row:
     cost : str
         Privacy guarantee of a release, in symbols.
     seconds : float
-        Time of one release of the simulated data, in seconds.
+        Time that one release of the simulated data takes, in seconds.
     score : float
         Relative error by which mechanisms are ordered. It is the geometric mean, over kinds of query, of the
         error divided by the mean true answer. A release without any information has the score 1.
@@ -99,8 +100,9 @@ class Clock:
 
 @dataclass(frozen=True)
 class Question:
-    """Mean absolute error for one kind of query, as a metric for trials. The true answers are computed only
-    once.
+    """Metric of trials that computes the error of a release for one kind of query. The error is the mean
+    absolute error of the answers or, for the task "users", the root mean squared error of counts. The true
+    answers are computed only once.
     """
 
     kind: str
@@ -113,7 +115,7 @@ class Question:
         return float(self.answers.mean())
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
-        """Compare the answers of an estimate with the simulated truth."""
+        """Return a row with the error of an estimate, whose answers are compared with the simulated truth."""
         error = nan
         if self.workload is None:
             error = sqrt(MeanSquaredCountError("items")(truth, estimate))
@@ -147,8 +149,8 @@ def questions(
     shape: Sequence[int] | None,
     order: int,
 ) -> list[Question]:
-    """Return a metric for each kind of query of the task, with the most important kind first. The queries are
-    drawn so that they contain records.
+    """Return the kinds of query on which mechanisms are compared, each as a metric. The most important kind
+    for the task comes first. The queries are drawn so that they contain records.
     """
     data = beliefs.load()
     rng = np.random.default_rng(1)
@@ -212,8 +214,9 @@ def questions(
 
 
 def _regions(tree: Quadtree | Prefixes) -> tuple[str, Any]:
-    """Return queries for points or strings. For points, these are boxes whose sides are a quarter of the
-    whole. For strings, they are the first symbols of frequent strings.
+    """Return queries for points or strings. For points, each query is a box whose sides are a quarter of the
+    sides of the domain. For strings, each query asks how many strings begin with the first one or two symbols
+    of a frequent string.
     """
     if isinstance(tree, Quadtree):
         space: Any = tree  # its sides are asked for, as a domain's
@@ -248,8 +251,8 @@ def other_mechanisms() -> list[Any]:
 
 
 def _classes() -> list[Any]:
-    """Return the classes of mechanisms that may be recommended. Those of plug-ins come first. Those of the
-    workbench follow, with fast ones first.
+    """Return the classes of mechanisms that may be recommended. Classes of plug-ins come first, and then
+    classes of the workbench, with fast ones first.
     """
     families = mechanisms.FAMILIES
     others = [f for f in families if f not in (*_QUICK_FIRST, "straw_men", "local", "chosen")]
@@ -260,7 +263,9 @@ def _classes() -> list[Any]:
 def _candidates(
     how: Simulation, beliefs: Beliefs, epsilon: float, size: int | None
 ) -> dict[Any, Any]:
-    """Return the mechanisms to compare, by name. Their parameters follow from public numbers."""
+    """Return the mechanisms to compare, by an identifier that is the same for every ε. The parameters of the
+    mechanisms follow from public numbers.
+    """
     found: dict[Any, Any] = {("other", repr(each)): each for each in how.others}
     for cls in _classes():
         if not _fits(cls, how.task) or (how.classes and cls.__name__ not in how.classes):
@@ -276,9 +281,7 @@ def _candidates(
 
 
 def _fits(cls: Any, task: str) -> bool:
-    """Return whether a class of mechanisms accepts this kind of data, and whether its releases may be
-    published.
-    """
+    """Return whether a class of mechanisms accepts this kind of data, and may be recommended for the task."""
     takes = {"users": Interactions, "records": Records}.get(task, SparseTable)
     if cls.takes is not takes or cls.relation == LOCAL or cls.idealised:
         return False
@@ -304,7 +307,9 @@ def _budgets(cls: Any, epsilon: float, delta: float) -> Iterator[DP | ZCDP]:
 def _settings(
     example: Any, beliefs: Beliefs, how: Simulation, size: int | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield combinations of parameters to try. Each has a name that does not depend on ε and other numbers."""
+    """Yield combinations of a mechanism's parameters to try. Each combination has a label that is the same
+    for every ε.
+    """
     names = {f.name for f in fields(example)}
     known = {
         "width": size,
@@ -357,14 +362,14 @@ def _settings(
 
 
 def _too_wide(mechanism: Any, domain: Domain) -> bool:
-    """Return whether the mechanism's marginals have too many cells to simulate each."""
+    """Return whether the mechanism's marginals have too many cells to simulate each cell."""
     asked = getattr(mechanism, "workload", None) or getattr(mechanism, "marginals", None)
     return isinstance(asked, Marginals) and marginal_cells(domain.shape, asked.k) > MARGINALS
 
 
 def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
-    """Return a threshold θ for noisy counts. It is chosen so that the noise of about `size` empty nodes
-    reaches it.
+    """Return a threshold θ for noisy counts. The noise of about `size` empty cells (or nodes of the
+    transform) is expected to reach θ.
     """
     filter_ = mechanisms.HighPassFilter(budget, size=size, transform=transform)
     return int(filter_.threshold(beliefs.domain, beliefs.bound))
@@ -388,7 +393,7 @@ class Simulation:
     data : dataset
         Dataset with the simulated part.
     asked : sequence of Question
-        Kinds of query, each as a metric.
+        Kinds of query, each as a metric of the error.
     """
 
     beliefs: Beliefs
@@ -408,8 +413,8 @@ class Simulation:
     @property
     def scale(self) -> float:
         """Number of simulated people divided by the number of all people. So that errors relative to counts
-        stay the same, the simulation uses ε divided by this number. For tables it is 1, because the
-        simulation then uses a smaller domain instead.
+        stay the same, the simulation uses ε divided by this number. For tables, this number is 1, because the
+        simulation uses a smaller domain instead.
         """
         return 1.0 if self.beliefs.cells else self.part
 
@@ -425,8 +430,8 @@ class Simulation:
         repeats: tuple[int, ...],
         only: set[Any] | None = None,
     ) -> tuple[list[Row], list[str]]:
-        """Run all candidates on the simulated data. Return a row for each, from best to worst, and sentences
-        about mechanisms that were left out.
+        """Run all candidate mechanisms on the simulated data. Return one row per mechanism, from best to
+        worst, and sentences about mechanisms that were left out.
         """
         size = self.size and max(1, round(self.size * self.part))
         made = _candidates(self, self.beliefs, epsilon, self.size)
@@ -484,7 +489,7 @@ class Simulation:
 
 
 def _left_out(refused: dict[str, str]) -> list[str]:
-    """Return sentences about the candidates that were not compared."""
+    """Return sentences about the candidate mechanisms that were not compared."""
     late = [name for name, why in refused.items() if not why]
     notes = [f"Left out is {name}: {why.rstrip('.')}." for name, why in refused.items() if why]
     if late:
@@ -496,14 +501,14 @@ def _left_out(refused: dict[str, str]) -> list[str]:
 
 
 def ratio(error: float, truth: float) -> float:
-    """Return the error divided by the true answer. If there is no answer, return 1, which is the relative
-    error of a release without any information.
+    """Return the error divided by the true answer. If the release cannot answer (the error is NaN), return 1,
+    which is the relative error of a release without any information.
     """
     return 1.0 if isnan(error) else error / max(truth, 1e-9)
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """Return the name of a mechanism with its settings."""
+    """Return the name of a mechanism with the parameters that differ from their defaults."""
     own = [
         f"{_SYMBOLS.get(f.name, f.name)} = {_setting(getattr(mechanism, f.name))}"
         for f in fields(mechanism)
@@ -517,7 +522,7 @@ def _setting(x: Any) -> str:
 
 
 def _cost(budget: DP | ZCDP) -> str:
-    """Return a guarantee in symbols."""
+    """Return a guarantee in symbols, for example "ε = 1"."""
     if isinstance(budget, ZCDP):
         return f"ρ = {budget.rho:.3g}"
     cost = f"ε = {stated(budget.epsilon)}"
