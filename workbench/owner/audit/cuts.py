@@ -1,11 +1,11 @@
 """Cut values that divide the range of a noisy value into a few parts, and the probabilities of these parts.
 
-Each value has an exact value without noise for each of the two inputs. The enumeration only distinguishes
-whether the noisy value is below, between or above these two exact values, and on which side of a public
-threshold. One number represents each part. If there are still too many combinations, values that are equal
-for both inputs get no noise. Gaussian noise is treated differently, because the ratio of its probabilities
-varies within a part. If the exact values differ, each possible noisy value is a part. If these are too many,
-neighbouring values are grouped in ranges.
+An audit compares two inputs, so each noisy value has two exact values without noise. The enumeration of the
+noise only distinguishes whether the noisy value is below, between or above these two exact values, and on
+which side of a public threshold. One number represents each part. If there are still too many combinations,
+values that are equal for both inputs get no noise. Gaussian noise is treated differently, because the ratio
+of its probabilities varies within a part. If the exact values differ, each possible noisy value is a part. If
+these are too many, neighbouring values are grouped in ranges.
 
 Some mechanisms release an empty cell only if its noisy value passes a filter. The mechanism's own code gives
 the probability of passing. A value that passed then follows the distribution of the noise, given that it
@@ -41,7 +41,8 @@ class NotEnumerable(Exception):
 
 class Call(NamedTuple):
     """Record of one call of `Source.add`, with which a mechanism adds noise. It contains the exact values by
-    cell or position, the distribution of their noise, and the filter of empty cells.
+    cell or position, the distribution of their noise, and the filter that decides which empty cells are
+    released.
     """
 
     exact: dict[int, int]
@@ -50,15 +51,15 @@ class Call(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Cut values, which divide the range of each noisy value into parts. The cut values are the lowest values
-    of all parts except the first.
+    """Cut values, which divide the range of each noisy value into parts. Each cut value is the lowest value
+    of a part. The first part has no lowest value.
 
     Parameters
     ----------
     calls : Cut values by call, and by cell or position.
     others : Cut values for all other values.
     constants : Constants that represent values without parts.
-    bits : Bits that any count may set.
+    bits : Positions of the bits that any count may set.
     empty_cells : Whether cells that are empty for both inputs may survive.
     """
 
@@ -76,9 +77,9 @@ def cuts_between(
     threshold: int | None,
     choices: int = 1,
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
-    """Return the cut values for each call, which distinguish the exact values of the two inputs. Also return
-    all cut values of values that differ between the inputs. `choices` is the number of ways to choose
-    candidates.
+    """Return the cut values for each call of `Source.add`, which adds noise. The cut values divide noisy
+    values into parts that distinguish the exact values of the two inputs. Also return one list of the cut
+    values of all values that differ between the inputs. `choices` is the number of ways to choose candidates.
     """
     calls = [*zip(one, other, strict=True)]
     moved = sum(
@@ -143,8 +144,8 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 
 def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
-    """Return cut values for empty cells: the lowest value of each part except the first. Within a part, all
-    values have the same probability to pass the filter.
+    """Return cut values for empty cells, which are the lowest values of all parts except the first. Within a
+    part, all values have the same probability to pass the filter.
     """
     above = [empty.theta]
     if empty.sampled:
@@ -173,7 +174,9 @@ def is_gaussian(law: Any) -> bool:
 
 
 def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
-    """Return the probability that a noisy value falls into each part: below, between and above the cuts."""
+    """Return the probability of each part, when noise is added to the exact value `x`. The parts are below,
+    between and above the cut values `lowest`.
+    """
     rate = float(law.rate)
     if is_gaussian(law):
         return gaussian_parts(rate, tuple(a - x for a in lowest))
@@ -184,8 +187,8 @@ def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
 
 
 def upper_tail(x: int, rate: float) -> float:
-    """Return the probability that a two-sided geometric number is at least x. Its parameter is α =
-    exp(−rate).
+    """Return the probability that a two-sided geometric number is at least x. The distribution has the
+    parameter α = exp(−rate).
     """
     if x > 0:
         return exp(-rate * x) / (1 + exp(-rate))
@@ -207,8 +210,9 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """Return the probability of each part for Gaussian noise that is divided at the given integers. Each
-    probability is computed as a sum over the part.
+    """Return the probability of each part of Gaussian noise. A part is an interval of integers, and `lowest`
+    has the lowest integer of each part except the first. The function adds up the probabilities of all
+    integers in a part.
     """
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)

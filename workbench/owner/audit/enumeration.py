@@ -35,8 +35,8 @@ Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
 
 
 class OutputLaws(NamedTuple):
-    """Probability of each output for both inputs. The hash of an output identifies it. The object also
-    records whether the enumeration went through the noise of all values.
+    """Probability of each output of a mechanism, for each of two inputs. Outputs are identified by their
+    hashes. The object also records whether the enumeration went through the noise of all values.
     """
 
     one: Law
@@ -85,13 +85,15 @@ class OutputLaws(NamedTuple):
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
-    """Return the probability of every output for both inputs. The noise is divided as finely as the number of
-    combinations allows.
+    """Return the probability of every output of a mechanism, for both inputs of a pair. The noise is divided
+    into parts, which are as small as the number of combinations allows.
 
     Parameters
     ----------
-    mechanism : Mechanism, which is called with data and a source of noise. pair : Pair of neighbouring
-    inputs.
+    mechanism : Mechanism
+        Mechanism, which is called with data and a source of noise.
+    pair : Pair
+        Two neighbouring inputs, which differ in one unit.
 
     Returns
     -------
@@ -144,8 +146,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
 
 
 def _alike(data: Any) -> bool:
-    """Return whether all records of each user are equal. If they are, it makes no difference which of them
-    are kept when a user is truncated.
+    """Return whether all records of each user are equal. In this case, it makes no difference which of a
+    user's records are kept.
     """
     if not isinstance(data, Interactions):
         return False
@@ -179,8 +181,8 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
 
 
 def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
-    """Return the largest D_α(P‖Q)/α over some orders α, where D_α is the Rényi divergence. A guarantee of ρ
-    means that this number is at most ρ.
+    """Return the largest D_α(P‖Q)/α over the orders α = 1, 2, 3 and 4, where D_α is the Rényi divergence. A
+    guarantee of ρ implies that this number is at most ρ.
     """
     p, q = p[p > 0], q[p > 0]
     if not q.all():

@@ -8,9 +8,9 @@ estimated likelihood ratio. One quarter of the outputs is used to estimate the l
 quarter is used to choose the score and the cut value, which avoids overfitting. The bound is computed from
 the other half.
 
-Source  Clopper & Pearson, Biometrika 1934; Bounds from events that were chosen on other data are from
-        Jagielski, Ullman & Oprea, NeurIPS 2020, and Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS
-        2018.
+Source  Clopper & Pearson, Biometrika 1934, for the confidence bounds. Jagielski, Ullman & Oprea, NeurIPS
+        2020, and Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS 2018, for bounds from events that
+        were chosen on other data.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ def strongest_evidence(
 
 
 def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any], list[int]]:
-    """Return how many of the selected outputs have a value at or above each cut value, for the likelier and
-    the other input. Also return the numbers of selected outputs.
+    """Count the selected outputs whose value is at or above each cut value. Return the counts for the input
+    that makes the event likelier and for the other input, and the numbers of selected outputs.
     """
     ordered = [np.sort(values[chosen & side]) for side in (likelier, ~likelier)]
     return [len(x) - np.searchsorted(x, cuts) for x in ordered], [*map(len, ordered)]
 
 
 def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
-    """Return a lower and an upper confidence bound on a probability, from the number of hits in a number of
-    runs. Each bound is wrong with probability at most `level`.
+    """Return a lower and an upper confidence bound on the probability of an event. `hits` is the number of
+    runs in which the event happened. Each bound is wrong with probability at most `level`.
 
     >>> low, high = clopper_pearson(500, 1000, 0.025)
     >>> round(float(low), 3), round(float(high), 3)
@@ -193,8 +193,9 @@ def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"
 def _of_number(
     name: str, values: Any, first: Any, learn: Any
 ) -> tuple[Float[np.ndarray, " n"], float, str]:
-    """Divide the values of one number in the outputs into bins. Return the log-likelihood ratio of each
-    output's bin, the G² statistic, and a description of the bin with the largest ratio.
+    """Divide the values that one number has in the outputs into bins. Return the log-likelihood ratio of each
+    output's bin, the excess of the G² statistic (as in `_ratios`), and a description of the bin with the
+    largest ratio.
     """
     seen = values[learn & ~np.isnan(values)]
     edges = np.unique(seen)

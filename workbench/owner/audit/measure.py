@@ -49,9 +49,9 @@ class Audit:
     pair : str
         Description of the two neighbouring inputs.
     epsilon, delta : float
-        Stated guarantee, with which the measured loss is compared. It is the budget of the mechanism, or the
-        guarantee that follows from the receipts of its releases (which record their privacy cost) if this
-        guarantee is stronger.
+        Stated guarantee, with which the measured loss is compared. By default, it is the budget of the
+        mechanism. If the receipts of the mechanism's releases (records of the privacy cost) imply a stronger
+        guarantee, it is this stronger guarantee.
     bound : float or None
         Lower bound on the true ε, measured on `runs` outputs for each input. The probability that the bound
         exceeds the true ε is at most `false_alarms` (an argument of `audit`).
@@ -71,7 +71,7 @@ class Audit:
         Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). It is computed
         by enumerating all outcomes of the noise.
     outputs : int
-        Number of different outputs in the enumeration.
+        Number of different outputs in the enumeration of all outcomes of the noise.
     all_noise : bool
         Whether the enumeration went through the noise of all values, also of those that are equal for both
         inputs.
@@ -82,8 +82,8 @@ class Audit:
     rho : float or None
         Stated ρ, if the guarantee is in zCDP. `epsilon` and `delta` then follow from it.
     exact_rho : float
-        Smallest ρ with which zCDP holds for this pair, if only Rényi divergences of the orders 1 to 4 are
-        considered. It is computed by enumerating all outcomes of the noise.
+        Smallest ρ with which zCDP holds for this pair, if only Rényi divergences of the orders 1, 2, 3 and 4
+        are considered. It is computed by enumerating all outcomes of the noise.
     budget_epsilon : float or None
         The ε of the mechanism's budget, if `epsilon` comes from the receipts and not from the budget.
     """
@@ -129,7 +129,7 @@ class Audit:
 
     @property
     def measured(self) -> str:
-        """Return a sentence with the exact privacy loss and the measured lower bound."""
+        """Sentence that states the exact privacy loss and the measured lower bound."""
         parts = []
         if self.exact is not None:
             parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
@@ -311,7 +311,7 @@ def sample(
 
 
 def name_of(mechanism: Any) -> str:
-    """Return a mechanism as text with its parameters, or the name of a function."""
+    """Return the text of a mechanism with its parameters, or the name of a function."""
     return getattr(mechanism, "__name__", None) or repr(mechanism)
 
 
@@ -327,7 +327,9 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
 
 
 class Promise(NamedTuple):
-    """Guarantee of a budget or a release, as an ε and a δ. If they follow from a ρ, it also contains the ρ."""
+    """Guarantee of a budget or a release, as an ε and a δ. If ε and δ follow from a ρ, the object also
+    contains this ρ.
+    """
 
     epsilon: float
     delta: float = 0.0

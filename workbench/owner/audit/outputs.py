@@ -37,7 +37,8 @@ class Output:
     Parameters
     ----------
     numbers : dict[str, float]
-        All numbers in the output by name: values, sizes, and for each optional value whether it is there.
+        All numbers in the output by name, for example values and sizes. If a value may be missing from
+        outputs, its name occurs only where the value is present.
     form : tuple of str
         All other parts, for example types, text and the order of keys.
     whole : int
@@ -82,8 +83,8 @@ def observe(call: Callable[[], Any]) -> Output:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise `NoAnswer` in the `with` block if it takes longer than the given number of seconds. This works
-    only in the main thread, and not on Windows.
+    """Raise `NoAnswer` in the `with` block if the block takes longer than the given number of seconds. This
+    works only in the main thread, and not on Windows.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not (seconds < inf and hasattr(signal, "setitimer") and in_main_thread):
@@ -103,7 +104,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 class _Walk:
-    """Walk through an output that gives a name to each of its parts."""
+    """Walker through all parts of an output. It names each part, and records numbers, types and texts."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, float] = {}
@@ -156,8 +157,8 @@ class _Walk:
 
     def _named(self, name: str, x: Any) -> None:
         """Record the arrays of an object by name. Values with keys are named by their keys, not by their
-        positions. Reports of people are counted. If cells are hashed into buckets, each cell is looked up,
-        because the position of its bucket is random and public.
+        positions. Equal reports of people (in local privacy) are counted. If cells are hashed into buckets,
+        each cell is looked up, because the position of its bucket is random and public.
         """
         keys, values, levels = (getattr(x, part, None) for part in ("keys", "values", "levels"))
         if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
@@ -181,7 +182,9 @@ class _Walk:
 
 
 def _is_constant(x: Any) -> bool:
-    """Return whether a part is a public object, for example a domain, that its text describes completely."""
+    """Return whether a part of an output is a public object, for example a domain, whose printed text
+    describes it completely.
+    """
     return (
         isinstance(x, Domain | Bound | Receipt) or hasattr(x, "budget") or hasattr(x, "digits")
     )

@@ -1,5 +1,5 @@
-"""Plans of many audits. Each mechanism is audited on the pair of neighbouring inputs that reveals most, or on
-all pairs.
+"""Plans of many audits, which are tests of privacy guarantees. Each mechanism is audited on the pair of
+neighbouring inputs that reveals most, or on all pairs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Job(NamedTuple):
         The ε to test, if the function has no budget. If the budget is a ρ, this is the ε that follows from
         the ρ at a fixed δ.
     share : float
-        Share of the time limit of an audit that this audit may use. The share is smaller if the same
+        Share of the usual time limit that this audit may use. Default 1. The share is smaller if the same
         mechanism is audited on many pairs.
     """
 
@@ -57,11 +57,11 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return a plan of audits (tests of privacy guarantees) for classes of mechanisms. For a class of the
-    workbench, there is one audit per ε, on the pair of neighbouring inputs (which differ in one unit) that is
-    expected to show the largest loss. For a class from another package, there is one audit per ε and pair. A
-    class can define its own plan in a method `audited`. The method takes a budget and returns the mechanisms
-    to audit, each with a pair.
+    """Return a plan of audits (tests of privacy guarantees) for classes of mechanisms. Each audit compares
+    two neighbouring inputs, which differ in one unit. For a class of the workbench, there is one audit per ε,
+    on the pair of inputs that is expected to show the largest privacy loss. For a class from another package,
+    there is one audit per ε and pair of inputs. A class can define its own plan in a method `audited`. The
+    method takes a budget and returns the mechanisms to audit, each with a pair.
 
     If a class takes a budget in ρ, the plan uses the ρ that corresponds to each ε. If a class takes both
     kinds of budget, the plan contains audits with both.
@@ -105,8 +105,9 @@ def default_jobs(
 
 
 def _sharpest(cls: Any, example: Any) -> list[tuple[Any, Pair]]:
-    """Return mechanisms of a class, each with the pair of inputs that reveals most. The method `audited` of
-    the class determines them. Without this method, it is the example with the first pair.
+    """Return mechanisms of a class, each with the pair of inputs that reveals most. The class's method
+    `audited` determines both. If a class of the workbench has no such method, return its example mechanism
+    with the first pair. For other classes, return an empty list.
     """
     if "audited" in vars(cls):
         return list(cls.audited(example.budget))
@@ -122,8 +123,8 @@ def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
 
 
 def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
-    """Yield each ε with the budgets that the class takes. They are this ε itself, and the largest ρ that
-    implies this ε at a fixed δ.
+    """Yield each ε with the budgets that the class takes. The budgets are this ε itself, and the largest ρ
+    that implies this ε at a fixed δ.
     """
     delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
     for epsilon in epsilons:
@@ -134,8 +135,8 @@ def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | 
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:
-    """Yield the mechanism. For each field with a list of options, also yield a copy of the mechanism for each
-    other option.
+    """Yield the mechanism, and then copies of it with other options. For each field that has a list of
+    options, there is one copy per option that the mechanism does not use.
     """
     yield mechanism
     for f in fields(mechanism):

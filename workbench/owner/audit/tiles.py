@@ -1,5 +1,5 @@
-"""Tiles: many copies of a small input, side by side in one large input. One release of all copies replaces
-many runs.
+"""Tiles: many copies of a small input, side by side in one large input. In an audit, one release of all
+copies replaces many runs of a mechanism.
 
 This replacement is valid only if the release of a cell depends on this cell, on independent noise and on
 public numbers, and on nothing else. It is not valid if a transform or a tree combines cells, if a threshold
@@ -73,9 +73,11 @@ def tiles(
     Parameters
     ----------
     mechanism : Mechanism
-        for which `is_product` is true.
-    pair : Pair of tables or interactions.
-    rng : The same as for a release.
+        Mechanism for which `is_product` is true.
+    pair : Pair
+        Two neighbouring inputs, which are tables or interactions.
+    rng : numpy Generator, optional
+        Seeded generator, if you want the same noise in every call.
 
     Returns
     -------
@@ -106,7 +108,9 @@ def _tiled(data: SparseTable | Interactions) -> Any:
 
 
 def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
-    """Make one release of all tiles, and return the part of the output that is about each tile."""
+    """Make one release of all tiles. Return one output per tile, which contains the noisy values of this
+    tile.
+    """
     estimate = mechanism(data, rng).estimate
     parts = {"cell": estimate}
     if hasattr(estimate, "edges"):

@@ -44,9 +44,11 @@ class Enumeration(Source):
 
     Parameters
     ----------
-    alike : Whether all records of each user are equal, so that it makes no difference which are kept.
-    cuts : Cut values that divide the noise into parts. If None, values get no noise, and the source records
-    the exact values.
+    alike : bool
+        Whether all records of each user are equal, so that it makes no difference which are kept.
+    cuts : Cuts, optional
+        Cut values that divide the noise into parts. If None, values get no noise, and the source records the
+        exact values.
     """
 
     def __init__(self, alike: bool, cuts: Cuts | None = None) -> None:
@@ -64,7 +66,9 @@ class Enumeration(Source):
         self.begin()
 
     def begin(self) -> None:
-        """Start a run of the mechanism from its first draw. A call during a run restarts this run."""
+        """Start a run of the mechanism from its first draw. If you call this method during a run, the run
+        starts again with the same outcomes.
+        """
         self.depth = 0
         self.probability = 1.0
         self.call = -1
@@ -86,7 +90,9 @@ class Enumeration(Source):
             self.taken[-1] += 1
 
     def one_of(self, weights: Sequence[float]) -> int:
-        """Choose one of several outcomes with given probabilities."""
+        """Return the number of the outcome that the current run takes, out of several outcomes. The weights
+        are the probabilities of the outcomes.
+        """
         if len(weights) == 1 or self.is_recording:
             return 0
         if self.depth == len(self.taken):
@@ -104,7 +110,7 @@ class Enumeration(Source):
         return self
 
     def step(self, number: int) -> Source:
-        """Return the source itself."""
+        """Return the source itself, because all draws of a run are numbered together."""
         return self
 
     # what is not enumerated
@@ -138,8 +144,9 @@ class Enumeration(Source):
         return rng.integers(0, 2**64, count, dtype=np.uint64)
 
     def places(self, values: Any, names: Any, tau: float = 0.0, above: float = np.inf) -> Any:
-        """Return fixed words instead of random priorities of cells. In the mechanisms that can be enumerated,
-        all cells that pass the filter are released, so their priorities make no difference.
+        """Return a function that gives fixed words instead of random priorities of cells. In the mechanisms
+        that can be enumerated, all cells that pass the filter are released, so their priorities make no
+        difference.
         """
         return lambda n: np.full(n, 2**62, np.uint64)
 
@@ -172,8 +179,9 @@ class Enumeration(Source):
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Choose which empty cells pass the filter. To save time, only the cells that are empty for just one
-        of the two inputs are considered, and one other cell.
+        """Choose which empty cells pass the filter, which releases only cells with large noisy counts. To
+        save time, only the cells that are empty for just one of the two inputs are considered, and one other
+        cell.
         """
         if isinstance(law, GaussianCell):
             if law.above is not None:
@@ -209,9 +217,7 @@ class Enumeration(Source):
 
     @property
     def _recorded(self) -> tuple[dict[int, list[int]], dict[int, int]]:
-        """Return the cut values for the values of this call, and the constants that represent values without
-        cuts.
-        """
+        """Cut values for the values of this call, and constants that represent values without cut values."""
         if self.call >= len(self.cuts.calls):
             return {}, {}
         return self.cuts.calls[self.call], self.cuts.constants[self.call].exact
@@ -233,8 +239,8 @@ class Enumeration(Source):
         return np.array([p >= 1 or (p > 0 and self.one_of([1 - p, p])) for p in odds], bool)
 
     def choose(self, draw: Any, *arguments: Any, reads: Any, idealised: bool = False) -> Any:
-        """Choose one outcome of another draw. If the probabilities of its outcomes are not known here, raise
-        NotEnumerable.
+        """Choose one outcome of a draw that is not added noise, for example of the exponential mechanism. If
+        the probabilities of the outcomes are not known here, raise NotEnumerable.
         """
         outcomes = getattr(self, f"_{draw.__name__}", None)
         if outcomes is None:
@@ -244,7 +250,9 @@ class Enumeration(Source):
     def _draw_blanket(
         self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
     ) -> Any:
-        """Choose which non-empty cells are kept. Then choose the other cells that fill up the release."""
+        """Choose which non-empty cells are kept. Then choose the other cells, which fill up the release to
+        `size` cells.
+        """
         odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
         kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
         others = [x for x in range(cells) if x not in kept]
