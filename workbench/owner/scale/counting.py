@@ -1,5 +1,5 @@
-"""Counting of rows in two steps: rows are partitioned by user and truncated, then partitioned by key and
-counted.
+"""Counting of rows in two steps. First, rows are partitioned by user, and each user's rows are truncated to
+the bound. Then the rows are partitioned by key (the number of their cell) and counted.
 
 Results of tasks depend only on their arguments, and on files that do not change.
 """
@@ -63,7 +63,9 @@ class Range(NamedTuple):
 
 
 class DealtFile(NamedTuple):
-    """Rows that one task divided into ranges, with the sum of their counts and the type of their users."""
+    """Scratch file of the rows that one task divided into ranges, with the sum of the rows' counts and the
+    type of the column of users.
+    """
 
     spilled: Spilled
     total: float
@@ -71,13 +73,13 @@ class DealtFile(NamedTuple):
 
 
 def range_bits(rows: int, each: int) -> int:
-    """Return how many ranges of cells are used for a number of rows, as an exponent of 2."""
+    """Return the k for which 2^k ranges of cells have about `each` rows per range. The largest k is 10."""
     wanted = max(-(-rows // each), 1)
     return (min(wanted, _MOST_RANGES) - 1).bit_length()
 
 
 def user_bits(rows: int) -> int:
-    """Return how many ranges of users are used for a number of rows, as an exponent of 2."""
+    """Return the k for which 2^k ranges (groups) of users have about 2²¹ rows each. The largest k is 10."""
     return range_bits(rows, USER_ROWS)
 
 
@@ -86,13 +88,15 @@ def _key_type(cells: int) -> str:
 
 
 def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
-    """Store ranges of 2^`bits` cells. Only the lower bits of their keys are written."""
+    """Return a new scratch file for rows that are divided into ranges of 2^`bits` cells. The file contains
+    only the lower bits of each row's key, because the range gives the others.
+    """
     return SpillFile(folder, ((cells - 1) >> bits) + 1, bits, _key_type(1 << bits))
 
 
 def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | None) -> DealtFile:
-    """Divide the rows of files into ranges of 2^`bits` cells. If a factor is given, divide them into
-    2^`bits` ranges of users instead.
+    """Divide the rows of one part of the files into ranges of 2^`bits` cells. If a factor is given, divide
+    the rows into 2^`bits` ranges (groups) of users instead.
 
     To find the range of a user, the function multiplies the number of the user by a secret odd factor, and
     takes the upper bits. Two users are in the same range with probability at most 2/2^`bits`. The range
@@ -124,7 +128,9 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | Non
 
 
 def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
-    """Return the identities of the users of a batch: numbers, or hashes of names with 127 bits."""
+    """Return the identity of the user of each row in a batch. The identity is the user's number, or a 127-bit
+    hash of the user's name in two columns.
+    """
     ids = users.ids()
     users.forget()
     if ids is None:
@@ -135,7 +141,9 @@ def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
 def read_users(
     rows: Rows, folder: Path, segments: Sequence[Segments]
 ) -> tuple[Users, Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Return all rows of the users in a range. Each row has a user, a key and a count."""
+    """Return all rows of a range (group) of users: the user, the key and the count of each row. The counts
+    are None if each row counts as 1.
+    """
     if not segments:
         none = np.zeros(0, np.int64)
         return Users(none), none, None
@@ -148,7 +156,9 @@ def read_users(
 
 
 def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a number for each user id, which has two words, and the id of each number."""
+    """Number the different users, whose ids consist of two words each. Return the number of each row's user,
+    and the ids in the order of the numbers.
+    """
     words, numbers = np.unique(first, return_inverse=True)
     ids = np.stack([words, words], axis=1)
     ids[numbers, 1] = second
@@ -161,8 +171,8 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 def cut_users(
     rows: Rows, folder: Path, segments: Sequence[Segments], bits: int, key: bytes
 ) -> tuple[Spilled, int]:
-    """Truncate the users of a range to the bound. Return the kept rows, divided into ranges of keys, and
-    the number of truncated users.
+    """Truncate each user in a range (group) of users to the bound. Return the rows that are kept, divided
+    into ranges of cells, and the number of users who lost rows.
     """
     bound = rows.enforced_bound
     left = bounded_contributions(*read_users(rows, folder, segments), bound, key)
@@ -172,7 +182,7 @@ def cut_users(
 
 
 def split(folder: Path, some: Range, finer: int) -> Spilled:
-    """Divide the rows of a range into narrower ranges."""
+    """Divide the rows of a range of cells into narrower ranges of 2^`finer` cells."""
     with _file_by_key(folder, 1 << some.bits, finer) as file:
         for records in read_batches(folder, some.segments):
             places, counts = _places(records, some.bits)
@@ -182,7 +192,9 @@ def split(folder: Path, some: Range, finer: int) -> Spilled:
 
 
 def ranges(start: int, cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
-    """Yield ranges of equal width in ascending order, from rows that are divided into ranges."""
+    """Yield ranges of 2^`bits` consecutive cells in ascending order. Each range knows where its rows are in
+    the scratch files.
+    """
     for which in range(((cells - 1) >> bits) + 1):
         yield Range(start + (which << bits), bits, _segments(spilled, which))
 
@@ -216,8 +228,8 @@ def cells_of_range(
 def _places(
     records: np.ndarray, bits: int
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Return the positions of rows in their range of 2^`bits` cells, and their counts if they have a
-    column of counts.
+    """Return the positions of rows in their range of 2^`bits` cells. Also return the counts of the rows, or
+    None if there is no column of counts.
     """
     keys = records["key"]
     counts = records["count"].copy() if "count" in (records.dtype.names or ()) else None
@@ -231,7 +243,8 @@ _MOST_CELLS = 2**62  # of sums that are added
 
 
 class Dealt:
-    """Rows that tasks divide into scratch files. They do this when the rows are first needed.
+    """Private rows, which mechanisms can use in place of a `SparseTable`. Tasks divide the rows into scratch
+    files when the rows are first needed.
 
     Parameters
     ----------
@@ -275,7 +288,7 @@ class Dealt:
 
     @cached_property
     def ranges(self) -> list[Range]:
-        """Yield ranges of cells in ascending order. A range with too many rows is split."""
+        """Ranges of consecutive cells in ascending order. A range with too many rows is split."""
         cells = self.rows.domain.size
         fewer = range_bits(self._rows, self._each)
         if self._number is not None:
@@ -286,7 +299,7 @@ class Dealt:
         return self._narrowed([*ranges(0, cells, bits, spilled)])
 
     def _narrowed(self, found: list[Range]) -> list[Range]:
-        """Return the same cells in ranges that have few enough rows."""
+        """Split ranges of cells that have too many rows. Return all ranges in ascending order."""
         most = 4 * self._each
         full = [some for some in found if some.rows > most and some.bits > _LEAST_BITS]
         if not full:
@@ -310,13 +323,13 @@ class Dealt:
 
     @cached_property
     def user_ranges(self) -> list[tuple[Segments, ...]]:
-        """Ranges of users. Each contains all rows of its users, and no other rows."""
+        """Ranges (groups) of users. Each contains all rows of its users, and no other rows."""
         bits = user_bits(self._rows)
         spilled = self._read(bits, int.from_bytes(system_key()[:8]) | 1)
         return [_segments(spilled, which) for which in range(1 << bits)]
 
     def _read(self, bits: int, factor: int | None = None) -> list[Spilled]:
-        """Read and partition all rows by tasks, and show the share of bytes that were read."""
+        """Let tasks read and partition all rows, and report the share of bytes that were read."""
         arguments = ((self.rows, span, self.folder, bits, factor) for span in self._spans)
         whole = max(sum(span.size for span in self._spans), 1)
         done = 0
@@ -337,7 +350,9 @@ class Dealt:
         return [own.spilled for own in dealt]
 
     def of_users(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """Call `function(rows, folder, segments, *arguments)` for each range of users."""
+        """Call `function(rows, folder, segments, *arguments)` for each range (group) of users, and yield the
+        results.
+        """
         given = [(self.rows, self.folder, own, *arguments) for own in self.user_ranges]
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
@@ -353,8 +368,8 @@ class Dealt:
     def of_ranges(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Call `function(keys, counts, *arguments)` for the cells of each range. Each range has its own
-        arguments.
+        """Call `function(keys, counts, *arguments)` for the cells of each range of cells, and yield the
+        results. Each range has its own arguments.
         """
         size = self.rows.domain.size
         given = (
@@ -377,12 +392,12 @@ class Dealt:
 
     @property
     def bound(self) -> Any:
-        """Most that one unit can change the counts."""
+        """Largest change of the counts that one protected unit can cause."""
         return self.rows.enforced_bound
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the answers to linear queries as numbers of grid steps. This is the same as
-        `SparseTable.grid_units`.
+        """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
+        step `grid`. The result is that of `SparseTable.grid_units`.
         """
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)
@@ -392,8 +407,9 @@ class Dealt:
         return units
 
     def measured(self, basis: Basis, blocks: Sequence[Any], *, rng: Any, **how: Any) -> Any:
-        """Draw noise on all nodes, as one measurement. The nodes of each range are one part, and the nodes
-        above all ranges are the last part.
+        """Add noise to all nodes (cells or transformed counts), as one measurement. The nodes that depend
+        only on one range of cells are drawn together, as a part. The nodes that depend on several ranges are
+        the last part.
         """
         nodes = [basis.within(some.start, some.bits) for some in self.ranges]
         above = _gaps(nodes, sum(block.size for block in blocks))
@@ -420,7 +436,9 @@ class Dealt:
         return measurement.threshold_sample(draw)
 
     def stable_cells(self, *, rng: Any, **price: Any) -> Any:
-        """Draw noise on the non-empty cells of each range."""
+        """Add noise to the non-empty cells, one range of consecutive cells at a time. Return the keys and
+        noisy values of the cells that reach a threshold, the threshold, and the receipt.
+        """
         theta, parts, receipt = stable_parts(
             self.bound, len(self.ranges), **price, rng=_key(rng)
         )
@@ -430,12 +448,14 @@ class Dealt:
 
 
 def _key(rng: np.random.Generator | None) -> bytes | None:
-    """Return the key from which the keys of parts follow, if a seeded generator is given."""
+    """Return a key for the noise, drawn from the seeded generator. Return None if there is no generator,
+    because the noise then comes from the operating system.
+    """
     return None if rng is None else rng.bytes(KEY_BYTES)
 
 
 def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[int, int]]:
-    """Return the ranges of nodes, out of `size`, that the given ranges leave out."""
+    """Return the ranges of node numbers below `size` that the given ranges leave out."""
     taken = sorted(pair for own in ranges for pair in own)
     ends = [0, *(end for pair in taken for end in pair), size]
     gaps = list(pairwise(ends))[::2]
@@ -445,7 +465,7 @@ def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[
 def of_cells(
     folder: Path, some: Range, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
-    """Read the cells of a range, and call a function with them."""
+    """Read the non-empty cells of a range, and call a function with their keys and counts."""
     return function(*cells_of_range(folder, some), *arguments)
 
 
@@ -456,7 +476,7 @@ def units_of_cells(
     workload: Linear,
     grid: float,
 ) -> Int[np.ndarray, " queries"]:
-    """Return what some cells add to the answers."""
+    """Return the part of the answers to linear queries that comes from these cells, in steps of `grid`."""
     return workload.grid_units(domain, keys, counts, grid)
 
 
@@ -469,6 +489,8 @@ def drawn_within(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
-    """Draw noise for the nodes within one part. Return the draws, and the sum of the counts of the part."""
+    """Call a function that draws noise for the nodes (cells or transformed counts) that depend only on one
+    range of cells. Return its result, and the sum of the range's counts.
+    """
     nodes, values = basis.forward_within(keys, counts, bits)
     return function(part, nodes, values, *arguments), int(counts.sum())

@@ -32,8 +32,8 @@ import workbench
 
 
 def scheduler_address(address: str | Path) -> str:
-    """Return the address of a Dask scheduler. The argument is the address, or the path of a file that
-    contains it.
+    """Return the address of a Dask scheduler. The argument is this address, or the path of a file that
+    contains the address.
     """
     text = str(address)
     if not isinstance(address, Path) and not text.endswith(".json"):
@@ -46,7 +46,7 @@ def scheduler_address(address: str | Path) -> str:
 
 def refuse_open(place: str, insecure: bool) -> None:
     """Raise a ValueError if the connection to this address is not encrypted and leads to another machine. If
-    `insecure` is set, accept it.
+    `insecure` is True, accept unencrypted connections.
     """
     kind, _, rest = place.partition("://")
     host = rest.rpartition(":")[0].strip("[]")
@@ -102,7 +102,7 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task on this worker if the hash of its software equals `expected`, the caller's hash. Otherwise
-    return an error.
+    raise an error.
     """
     if digest() != expected:
         raise RuntimeError("a worker that joined has other source files or packages")
@@ -149,7 +149,9 @@ class Cluster(ClientExecutor):
         return self._client.scatter(data, hash=False)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
-        """Close the connection to the cluster. The arguments are those of any Python executor."""
+        """Close the connection to the cluster. The arguments have the same meaning as for any Python
+        executor.
+        """
         with suppress(Exception):  # a closed client cancels nothing
             super().shutdown(wait and not cancel_futures and self._client.status == "running")
         self._client.close()

@@ -29,7 +29,9 @@ from workbench.value import Int
 
 
 class EdgeCounts(NamedTuple):
-    """Counts of the records that are left after each user was truncated."""
+    """Counts of the records that are left after each user's records were limited, per pair of an item and a
+    context.
+    """
 
     domain: Domain
     bound: Bound | Unbounded | Public
@@ -46,11 +48,11 @@ class EdgeCounts(NamedTuple):
 
 
 class RecordsByUser:
-    """Records in scratch files, divided into ranges of users. Mechanisms that keep only some records of each
-    user can use this object in place of `Interactions`.
+    """Private records in scratch files, divided into groups of users (*ranges*). Mechanisms that keep only
+    some records of each user can use this object in place of `Interactions`.
 
     A secret key and the records of a user determine which records of this user are kept. Other users make no
-    difference. So the result is the same if the ranges of users are sampled one after another.
+    difference. So the result is the same if the records of each range are sampled separately.
 
     Parameters
     ----------
@@ -77,7 +79,9 @@ class RecordsByUser:
         *,
         random: int = 0,
     ) -> EdgeCounts:
-        """Count the records of each user that have the highest scores, like `Interactions.top_scored`."""
+        """Count at most l records of each user, those with the highest scores, like
+        `Interactions.top_scored`.
+        """
         return self._counted("top_scored", l, scores, cut_key(rng), random=random)
 
     def users_beyond(self, bound: Bound) -> int:
@@ -101,8 +105,8 @@ def of_records(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Call a method of `Interactions` on the records of a range of users, and count the records that the
-    method keeps.
+    """Call a method of `Interactions` on the records of a range (a group) of users, and count the records
+    that the method keeps.
     """
     users, keys, _ = read_users(rows, folder, segments)
     order = np.argsort(keys)  # in which a user's rows were read changes nothing
@@ -139,9 +143,9 @@ def release(
     privacy cost as `mechanism(table)`.
 
     If users are truncated to a bound, the function first divides the rows by user. It then divides the rows
-    into scratch files, each for a range of cells. One task per range counts the rows of the range and draws
-    the noise of its cells. The noise of a range follows from a random key, which is drawn once. So a task
-    that is repeated after an error draws the same noise again.
+    into scratch files by ranges, which are blocks of consecutive cells. One task per range counts the rows of
+    the range and draws the noise of its cells. The noise of a range follows from a random key, which is drawn
+    once. So a task that is repeated after an error draws the same noise again.
 
     Parameters
     ----------
@@ -202,8 +206,8 @@ def release(
 
 
 def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
-    """Raise a ValueError if the release cannot be made range by range. This is checked before any row is
-    read.
+    """Raise a ValueError if the release cannot be made separately for ranges of cells or users. This check
+    comes before any row is read.
     """
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):

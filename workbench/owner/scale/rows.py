@@ -1,5 +1,5 @@
-"""Private rows in files that may be larger than memory. Several checks make sure that the files do not change
-until the release is made.
+"""Private rows in files that may be larger than memory. Several checks detect whether the files change before
+the release is made.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Rows:
     domain : Domain
         All possible cells. The domain is public.
     bound : Bound or UNBOUNDED
-        Largest change of the counts by one unit. If you name the column of users, each user's rows are
-        truncated to this bound.
+        Largest change of the counts that one protected unit can cause. If you name the column of users, each
+        user's rows are truncated to this bound.
     count, user : str, optional
         Names of the columns of counts and of users.
     table : str, optional
@@ -140,8 +140,8 @@ class Rows:
         domain : Domain
             All possible cells. You must know them from public knowledge, and not from the data.
         bound : Bound or UNBOUNDED
-            Largest change of the counts by one unit. The mechanisms SRA, HPA and LPA select records of each
-            user themselves. For these mechanisms, pass `UNBOUNDED`.
+            Largest change of the counts that one protected unit can cause. The mechanisms SRA, HPA and LPA
+            select records of each user themselves. For these mechanisms, pass `UNBOUNDED`.
         count : str, optional
             Name of the column that contains counts. If you leave it out, each row counts as 1.
         user : str, optional
@@ -189,13 +189,15 @@ class Rows:
 
     @property
     def who(self) -> str:
-        """Name of the protected unit in words, for example "a user". It follows from the column of users."""
+        """Name of the protected unit, for example "a user (column rider)". The name contains the column of
+        users.
+        """
         return in_words("a user", str(self.user))
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound (largest change of the counts by one unit), which also states whether each user's rows are
-        truncated to it.
+        """Bound (largest change of the counts that one protected unit can cause). It also states whether each
+        user's rows are truncated to this bound.
         """
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound

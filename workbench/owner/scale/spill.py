@@ -1,4 +1,5 @@
-"""Scratch files of rows that are partitioned into ranges and read one range at a time.
+"""Scratch files of rows that are partitioned into ranges and read one range at a time. A range is a block of
+consecutive cells, or a group of users.
 
 A file has a random name, and is read only through the `Spilled` that its writer returned. If a task is
 repeated, the rows of one attempt are therefore never mixed with those of another.
@@ -25,15 +26,17 @@ from workbench.value import Int
 
 @njit(cache=True, nogil=True)
 def tally(words, shift, sizes):
-    """Count the rows of each range. The upper bits of the word of a row give its range."""
+    """Count the rows of each range in `sizes`. Each row has a 64-bit word, whose upper bits are the number of
+    its range.
+    """
     for i in range(words.size):
         sizes[words[i] >> shift] += 1
 
 
 @njit(cache=True, nogil=True)
 def deal(words, shift, places, column, out):
-    """Write a column in the order of ranges. `places` has the position of the next row of each range, and
-    the function updates it.
+    """Copy a column of rows into `out`, ordered by range. `places` has the position of the next row of each
+    range, and the function updates it.
     """
     for i in range(words.size):
         r = words[i] >> shift
@@ -45,8 +48,8 @@ def deal(words, shift, places, column, out):
 
 
 class Segments(NamedTuple):
-    """Positions of a range's rows in a file. For each batch of rows, these are the first row and the number
-    of rows.
+    """Positions of a range's rows in a scratch file. For each batch of rows in the file, they are the
+    position of the range's first row and the number of its rows.
     """
 
     name: str
@@ -55,19 +58,21 @@ class Segments(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of this range in the file."""
         return int(self.places[:, 1].sum())
 
 
 class Spilled(NamedTuple):
-    """Finished file of batches of rows. The rows of each batch are grouped by range."""
+    """Finished scratch file of rows, which were written in batches. Within each batch, the rows are grouped
+    by range.
+    """
 
     name: str
     dtype: np.dtype
     starts: Int[np.ndarray, "batches ranges+1"]  # rows of the file
 
     def segments(self, which: int) -> Segments:
-        """Return the positions of the rows of a range."""
+        """Return the positions of the rows of range number `which`."""
         starts = self.starts[:, which]
         rows = self.starts[:, which + 1] - starts
         return Segments(self.name, self.dtype, np.stack([starts, rows], axis=1)[rows > 0])
@@ -84,7 +89,7 @@ class SpillFile:
     ranges : int
         Number of ranges.
     shift : int
-        Number of lower bits of a word, which do not belong to the range.
+        Number of lower bits of a word, which are not part of the range's number.
     key_type : str
         numpy type in which the lower bits of keys are written.
     """
@@ -103,8 +108,8 @@ class SpillFile:
             self._file = FileIO(self._path, "xb", opener=private)
 
     def add(self, words: np.ndarray, key: np.ndarray, **columns: np.ndarray | None) -> None:
-        """Add rows: their words, their keys, and other columns. Each call must pass the same columns, or
-        None.
+        """Add rows: their words, their keys, and other columns. Every call must pass the same columns. A
+        column that is None is not written.
         """
         if not len(words):
             return
@@ -139,7 +144,7 @@ class SpillFile:
 
 
 def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
-    """Return all rows of a range as a record array."""
+    """Return all rows of a range, read from scratch files, as a record array."""
     records = np.empty(sum(some.rows for some in segments), segments[0].dtype)
     rest = records.view(np.uint8).data
     for some in segments:

@@ -1,9 +1,10 @@
-"""Runner for tasks in this thread, in several threads or on any executor, with a scratch folder.
+"""Runner of tasks, which run in this thread, in several threads or on any executor. It also creates a scratch
+folder for temporary files.
 
-A task is a module-level function with its arguments, all of which can be pickled. A repeated task gives the
-same result. Executors write error messages to their logs, which must not contain private data. A task that
-rejects data therefore raises an error without the reason. The caller then runs the task in its own process
-to get the reason.
+A task is a module-level function with its arguments, all of which can be pickled. A task that is repeated
+gives the same result. Executors write error messages to their logs, which must not contain private data. If a
+task rejects data with a ValueError, the worker therefore returns a marker without the message. The caller
+then runs the task again in its own process to get the message.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _WORKERS = 64  # where an executor does not say how many it has
 
 
 class _Refused:
-    """Result of a task that would have raised a ValueError."""
+    """Result of a task that raised a ValueError on its worker."""
 
 
 class Tasks:
@@ -42,7 +43,9 @@ class Tasks:
     def map(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Yield the results in the order of the arguments. Only one map may run at a time."""
+        """Call a function with each tuple of arguments, as tasks. Yield the results in the order of the
+        arguments. Only one map may run at a time.
+        """
         if self._executor is None:
             yield from (function(*own) for own in arguments)
             return
@@ -62,7 +65,7 @@ class Tasks:
             yield function(*own) if isinstance(result, _Refused) else result
 
     def close(self) -> None:
-        """End all tasks."""
+        """Cancel the tasks that have not begun, and wait for the others."""
         futures = [future for _, future in self._under_way]
         wait([future for future in futures if not future.cancel()])
         self._under_way.clear()
@@ -79,7 +82,9 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
-    """Return a runner of tasks. It runs them on an executor, in several threads, or in this thread."""
+    """Create a runner of tasks for the `with` block. It runs tasks on the executor, or else in `workers`
+    threads, or in this thread if `workers` is 1.
+    """
     with ExitStack() as stack:
         if executor is None and workers != 1:
             executor = stack.enter_context(ThreadPoolExecutor(workers))
@@ -93,7 +98,7 @@ def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
 
 @contextmanager
 def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
-    """Create a private folder that is removed at the end of the `with` block."""
+    """Create a private folder for scratch files, which is removed at the end of the `with` block."""
     parent = Path(parent or tempfile.gettempdir()).absolute()
     if not parent.is_dir():
         raise FileNotFoundError(f"scratch = {parent}: no such folder")
