@@ -108,7 +108,8 @@ class About(
     edition : int
         Number of the edition, starting at 1.
     person, people : str
-        Name of whoever the guarantee protects, in singular and plural, for example "patient" and "patients".
+        Name of the unit that the guarantee protects, in singular and plural, for example "patient" and
+        "patients".
     row, rows : str
         Name of the things that are counted, in singular and plural, for example "appointment" and
         "appointments".
@@ -205,8 +206,8 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
 
 
 def is_unrecorded(about: About, folder: Path) -> bool:
-    """Return whether a folder and its zip file contain the edition that publication.json names next. Then a
-    process was stopped after it published the edition and before it recorded it.
+    """Return whether a folder and its zip file contain the edition that publication.json names next. If so, a
+    process published this edition, but was stopped before it recorded the edition in publication.json.
 
     Parameters
     ----------

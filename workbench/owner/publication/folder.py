@@ -44,8 +44,8 @@ _MEANINGS = {
 
 
 def refuse_folder(folder: str | Path) -> Path:
-    """Raise a FileExistsError if a publication cannot be written to this folder. Call this function before
-    any budget is spent.
+    """Raise a FileExistsError if the folder of a new publication, or its zip file, already exists. Raise a
+    FileNotFoundError if the parent folder does not exist. Call this function before any budget is spent.
     """
     target = Path(folder)
     for path in (target, target.with_name(f"{target.name}.zip")):
@@ -194,7 +194,7 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with its errors rounded. They keep two more digits than the first digit of the
+    """Return the table with its columns of errors rounded, to two digits after the first digit of the
     smallest standard deviation.
     """
     columns = [_column(frame, name) for name in _ERRORS]
@@ -209,14 +209,16 @@ def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(frame: pd.DataFrame, name: str) -> str:
-    """Return the name that a column of `Release.to_frame` has in this table. The name differs if an attribute
-    has the same name.
+    """Return the name of an error column, for example `sd`, in a table. If an attribute is also called `sd`,
+    the name of the error column is `sd_`.
     """
     return f"{name}_" if f"{name}_" in frame else name
 
 
 def _picture(release: Release) -> str:
-    """Return a picture of the release as SVG. Return None if the workbench cannot draw this kind of release."""
+    """Return a picture of the release as SVG. Return an empty text if the workbench cannot draw this kind of
+    release.
+    """
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -235,8 +237,8 @@ def _picture(release: Release) -> str:
 
 
 def metadata(sheet: Sheet) -> dict[str, Any]:
-    """Return the metadata of a publication in the format of Frictionless data packages. They include the
-    privacy guarantee.
+    """Return the metadata of a publication in the format of Frictionless data packages. The metadata include
+    the privacy guarantee.
 
     Parameters
     ----------
@@ -316,7 +318,9 @@ def _markdown(sheet: Sheet, has_picture: bool) -> str:
 
 
 def _notebook(sheet: Sheet, has_picture: bool) -> str:
-    """Return a notebook that opens the release, asks three questions and draws the picture."""
+    """Return a notebook that opens the release, asks up to three questions and draws the picture, if there is
+    one.
+    """
     nbformat = load_nbformat()
     new = nbformat.v4
     code = [
@@ -339,7 +343,9 @@ def _notebook(sheet: Sheet, has_picture: bool) -> str:
 
 
 def _questions(sheet: Sheet) -> list[str]:
-    """Return three questions by label: all rows, the label of the first row, and two labels."""
+    """Return three questions by label: the count of all records, of the first label of an attribute, and of
+    the first labels of two attributes. Return no questions if the release cannot answer them.
+    """
     domain, release = sheet.domain, sheet.release
     if domain is None or not release.estimate.rows_are_counts:
         return []
@@ -363,7 +369,9 @@ def _zip(folder: Path, archive: Path) -> None:
 
 
 def template(path: Path) -> Any:
-    """Return the template of a page. It escapes special characters in texts."""
+    """Return the HTML template in a file. The template escapes special characters in the texts that are
+    inserted.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)

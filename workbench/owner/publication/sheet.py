@@ -1,5 +1,5 @@
-"""Data sheet of a publication. It contains the questions of readers, with answers that follow from the
-release and the facts from its publisher.
+"""Data sheet of a publication. It contains questions that readers may have. The answers follow from the
+release and from facts that the publisher gives.
 """
 
 from __future__ import annotations
@@ -131,13 +131,13 @@ class Sheet:
     @property
     def is_filtered(self) -> bool:
         """Whether the table contains only rows with large noisy counts. The noise of such rows is larger than
-        average, because it helped to select them.
+        average, because the noise helped to select these rows.
         """
         return bool(self.absent) and not self.is_selection and "Sampled" not in self.said
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return the basic facts of the publication, such as publisher and source, one line each."""
+        """Basic facts of the publication, for example publisher and source, as pairs of a name and a text."""
         about = self.about
         facts = [
             ("Publisher", about.publisher),
@@ -269,8 +269,8 @@ class Sheet:
 
     @property
     def _odds(self) -> list[tuple[str, float, float]]:
-        """Return examples of what a reader may believe about one person. Each example has a probability
-        before the release, and the privacy loss that limits how much the probability changes.
+        """Examples of what a reader may believe about one person. Each example has a probability before the
+        release, and the privacy loss that limits how much the probability changes.
         """
         fact = f"that one of two possible facts about {self.about.unit} in the data is true"
         if self.release.relation in (REPLACE, LOCAL):
@@ -365,8 +365,8 @@ class Sheet:
         return Answer("How large is the noise?", texts, (), head, rows)
 
     def _adds_up(self) -> bool:
-        """Return whether the noise of a sum of all rows is that of rows with independent noise. The release
-        knows both numbers.
+        """Return whether the noise of the sum of all rows has the standard deviation that rows with
+        independent noise would give.
         """
         try:
             total = self.release.answer({}, error=True)
@@ -425,8 +425,8 @@ class Sheet:
 
 
 def certainty(epsilon: float, before: float = 0.5) -> str:
-    """Return the largest probability that a reader can give to a fact after a release, from the probability
-    before the release.
+    """Return the largest probability that a reader can give to a fact after a release, in per cent. It
+    follows from ε and the probability before the release.
 
     >>> certainty(1.0), certainty(2.0), certainty(1.0, before=0.1)
     ('73 %', '88 %', '23 %')
