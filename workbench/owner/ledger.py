@@ -508,8 +508,7 @@ def _checksum(before: bytes, values: Any) -> bytes:
 
 
 def _root(db: sqlite3.Connection) -> bytes:
-    """Return the checksum before the first row of the ledger. This checksum follows from the id of the file.
-    """
+    """Return the checksum before the first row of the ledger, which follows from the id of the file."""
     (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
     return _checksum(b"", json.loads(text))
 
