@@ -1,9 +1,10 @@
 """Published and synthetic datasets for experiments. A dataset is an immutable object, for example `Adult()`.
 Its property `domain` lists all possible cells, and its method `load()` returns the data.
 
-`ALL` lists the classes of datasets that you can call without an argument. The module `published` finds,
-downloads and verifies the files of published datasets. To read a table of your own, use `SparseTable.read`
-for counts, `Records.read` for points and strings, or `Interactions.read` for records of users and items.
+`ALL` contains the classes of all datasets that need no argument, for example `Adult`. The module `published`
+finds, downloads and verifies the files of published datasets. To read a table of your own, use
+`SparseTable.read` for counts, `Records.read` for points and strings, or `Interactions.read` for records of
+users and items.
 """
 
 from importlib import import_module

@@ -19,7 +19,9 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
 
 class _Survey(RealFile):
-    """Table that counts the people of a survey by some of its attributes. The file has one row per person."""
+    """Base class of tables that count the people of a survey by some of their attributes. The file has one
+    row per person.
+    """
 
     attributes: tuple[str, ...]
 
@@ -79,16 +81,16 @@ FILES = tuple(
 
 @value
 class Adult(_Survey):
-    """Table that counts 48,842 adults of the US census survey of 1994 by some of their attributes. The files
-    are `adult.data` (32,561 adults) and `adult.test`.
+    """Table that counts 48,842 adults of the US census survey of 1994 by some of their attributes, for
+    example education and sex. The adults are listed in two files, `adult.data` (32,561 adults) and
+    `adult.test`.
 
     The protected unit is one person, who is in one cell. By default, the table has the seven attributes that
-    Cormode et al. use in their paper on sparse data. These attributes give 907,200 cells, of which 8,619 are
-    not empty (0.95 %). The mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people
-    with an unknown value ("?") in a chosen attribute are left out, and a warning states their number. The
-    table then has 752,640 cells, of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a
-    mean count of 9. These two numbers contradict the number of people: with 907,200 cells, they would give
-    only 11,431 people.
+    Cormode et al. (2012) use. These attributes give 907,200 cells, of which 8,619 are not empty (0.95 %). The
+    mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people with an unknown value ("?")
+    in a chosen attribute are left out, and a warning states their number. The table then has 752,640 cells,
+    of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a mean count of 9. These two
+    numbers contradict the number of people: with 907,200 cells, they would give only 11,431 people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20.
     The paper of Cormode et al. is Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -99,14 +101,14 @@ class Adult(_Survey):
     attributes: tuple[str, ...] = parameter(
         SEVEN, check=subset_of(ADULT.attributes), doc="attributes to count by"
     )
-    missing: str = parameter("keep", choices=("keep", "drop"), doc='people with "?"')
+    missing: str = parameter("keep", choices=("keep", "drop"), doc="people with unknown values")
     part: str = parameter(
         "both", choices=("both", "training"), doc="files to read: both, or only `adult.data`"
     )
 
     def files(self) -> tuple[File, ...]:
-        """Return the two files that the UCI repository publishes. If the dataset uses only the first file,
-        return only this file.
+        """Return the two files that the UCI repository publishes. With `part="training"`, return only the
+        first file, `adult.data`.
         """
         return FILES if self.part == "both" else FILES[:1]
 
@@ -147,8 +149,8 @@ FILE = File(
 @value
 class CensusIncome(_Survey):
     """Table that counts 199,523 people of the US Current Population Survey of 1994 and 1995 by some of their
-    attributes. The publisher divides the data into two parts. The table uses the part that is meant for
-    training classifiers.
+    attributes. The publisher divides the data into a part for training classifiers and a part for testing
+    them. The table uses the first part.
 
     The protected unit is one person of the sample, who is in one cell. Survey weights are not used. By
     default, the table has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used
@@ -158,7 +160,7 @@ class CensusIncome(_Survey):
     The paper of Cormode et al., ICDT 2012, Appendix A, uses a table in which incomes are in classes of 10,000
     dollars. The published file says only whether an income is below or above 50,000 dollars, so we cannot
     make the same table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"),
-    age_band=5)`. Of its 76,798 cells, 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
+    age_band=5)`. It has 76,798 cells, of which 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

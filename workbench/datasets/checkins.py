@@ -39,7 +39,7 @@ class Foursquare(RecordsFile):
     The check-ins are from 12 April 2012 to 16 February 2013. There are two cities: New York ("nyc") with
     227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The day of the
     week is in local time, which is computed from the published time in UTC and the published offset. The
-    class reads the published archive, so you need not unpack it. The paper of Fan & Jin uses another
+    class reads the published archive, so you need not unpack it. The paper of Fan & Jin (2015) uses another
     collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
 
     We treat the list of venues as public, because it is published with the check-ins. The list consists of
@@ -58,7 +58,7 @@ class Foursquare(RecordsFile):
     city: str = parameter("nyc", choices=tuple(FORMS), doc="city of the check-ins")
 
     def files(self) -> tuple[File, ...]:
-        """File with the check-ins of the chosen city."""
+        """Return the published file with the check-ins of the chosen city, as a tuple of one file."""
         name = f"dataset_TSMC2014_{self.city.upper()}.txt"
         how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
         also = (f"{_ARCHIVE}/{name}", _ARCHIVE)
@@ -130,18 +130,18 @@ class Gowalla(RecordsFile):
     """Check-ins of users of the social network Gowalla at places. Each record consists of a user, a place
     (the item), and a region or a day of the week (the context).
 
-    There are three versions of the data. The version "lglmf" is the copy that is published with the program
-    LGLMF, in three parts (train, tune, test). This copy contains 620,683 check-ins of 5,628 users at 31,803
-    places. Only users with at least 15 places are included, who have 15 to 1,624 check-ins each. The copy
-    contains no times, so we use the region of the place as the context. There are seven regions, which we
-    chose. So in this version each place has only one context.
+    There are three versions of the data. The version "lglmf" is the copy that the authors of the recommender
+    LGLMF published, in three parts (train, tune, test). This copy contains 620,683 check-ins of 5,628 users
+    at 31,803 places. Only users with at least 15 places are included, who have 15 to 1,624 check-ins each.
+    The copy contains no times, so we use the region of the place as the context. There are seven regions,
+    which we chose. So in this version each place has only one context.
 
-    The version "snap" contains all check-ins that SNAP publishes, from February 2009 to October 2010. The
-    version "austin" contains the part of them that is in and around Austin, from June to October 2010. Fan &
-    Jin used 739,600 check-ins from the same area and months, which Berjani & Strufe collected and did not
-    publish. In both versions, the context is the day of the week in UTC, the time zone of the published
-    times. The class does not check the number of rows, so you get no error if lines are missing at the end of
-    the file.
+    The version "snap" contains all check-ins that the Stanford collection SNAP publishes, from February 2009
+    to October 2010. The version "austin" contains only those in and around Austin, from June to October 2010.
+    Fan & Jin (2015) used 739,600 check-ins from the same area and months, which Berjani & Strufe collected
+    and did not publish. In these two versions, the context is the day of the week in UTC, the time zone of
+    the published times. Their number of rows is not checked, so you get no error if lines are missing at the
+    end of the file.
 
     We treat the list of places as public, because it is published with the check-ins. Strictly speaking, the
     list reveals something, because a place is in the file only if someone was there. In "lglmf", the places
@@ -157,29 +157,31 @@ class Gowalla(RecordsFile):
 
     cite: ClassVar[str] = "cho2011"
 
-    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="version")
+    version: str = parameter(
+        "lglmf", choices=("lglmf", "snap", "austin"), doc="version to read"
+    )
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Numbers of the places. For the versions "snap" and "austin", the property reads the file to find
-        them.
+        """Published numbers of the places. For the versions "snap" and "austin", the property reads the file
+        to find them.
         """
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
     def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the regions, or of the days of the week."""
+        """Names of the seven regions for the version "lglmf", and of the days of the week for other versions."""
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:
         """Return the published files. For "lglmf", these are three parts and the list of places. For the
-        other versions, there is only one file, which SNAP publishes.
+        other versions, there is only one file.
         """
         return tuple(map(_file, _SHA256)) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on differences between the version "austin" and the data of Fan & Jin, as Table 4 of
-        their paper describes them.
+        """Return sentences on differences between the version "austin" and the data in Table 4 of Fan & Jin
+        (2015). For other versions, return an empty tuple.
         """
         if self.version != "austin":
             return ()

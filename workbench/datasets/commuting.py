@@ -1,5 +1,5 @@
-"""Commutes from homes to workplaces in the US: jobs by census block (`OnTheMap`), the same jobs as points,
-and flows between counties.
+"""Commutes from homes to workplaces in the US: jobs by census block (`OnTheMap`), the same jobs as points on
+a map (`CommutePoints`), and workers by county (`CommutingFlows`).
 """
 
 from __future__ import annotations
@@ -56,19 +56,20 @@ _SHA256 = {  # of version 7
 @value
 class OnTheMap(RealFile):
     """Table that counts jobs in US states in one year by the location of the workplace and the location of
-    the worker's home. The table includes all jobs (file type JT00).
+    the worker's home. The table includes all jobs (the publisher's job type JT00).
 
     With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
     `part="aux"`, it contains the jobs of people who live in another state, and the home is only the state
-    (FIPS codes of the 50 states, DC and Puerto Rico). Other locations are census blocks, or larger areas:
-    tracts, counties, or "tract2". A "tract2" consists of a county and the first two digits of a tract, as in
-    the paper of Cormode et al. Labels are the codes of locations as text.
+    (FIPS codes of the 50 states, DC and Puerto Rico). The field `level` says what all other locations are:
+    census blocks (the default), or larger areas, which are tracts, counties or "tract2". A "tract2" is the
+    area of all tracts of a county whose numbers begin with the same two digits, as in Cormode et al. (2012).
+    Labels are the codes of locations as text.
 
     The domain contains every location in the public crosswalks of the chosen states. A crosswalk is a list of
     all census blocks of a state. Work is the first attribute, so cells are ordered by the location of work.
-    The publisher's files are called LODES. Version 7 (years to 2019) has the blocks of the 2010 census, and
+    The publisher calls the files LODES. Version 7 (years to 2019) has the blocks of the 2010 census, and
     version 8 (all years) has the blocks of the 2020 census. The header of a crosswalk shows whether it has
-    the blocks of 2010 (`tabblk2010`) or of 2020 (`tabblk2020`). The class raises an error if a job is outside
+    the blocks of 2010 (`tabblk2010`) or of 2020 (`tabblk2020`). Loading raises an error if a job is outside
     the blocks of the crosswalk, or if the crosswalks of several states have different versions.
 
     The default is Rhode Island in 2019. There are 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
@@ -104,8 +105,8 @@ class OnTheMap(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def files(self) -> tuple[File, ...]:
-        """Return the published files of the chosen states and year. They are the main file, the auxiliary file
-        (homes in other states) and the crosswalk (list of census blocks).
+        """Return the published files of the chosen year, three for each chosen state. These are the main
+        file, the auxiliary file (homes in other states) and the crosswalk (list of census blocks).
         """
         jobs = (f"od_{part}_JT00_{self.year}" for part in ("main", "aux"))
         names = (*jobs, "xwalk")
@@ -136,13 +137,14 @@ class OnTheMap(RealFile):
 
     def points(self, depth: int = 16) -> CommutePoints:
         """Return a dataset with the same jobs as points. A point consists of the latitude and longitude of
-        home and of work, in degrees.
+        home and of work, in degrees. `depth` is the number of times that the map is halved along each
+        dimension, which limits how exactly the points are stored.
         """
         return CommutePoints(self, depth)
 
     @cached_property
     def crosswalks(self) -> dict[str, Crosswalk]:
-        """The publisher's list of all census blocks, for each chosen state."""
+        """List of all census blocks (the publisher calls the list a crosswalk), for each chosen state."""
         crosswalks = {state: Crosswalk(state) for state in self.states}
         if len({crosswalk.field for crosswalk in crosswalks.values()}) > 1:
             found = ", ".join(map(str, crosswalks.values()))
@@ -151,8 +153,8 @@ class OnTheMap(RealFile):
 
 
 class Crosswalk:
-    """Public list of all census blocks of a state. `field` is the name of the column with the blocks, which
-    shows the version of the list.
+    """Public list of all census blocks of a state. The attribute `field` is the name of the column that
+    contains the blocks. This name shows the version of the list.
     """
 
     def __init__(self, state: str):
@@ -171,13 +173,13 @@ class Crosswalk:
 
     @cached_property
     def blocks(self) -> list[str]:
-        """Blocks in ascending order."""
+        """Codes of all census blocks of the state (15 digits), in ascending order."""
         own = matching(rf"^{self.code}\d{{13}}$", f"15 digits that begin with {self.code}")
         return self.file.frame({self.field: own})[self.field].unique().sort().to_list()
 
 
 def _file(state: str, what: str, version: int = 7) -> File:
-    """Return one of the publisher's files about a state. `what` says which, for example "xwalk" or
+    """Return one of the publisher's files about a state. `what` names the file, for example "xwalk" or
     "od_main_JT00_2019".
     """
     name = f"{state}_{what}.csv"
@@ -188,8 +190,8 @@ def _file(state: str, what: str, version: int = 7) -> File:
 
 
 def _version_to_fetch(state: str, year: int) -> int:
-    """Return the version of the crosswalk (list of blocks) that is on this machine. If there is none, return
-    the first version that contains the year.
+    """Return the version (7 or 8) of the crosswalk (list of blocks) that is on this machine. If there is no
+    crosswalk, return the first version that contains the year.
     """
     with suppress(FileNotFoundError, ValueError):
         return BLOCKS[Crosswalk(state).field]
@@ -197,7 +199,9 @@ def _version_to_fetch(state: str, year: int) -> int:
 
 
 def _home_state(own: str) -> Column:
-    """Return the codes of all states except this one. These are the possible homes in an aux file."""
+    """Declare the column of homes in an "aux" file. A home is read as a state, which must differ from the
+    state `own`.
+    """
     codes = {state: code for code, state in enumerate(STATES) if state != own}
     return Column(
         f"a 15-digit block outside state {own}",
@@ -222,10 +226,10 @@ class CommutePoints(OverHierarchy, RealFile):
 
     A point consists of the centres of two census blocks, first the block of home, then the block of work. The
     publisher's lists of blocks (crosswalks) contain the centres. All homes and workplaces are in the same
-    box, which is the smallest box that contains all blocks of the chosen states. The box is public, because
-    it does not depend on who lives or works there. Mechanisms divide the box into cells, these cells into
-    smaller cells, and so on. After the default number of 16 divisions, the smallest cells of Rhode Island are
-    about 1.5 by 1 m.
+    box, which is the smallest box that contains the centres of all blocks of the chosen states. The box is
+    public, because it does not depend on who lives or works there. Mechanisms divide the box into cells,
+    these cells into smaller cells, and so on. After the default number of 16 divisions, the smallest cells of
+    Rhode Island are about 1.5 by 1 m.
 
     The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
     public.
@@ -237,12 +241,13 @@ class CommutePoints(OverHierarchy, RealFile):
     cite: ClassVar[str] = "lodes7"
 
     dataset: Any = parameter(check=_pairs_of_blocks, doc="OnTheMap dataset of jobs")
-    depth: int = parameter(16, 1, 32, integer=True, unit="levels")
+    depth: int = parameter(16, 1, 32, integer=True, unit="levels", doc="number of levels")
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of boxes that divides the box around all blocks, for home and for work, in degrees. The
-        property reads only the publisher's lists of blocks.
+        """Hierarchy of boxes, in degrees. The first box contains the centres of all blocks, for home and for
+        work, and each level halves every box along each of the four dimensions. The property reads only the
+        publisher's lists of blocks.
         """
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
@@ -251,8 +256,8 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All census blocks of the chosen states, as a data frame. The columns are `block`, `place`, and
-        `latitude` and `longitude` in degrees.
+        """All census blocks of the chosen states, as a data frame. The columns are `block` (its code),
+        `place`, and the `latitude` and `longitude` of the block's centre in degrees.
 
         `place` is the county subdivision that contains the block, for example "Newport city (Newport, RI)".
         The place is None if the publisher's list names no subdivision for the block.
@@ -260,14 +265,14 @@ class CommutePoints(OverHierarchy, RealFile):
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Public list of places that you can ask about. The list contains all county subdivisions of the
-        chosen states, from the most populous to the least populous.
+        """Return the public list of places, for example to compare commutes from some of them. The list is a
+        data frame of all county subdivisions (cities and towns) of the chosen states, from the most populous
+        to the least populous.
 
-        The column `place` contains the names of the places, as in the data frame that the property `blocks`
-        returns. `population` is the number of people in the 2010 census, which this package contains only for
-        Rhode Island. `blocks` is the number of census blocks in the place. `latitude` and `longitude` are the
-        means over the centres of these blocks. Places without a known population are ordered by their number
-        of blocks.
+        The column `place` contains the names of the places, as in the data frame `blocks`. `population` is
+        the number of people in the 2010 census. The workbench contains these numbers only for Rhode Island.
+        `blocks` is the number of census blocks in the place. `latitude` and `longitude` are the means over
+        the centres of these blocks. Places without a known population are ordered by their number of blocks.
         """
         blocks = self._geography.drop_nulls("place")
         by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
@@ -282,7 +287,7 @@ class CommutePoints(OverHierarchy, RealFile):
         )
 
     def files(self) -> tuple[File, ...]:
-        """Return the published files of `dataset`."""
+        """Return the published files of the `OnTheMap` dataset in the field `dataset`."""
         return self.dataset.files()
 
     def load(self) -> Records:
@@ -302,8 +307,8 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def _geography(self) -> pl.DataFrame:
-        """Return the census blocks in the order of `dataset.domain`. The columns are block, code, place,
-        latitude and longitude.
+        """Census blocks in the order of the labels of `dataset.domain`, as a data frame. The columns are
+        block, code, place, latitude and longitude.
         """
         columns = {
             "ctycsub": TEXT,
@@ -356,12 +361,13 @@ class CommutingFlows(RealFile):
     """Table that counts 140,843,659 workers in the US and Puerto Rico (2009 to 2013) by the county in which
     they work and the county in which they live.
 
-    The home is one of 3,221 counties and municipios. The workplace is one of the same 3,221, or Canada,
-    Mexico or elsewhere abroad. Labels are five-digit FIPS codes. There are 10,384,504 cells, of which 137,492
-    are not empty (1.3 %), with a mean count of 1024. The list of counties comes from the file `counties.txt`
-    of this package, and not from the data. The protected unit is one estimated worker, who is in one cell.
-    The survey asks only a sample of people, and each person in the sample counts with a weight. The guarantee
-    for the published counts does not take these weights into account.
+    The home is one of 3,221 counties and municipios (the counties of Puerto Rico). The workplace is one of
+    the same 3,221 areas, or Canada, Mexico or elsewhere abroad. Labels are five-digit FIPS codes. There are
+    10,384,504 cells, of which 137,492 are not empty (1.3 %), with a mean count of 1024. The list of counties
+    comes from the file `counties.txt` of this package, and not from the data. The published counts are
+    estimates. The survey asks only a sample of people, and each person in the sample stands for several
+    workers. The protected unit is one estimated worker, who is in one cell. So a person in the sample, who
+    changes the estimates by more than one worker, is protected less.
 
     Two forms of the file are in circulation, and the class reads both. The two forms differ in the leading
     zeros of codes, in separators of thousands, and in missing codes ("NA" or empty).

@@ -1,5 +1,5 @@
-"""Synthetic data on commuting: stand-ins for the table `OnTheMap` and for commutes as points, and towns on a
-map.
+"""Synthetic data on homes and workplaces: stand-ins for the table `OnTheMap` (`OnTheMapTwin`) and for
+commutes as points (`CommuteTwin`), and homes in towns (`Towns`).
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 @value
 class OnTheMapTwin(Twin):
     """Synthetic table of jobs by work location and home location, which replaces the OnTheMap data of Cormode
-    et al. The table has 4001 × 4001 cells. Of these cells, 820,000 are not empty, with a mean count of 150.
+    et al. (2012). The table has 4001 × 4001 cells. 820,000 of these cells are not empty, and their mean count
+    is 150.
 
-    Three numbers agree with the paper of Cormode et al.: the number of locations, the number of non-empty
-    cells (a share of 0.051), and their mean count. The paper also says that "many cells have frequency 1 or
-    2". In these data, nearly half of the non-empty cells do. Everything else is our invention. There are 47
-    states, whose sizes have a lognormal distribution, on a map of 4000 × 2200 km. The locations of a state
-    scatter around its centre, and are numbered state by state. Each cell gets a score, which is large if
-    there are many jobs at the workplace and many people at home. The score falls with the cube of the
-    distance, is higher within a state, and contains random noise. The cells with the highest scores get the
-    highest counts. The counts are quantiles of a lognormal distribution. So another seed changes which cells
-    are large, but not the counts that occur. The largest count is within one metropolis (2.9 million jobs).
-    For more than half of all jobs, home and work are the same location. For nine of ten jobs, they are in the
-    same state.
+    Three numbers agree with the paper: the number of locations, the number of non-empty cells (a share of
+    0.051), and their mean count. The paper also says that "many cells have frequency 1 or 2". In these
+    synthetic data, nearly half of the non-empty cells have a count of 1 or 2. Everything else is our
+    invention. There are 47 states, whose sizes have a lognormal distribution, on a map of 4000 × 2200 km. The
+    locations of a state scatter around its centre, and are numbered state by state. Each cell gets a score,
+    which is large if there are many jobs at the workplace and many people at the home location. The score
+    falls with the cube of the distance, is higher within a state, and contains random noise. The cells with
+    the highest scores get the highest counts. The counts are quantiles of a lognormal distribution. So
+    another seed changes which cells have large counts, but not which counts occur. The largest count is 2.9
+    million jobs, whose homes and workplaces are in the same metropolis. For more than half of all jobs, home
+    and work are the same location. For nine of ten jobs, they are in the same state.
 
     If you pass `attributes=True`, the jobs of every cell are divided at random by age, salary and industry,
     which have three classes each. The proportions of the classes differ by workplace. The table then has 27
@@ -78,7 +79,7 @@ class OnTheMapTwin(Twin):
     @property
     def domain(self) -> Domain:
         """All combinations of a work location and a home location. With `attributes=True`, a combination also
-        contains a value of each of the three attributes.
+        contains a class of age, of salary and of industry.
         """
         if not self.attributes:
             return Domain(("work", "home"), (LOCATIONS, LOCATIONS))
@@ -119,7 +120,7 @@ def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
 
 def _sizes() -> Int[np.ndarray, " cells"]:
     """Return the counts of the non-empty cells in ascending order. They are quantiles of a lognormal
-    distribution, rounded up. Their mean is 150, and half of them are 1 or 2.
+    distribution, rounded up. Their mean is 150, and nearly half of them are 1 or 2.
     """
     from scipy.special import ndtri
 
@@ -163,20 +164,21 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 @value
 class CommuteTwin(OverHierarchy, Twin):
-    """Synthetic homes and workplaces of people in 3,000 cities and between them. A point has four dimensions,
-    the latitude and longitude of home and of work, in degrees.
+    """Synthetic homes and workplaces of people in and between 3,000 cities, as points. Each person is a point
+    with four dimensions: the latitude and longitude of home and of work, in degrees.
 
-    Two facts agree with the paper that is named below: home and work are given by latitude and longitude, and
-    there can be as many people as in this paper (100 million respondents). Everything else is our invention.
-    Cities are at random places in the box of the contiguous US, and the number of homes in the r-th city is
-    proportional to 1/r (Zipf's law). Homes have a normal distribution around the centre of their city. The
-    standard deviation of this distribution is 2 to 27 km, and grows with the square root of the city's size.
-    15 % of homes are uniform in the box. Distances to work have a lognormal distribution with a median of 10
-    km, a mean of 16.5 km and a largest value of 300 km. Most people work in the direction of the city's
-    centre. About one place in a thousand would be outside the box, and is mirrored into it.
+    Two facts agree with the paper "Synthetic Data via Differential Privacy" (2009). Homes and workplaces are
+    given by latitude and longitude, and there can be as many people as in this paper (100 million
+    respondents). Everything else is our invention. Cities are at random places in the box of the contiguous
+    US, and the number of homes in the r-th city is proportional to 1/r (Zipf's law). Homes have a normal
+    distribution around the centre of their city. The standard deviation of this distribution is 2 to 27 km,
+    and grows with the square root of the city's size. 15 % of homes are uniform in the box. Distances to work
+    have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest value of 300 km.
+    Most people work in the direction of the city's centre. About one place in a thousand would be outside the
+    box, and is mirrored into it.
 
     The protected unit is one person, which is one record. The data are generated, so they are public.
-    Generating ten million people takes a few seconds. Source of the number of people: Synthetic Data via
+    Generating ten million people takes a few seconds. Source of the facts that match: Synthetic Data via
     Differential Privacy, 2009, section 5.1.
     """
 
@@ -200,12 +202,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of boxes that divides the contiguous US, in degrees. A box restricts both home and work."""
+        """Hierarchy of boxes, in degrees. The first box contains the contiguous US, for home and for work,
+        and each level halves every box along each of the four dimensions.
+        """
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, from the most populous to the least populous. The list has the
-        same columns as `CommutePoints.places`.
+        """Return the public list of cities, from the most populous to the least populous. The columns are
+        `place` (the name), `population`, and `latitude` and `longitude` in degrees.
 
         `population` is the expected number of people in the city.
         """
@@ -217,8 +221,8 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """Generate the points. The points depend on all parameters except `depth`, and are the same each
-        time.
+        """Generate the points. Equal parameters give equal points. `depth` does not move the points, but
+        limits how exactly they are stored.
         """
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
@@ -234,7 +238,7 @@ class CommuteTwin(OverHierarchy, Twin):
 
 
 def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
-    """Draw the latitudes and longitudes of the cities' centres, at least one degree inside the box."""
+    """Draw the latitudes and longitudes of the cities' centres, which are at least one degree inside the box."""
     low = np.array(LOW) + 1
     high = np.array(HIGH) - 1
     return rng.uniform(low, high, (CITIES, 2)).T
@@ -270,7 +274,7 @@ def _commutes(
 
 
 def _fold(points: Float[np.ndarray, "2 n"]) -> None:
-    """Mirror points that are outside the box at its nearest side, in place."""
+    """Mirror points outside the box at its nearest side. The array is changed in place."""
     for x, low, high in zip(points, LOW, HIGH, strict=True):
         np.abs(x - low, out=x)
         x += low
@@ -285,8 +289,8 @@ SIDE = 64.0  # km
 
 @value
 class Towns(OverHierarchy, Dataset):
-    """Synthetic homes of people in towns and between them. A point has two dimensions, in a square of 64 by
-    64 km.
+    """Synthetic homes of people in and between towns. Each person is a point with two dimensions, in a square
+    of 64 by 64 km.
 
     Towns are at random places in the square, and the number of homes in the r-th town is proportional to 1/r
     (Zipf's law). Homes have a normal distribution around the centre of their town, with the standard
@@ -312,14 +316,14 @@ class Towns(OverHierarchy, Dataset):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of squares, each of which is divided into four smaller ones. At level 6, a square has an
-        area of 1 km².
+        """Hierarchy of squares. The first square has sides of 64 km, and each square is divided into four
+        smaller ones. At level 6, a square has an area of 1 km².
         """
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """Generate the points. The points depend on all parameters except `depth`, and are the same each
-        time.
+        """Generate the points. Equal parameters give equal points. `depth` does not move the points, but
+        limits how exactly they are stored.
         """
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))

@@ -1,5 +1,5 @@
-"""Data of Hay et al. (2010), synthetic stand-ins for them, and the numbers of neighbours in published
-graphs.
+"""Data of Hay et al. (2010), synthetic stand-ins for these data, and the numbers of neighbours of the nodes
+of published graphs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 @value
 class SnapDegrees(RealFile):
     """Degree (number of neighbours) of each node of a graph from the Stanford collection SNAP. The nodes are
-    authors of papers, or computers that share files.
+    either authors of papers, or computers that share files.
 
     You can choose one of three graphs. In ca-GrQc, authors of papers on general relativity are joined if they
     wrote a paper together. The graph ca-GrQc has 5,242 nodes and 14,484 edges, and the largest degree is 81.
@@ -88,8 +88,8 @@ class SnapDegrees(RealFile):
 
 
 class Counts(RealFile):
-    """Base class of datasets whose file has one count per line. The lines are the values of a single
-    attribute.
+    """Base class of datasets whose file has one count per line. Each line is about one value of a single
+    attribute, for example about one student.
     """
 
     cite: ClassVar[str] = "hay2010"
@@ -106,8 +106,8 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All values of the attribute, one per line of the file. If the number of lines is published, the
-        domain has this size. Otherwise the property reads the file.
+        """All values of the attribute, one per line of the file. If the file is on this machine, the property
+        reads the file and counts its lines. Otherwise, the domain has the published number of lines.
         """
         size = self.size
         with suppress(FileNotFoundError):
@@ -126,8 +126,8 @@ class Counts(RealFile):
         return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
-        """Return whether the lines of the file are sorted by count. If they are, the order of the lines does
-        not show, for example, the order of addresses.
+        """Return whether the lines of the file are sorted by count. In a sorted file, the original order of
+        the lines is lost, for example the order of addresses.
         """
         steps = np.diff(self._counts())
         return bool((steps >= 0).all() or (steps <= 0).all())
@@ -143,8 +143,8 @@ class Counts(RealFile):
 
 @value
 class NetTrace(Counts):
-    """Network trace of a university: for each of 65,536 external hosts, the number of internal hosts to which
-    it is connected. The hosts are in the order of the file.
+    """Number of computers in a university to which each of 65,536 external hosts is connected, from a network
+    trace. The external hosts are in the order of the file.
 
     There are 25,714 connections, which were recorded at the university's gateway. 96.6 % of the external
     hosts have no connection, and the busiest host has 1,423. The protected unit is one connection, which is
@@ -153,7 +153,7 @@ class NetTrace(Counts):
     The published file is sorted by count, although its description says that it is sorted by address. The
     order matters for Figure 6 of Hay et al., which is about ranges of addresses. So if the file is sorted by
     count, we make Figure 6 twice: with the order of the file, and with the order of the synthetic data
-    `NetTraceTwin`. If the file is not on this machine, `NetTraceTwin` replaces it in all figures.
+    `NetTraceTwin`. If the file is not on this machine, all figures use `NetTraceTwin` instead.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -167,13 +167,13 @@ class NetTrace(Counts):
 
 @value
 class SearchLogs(Counts):
-    """Number of searches for the word "Obama" in each of 32,768 periods. A day has 16 periods, and the 2,048
-    days begin in January 2004.
+    """Number of searches for the word "Obama" in each of 32,768 periods of 90 minutes. Together, the periods
+    cover 2,048 days from 1 January 2004.
 
-    There are 335,889 searches. Hay et al. generated the numbers of searches from published summaries, and
-    from true logs of a shorter time. 52.1 % of the periods have no search, and the busiest period has 496.
-    The protected unit is one search, which is in one cell. So a person who searches often is many units, and
-    is protected less.
+    There are 335,889 searches. Hay et al. generated these numbers from published summaries, and from true
+    logs of a shorter time. 52.1 % of the periods have no search, and the busiest period has 496. The
+    protected unit is one search, which is in one cell. So a person with many searches counts as many units,
+    and is protected less.
 
     Hay et al. publish the file. If the file is not on this machine, the synthetic data `SearchLogsTwin`
     replace it.
@@ -190,13 +190,12 @@ class SearchLogs(Counts):
 
 @value
 class SocialNetwork(Counts):
-    """Number of friends that each student of a university has in an online social network. There are 11,342
-    students.
+    """Number of friends that each of 11,342 students of a university has in an online social network.
 
     There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
     1,678. The number of students is public. The protected unit is one friendship, which changes two degrees
-    by one each. Hay et al. assume that a friendship changes only one degree. So their releases protect a
-    friendship only with twice the ε that they state.
+    by one each. Hay et al. assume that a friendship changes only one degree. So for a friendship, the real ε
+    of their releases is twice the ε that they state.
 
     Hay et al. publish the file. If the file is not on this machine, the synthetic data `SocialNetworkTwin`
     replace it.
@@ -214,12 +213,12 @@ class SocialNetwork(Counts):
 
 @value
 class KeywordFrequencies(Counts):
-    """Number of searches for each of the 20,000 most frequent keywords in three months.
+    """Number of searches in three months for each of the 20,000 most frequent keywords.
 
-    Figure 5 of Hay et al. uses these data under the name Search Logs. The class `SearchLogs` contains other
-    data. Figure 5 depends only on the sorted counts, and not on which keyword has which count. The paper
-    prints only the number of keywords. We treat the list of keywords as public. The protected unit is one
-    search, which is in one cell.
+    Figure 5 of Hay et al. (2010) uses these data under the name Search Logs. The class `SearchLogs` contains
+    other data. Figure 5 depends only on the sorted counts, and not on which keyword has which count. The
+    paper prints the number of keywords, but no counts. We treat the keywords as public. The protected unit is
+    one search, which is in one cell.
 
     The file is not published. The synthetic data `KeywordFrequenciesTwin` replace it. Real data of the same
     kind are in the dataset `Surnames`.
@@ -274,14 +273,14 @@ class _Twin(Twin):
 @value
 class NetTraceTwin(_Twin):
     """Synthetic numbers of connections of 65,536 external hosts, which replace `NetTrace`. Most hosts have no
-    connection. The addresses of the others form clusters.
+    connection. The addresses of the connected hosts form clusters.
 
     Four numbers agree with the paper of Hay et al.: the number of hosts, the sum of the counts (25,714), the
     largest count (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts).
     Everything else is our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent
-    1.3, so most of them are 1. Each address gets a score, which is the sum of one random number for each
-    prefix of its bits. Addresses with the same prefix therefore have similar scores. The addresses with the
-    highest scores get the connections, so busy hosts are near each other.
+    1.3, so most of them are 1. An address is a number of 16 bits. Each address gets a score, which is the sum
+    of one random number for each prefix of its bits. So addresses with a long common prefix have similar
+    scores. The addresses with the highest scores get the connections, so busy hosts are near each other.
 
     The data are generated, so they are public. The protected unit is one connection, which is in one cell.
     Source of the facts that match: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors
@@ -309,7 +308,7 @@ class NetTraceTwin(_Twin):
 @value
 class SearchLogsTwin(_Twin):
     """Synthetic numbers of searches in 32,768 periods, which replace `SearchLogs`. For years there are almost
-    no searches. Then their number rises, with bursts.
+    no searches. Then the number of searches rises, with bursts.
 
     Four numbers agree with the paper of Hay et al.: the number of periods (16 · 2048), the sum of the counts
     (335,889), the largest count (496), and the share of periods without a search (52.1 %, which is 17,072
@@ -345,10 +344,9 @@ class SocialNetworkTwin(_Twin):
 
     Three numbers agree with the paper of Hay et al.: the number of students, the sum of the numbers of
     friends (674,708), and the largest number of friends (1,678). Everything else is our invention. The
-    numbers of friends are quantiles of a lognormal distribution, and half of them are 37 or less. There is a
-    network in which the students have exactly these numbers of friends. The paper does not print how many
-    students have no friend. In the synthetic data, every student has a friend. The protected unit is one
-    friendship, which changes two numbers by one each.
+    numbers of friends are quantiles of a lognormal distribution, and half of them are 37 or less. A network
+    with exactly these numbers of friends exists. The paper does not print how many students have no friend.
+    The protected unit is one friendship, which changes two numbers by one each.
 
     The data are generated, so they are public. Source of the facts that match: Hay, Rastogi, Miklau, Suciu,
     PVLDB 2010, and the file that its authors publish.
@@ -400,8 +398,8 @@ class KeywordFrequenciesTwin(_Twin):
 def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
     """Return positive counts in descending order. The first is `largest`, and their sum is `total`.
 
-    The counts are largest · law(x), rounded down. The number x is chosen so that their sum is nearly `total`.
-    The small difference, which rounding leaves, is added to counts in the middle.
+    The counts are largest · law(x), rounded down. The number x is chosen so that the sum of the counts is
+    nearly `total`. The small difference, which rounding leaves, is added to counts in the middle.
     """
 
     def sizes(x: float) -> Int[np.ndarray, " n"]:
@@ -413,15 +411,15 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
 
 
 def _mandelbrot(n: int, exponent: float) -> Law:
-    """Return the Zipf-Mandelbrot distribution as a function of its parameter x. The k-th of n values is
-    proportional to (x + k)^-exponent.
+    """Return the Zipf-Mandelbrot distribution as a function of its parameter x. With k from 0, the k-th of n
+    values is proportional to (x + k)^-exponent.
     """
     return lambda x: (1 + np.arange(n) / x) ** -exponent
 
 
 def _lognormal(n: int) -> Law:
-    """Return n quantiles of a lognormal distribution as a function of x. The logarithm of the numbers has the
-    standard deviation 1/x.
+    """Return n quantiles of a lognormal distribution as a function of x. The logarithms of the quantiles have
+    the standard deviation 1/x.
     """
     from scipy.special import ndtri
 

@@ -1,4 +1,4 @@
-"""Synthetic records of many users, which replace four published datasets of users and items."""
+"""Synthetic records of users and items, which replace the four datasets of Fan & Jin (2015)."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _drawn(rng, keep, other):
 
 @njit(cache=True, nogil=True)
 def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
-    """Draw the items of every user without repetition. First come the items that are assigned to the user.
-    Then further items are drawn in proportion to their weights.
+    """Draw different items for every user. The first items of a user are those in `planted` that are assigned
+    to the user. Further items are drawn in proportion to their weights.
     """
     m = keep.shape[1]
     mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
@@ -92,8 +92,8 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
 
 @njit(cache=True, nogil=True)
 def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
-    """Draw the items of every user with repetition. First come the items that are assigned to the user. Each
-    further item repeats an earlier item of this user, or is drawn in proportion to the weights.
+    """Draw the items of every user, with repetition. Some places are reserved for the items in `planted`. At
+    each other place, the item repeats an earlier item of this user, or is drawn in proportion to the weights.
     """
     p = 0
     for u in range(starts.size - 1):
@@ -147,16 +147,16 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic data that replace a published dataset of users and items. Each record names a user, an item
-    and a context, for example the day of the week. The synthetic data have the published numbers of users,
-    items and records.
+    """Synthetic data that replace one of the four datasets of users and items of Fan & Jin (2015). Each
+    record names a user, an item and a context, for example the day of the week. The numbers of users, items
+    and records are those in the paper.
 
-    Five numbers agree with the paper of Fan & Jin. Three of them are the numbers of users, items and records,
-    where each item has at least one record. The other two are the numbers of records of the most active user
-    (`max_per_user`) and of the least active user (`min_per_user`). Table 4 of the paper has four rows, one
-    per dataset. Call `gowalla()`, `foursquare()`, `netflix()` or `movielens()` to get the numbers of a row.
-    The default is the row of Foursquare. For Foursquare, the paper prints a mean of 60.2 records per user.
-    This mean contradicts the other numbers in the row.
+    Five numbers agree with the paper. Three of them are the numbers of users, items and records. The other
+    two are the numbers of records of the most active user (`max_per_user`) and of the least active user
+    (`min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`, `foursquare()`,
+    `netflix()` or `movielens()` to get the numbers of a row. The default is the row of Foursquare. In this
+    row, the paper also prints a mean of 60.2 records per user, which contradicts the other numbers in the
+    row.
 
     Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
     Let min and max be the smallest and the largest number of records of a user. The r-th most active user has
@@ -166,17 +166,19 @@ class InteractionsTwin(Twin):
     item gets one record of a random user. The items of all other records are drawn with these probabilities.
     If `once` is True, no user has the same item twice. Nearly all users then have the most popular items, as
     is usual for films. If `once` is False, a record has, with the probability `returning`, the same item as
-    an earlier record of this user. For comparison, 39 % of the check-ins in the LGLMF copy of Gowalla are
-    such repetitions. Users and items are numbered at random, so their numbers do not reveal their ranks.
+    an earlier record of this user. For comparison, 39 % of the check-ins in the copy "lglmf" of the dataset
+    `Gowalla` are such repetitions. Users and items are numbered at random, so their numbers do not reveal
+    their ranks.
 
     The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", it is
     the day of the week. Each item has its own distribution over days, which is drawn from a Dirichlet
-    distribution around the mean distribution in `PROFILES`. With a larger `alike`, the distributions of items
-    are more similar. The day depends neither on the popularity of the item nor on the activity of the user.
-    Figure 11 of Fan & Jin shows that keeping only some records of each user raises the share of the weekend.
-    These synthetic data do not contain this effect, so any difference that they show is random. With "gender
-    and age", the context is a group of users, which is drawn by the shares in `PROFILES`. In each group, the
-    popularity of an item is multiplied by a Gamma variable with mean 1 and shape `alike`.
+    distribution. The mean of these distributions is in the table `PROFILES` of this module. With a larger
+    `alike`, the distributions of different items are more similar. The day depends neither on the popularity
+    of the item nor on the activity of the user. In Figure 11 of the paper, the share of the weekend grows if
+    only some records of each user are kept. The synthetic data do not contain this effect, so any such
+    difference in a figure is random. With "gender and age", the context is a group of users, which is drawn
+    by the shares in `PROFILES`. In each group, the popularity of an item is multiplied by a Gamma variable
+    with mean 1 and shape `alike`.
 
     The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
     so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB
@@ -217,8 +219,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Text that names the real dataset that these data replace, and says how to get it. The number of
-        items determines which dataset this is.
+        """Text that names the real dataset that these data replace, and says how to get it if possible. The
+        number of items shows which dataset this is.
         """
         return ORIGINALS.get(self.items, "data of your own: Table 4 has no such row")
 
@@ -269,7 +271,7 @@ class InteractionsTwin(Twin):
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller dataset for quick runs. The smaller dataset has the given number of users, and
+        """Return a smaller synthetic dataset for quick runs. It has the given number of users, and
         proportionally fewer records.
 
         The number of items stays the same if items have at least ten records on average. Otherwise there are

@@ -32,7 +32,8 @@ class Dataset:
     Attributes
     ----------
     kind : str
-        "real file", "twin" or "generator".
+        "real file" (published data), "twin" (synthetic data that replace real data) or "generator" (other
+        synthetic data).
     cite : str
         Key of the dataset's source in the file `references.bib`.
     truth_public : bool
@@ -61,9 +62,9 @@ class RecordsFile(RealFile):
     """Base class of datasets of published records. A record consists of a user, an item (for example a film)
     and a context (for example the day of the week).
 
-    If a class does not state its items, they are all items that occur in the files, in ascending order. If
-    the attribute `once` is True, no user has the same item twice. Loading then checks this, and sorts each
-    user's records by item.
+    If a class does not state its list of items, the list consists of all items that occur in the files, in
+    ascending order. If the attribute `once` is True, no user may have the same item twice. Loading then
+    raises an error if a user does, and sorts each user's records by item.
     """
 
     contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
@@ -86,8 +87,8 @@ class RecordsFile(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All pairs of an item and a context. If the class does not state its items, the property reads the
-        files.
+        """All pairs of an item and a context. If the class does not state its list of items, the property
+        reads the files to find the items.
         """
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
@@ -131,16 +132,16 @@ def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 class Twin(Dataset):
-    """Base class of synthetic data that replace real data (stand-ins, or "twins"). They agree with published
-    statistics of the real data.
+    """Base class of synthetic data that replace real data (stand-ins, or "twins"). The synthetic data agree
+    with published statistics of the real data.
 
     Attributes
     ----------
     original : str
-        Text that names the real data and says how to get them, if this is possible.
+        Text that names the real data, and says how to get them if they are available.
     invented : mapping
-        Properties of the synthetic data that we chose ourselves, by keywords such as "order" or "counts". A
-        paper's statement about such a property cannot be tested on these data.
+        Descriptions of those properties of the synthetic data that we chose ourselves, by keyword, for
+        example "order" or "counts". A paper's statement about such a property cannot be tested on these data.
     """
 
     if TYPE_CHECKING:  # a field, or a property
@@ -162,8 +163,8 @@ def unwrapped(dataset: Any) -> Any:
 
 
 def kind_of(dataset: Any) -> str:
-    """Return the kind of a dataset. This also works for datasets from other packages, which need not state
-    their kind.
+    """Return the kind of a dataset. The function also accepts datasets from other packages, which need not
+    state their kind.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""Files of published datasets. The functions of this module find, download and verify them.
+"""Files of published datasets. The functions of this module find, download and verify these files.
 
 The workbench looks for a file in two folders. The first is the one that the environment variable
-WORKBENCH_DATA names. The second is `data/raw/` in the project. In each folder, the file may be in a subfolder
-with the dataset's name, or directly in the folder. It may be compressed, or be in its publisher's archive,
-which you need not unpack. Only the function `fetch` downloads files, and it writes only to `data/raw/`.
+WORKBENCH_DATA names. The second is `data/raw/` in the project. In each folder, the file may be directly in
+the folder or in the dataset's subfolder, for example `adult/`. The file may be compressed, or in its
+publisher's archive, which you need not unpack. Only the function `fetch` downloads files, and it writes only
+to `data/raw/`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ TEXT = Column("", optional=True)  # any text, or an empty field
 
 
 def typed(batch: Batch, columns: Columns) -> Batch:
-    """Convert the texts of a batch of rows to values."""
+    """Convert the texts of a batch of rows to values. Raise a ValueError if a text is invalid."""
     values = {}
     for name, column in columns.items():
         values[name] = column.read(batch.frame[name])
@@ -109,8 +110,8 @@ def matching(pattern: str, need: str) -> Column:
 
 
 def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER) -> Column:
-    """Declare a column of times. They are written in a format of `strptime`, and must be within a period. The
-    end of the period is not included.
+    """Declare a column of times. `written` is their format, as for `strptime`. Times must be within `period`,
+    whose end is not included. `example` is a valid time for error messages.
     """
 
     def read(texts: pl.Series) -> pl.Series:
@@ -123,7 +124,7 @@ def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER)
 
 
 def weekday(day: pl.Expr) -> pl.Expr:
-    """Return an expression for the day of the week of dates or times, as a position in `WEEKDAYS`."""
+    """Return an expression for the day of the week of dates or times, from 0 (Monday) to 6 (Sunday)."""
     return day.dt.weekday() - 1
 
 
@@ -167,8 +168,8 @@ class File:
     layout: Layout = field(default=CSV, repr=False)
 
     def find(self) -> Path:
-        """Return the path of the file, or of the archive that contains it. If there is none, raise a
-        FileNotFoundError whose message says how to get the file.
+        """Return the path of the file, or of the archive that contains it. If the file was not found, raise a
+        FileNotFoundError whose message says how to get it.
         """
         roots = [raw()]
         if folder := os.environ.get("WORKBENCH_DATA"):
@@ -197,8 +198,8 @@ class File:
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """Return all rows as one data frame, or those that satisfy `where`. Raise a ValueError if there are
-        no rows, or if their number is not `rows`.
+        """Return all rows that satisfy `where` as one data frame. Raise a ValueError if there are no such
+        rows. If `rows` is given, raise a ValueError if their number differs from it.
         """
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
@@ -207,8 +208,8 @@ class File:
         return pl.concat(parts)
 
     def expect(self, found: int, need: int, what: str) -> None:
-        """Raise a ValueError if the number that was found differs from the number that is needed. `what` says
-        what was counted, for example rows.
+        """Raise a ValueError if the number `found` differs from the expected number `need`. `what` says what
+        was counted, for example rows.
         """
         if found != need:
             raise ValueError(f"{self.find()}: found {found:,} {what}, need {need:,}")
@@ -292,8 +293,8 @@ class TextFile(CsvFile):
 
 
 def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> SparseTable:
-    """Build a table from several parts, each with the numbers of cells (keys) and their counts. If the counts
-    of a part are None, each key counts 1. The exact counts of the table may be shown.
+    """Build a table from several parts. A part consists of keys (numbers of cells) and a count for each key,
+    or None if each key counts 1. The table is marked as public, so its exact counts may be shown.
     """
     cells = CellCounts()
     for keys, counts in parts:
@@ -306,13 +307,12 @@ def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> Spa
 
 
 class FileStatus(NamedTuple):
-    """Result of looking for a published file. It contains the path, the size in bytes and a `state`. Path and
-    size are None if the file was not found.
+    """Result of looking for a published file, with its path, its size in bytes and a `state`. Path and size
+    are None if the file was not found.
 
-    The state is "ok" if the SHA-256 hash of the file is one of the known hashes. It is "different" if the
-    hash is another one, or if the file cannot be read. It is "unknown" if no hash is known for this file. If
-    the file was not found, the state is "missing". If, in addition, `fetch` cannot download it, the state is
-    "by hand".
+    The state is "ok" if the SHA-256 hash of the file is one of the known hashes. The state is "different" if
+    the file has another hash or cannot be read, and "unknown" if no hash is known for this file. If the file
+    was not found, the state is "missing" if `fetch` can download it, and otherwise "by hand".
     """
 
     dataset: str
@@ -333,7 +333,8 @@ def path(what: Any) -> tuple[Path, ...]:
     Parameters
     ----------
     what : str, dataset or File
-        The dataset, for example `Adult()`, its name, the name of its folder, or a single file.
+        Dataset, for example `Adult()`, or its name, for example "Adult". You can also pass the name of its
+        folder, for example "adult", or a single `File`.
 
     Returns
     -------
@@ -352,13 +353,14 @@ def path(what: Any) -> tuple[Path, ...]:
 
 
 def verify(what: Any = None) -> list[FileStatus]:
-    """Check whether the files of a dataset, or of all datasets, are on this machine and have the known
-    content.
+    """Check whether the files of a dataset, or of all datasets, are on this machine and have the expected
+    content. The content is as expected if its SHA-256 hash is one of the known hashes.
 
     Parameters
     ----------
     what : str, dataset or File, optional
-        The same as for `path`. Default: all datasets that have published files.
+        Dataset, its name, the name of its folder, or a single `File`. Default: all datasets that have
+        published files.
 
     Returns
     -------
@@ -376,14 +378,14 @@ def verify(what: Any = None) -> list[FileStatus]:
 def fetch(what: Any, force: bool = False) -> list[Path]:
     """Download the files of a dataset from their publisher into the folder `data/raw/`.
 
-    A file gets its final name only after it was downloaded completely and could be read. If its SHA-256 hash
-    is known, the hash is compared before that.
+    A file gets its final name only after its download is complete, its content could be read, and its SHA-256
+    hash is one of the known hashes (if there are any).
 
     Parameters
     ----------
     what : str, dataset or File
-        The same as for `path`. Which files are downloaded may depend on the parameters of a dataset, for
-        example for `OnTheMap(states=("ma",))`.
+        Dataset, its name, the name of its folder, or a single `File`. The files may depend on the parameters
+        of a dataset, for example for `OnTheMap(states=("ma",))`.
     force : bool
         Whether to download files again if they are already on this machine. Default False.
 
@@ -406,8 +408,8 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
 
 
 def _files(what: Any) -> tuple[File, ...]:
-    """Return the files of a dataset. The argument is the dataset, its name or its folder, or None for all
-    datasets.
+    """Return the files of a dataset. The argument is the dataset, its name, the name of its folder, a single
+    file, or None for all datasets.
     """
     from workbench.datasets import ALL
 

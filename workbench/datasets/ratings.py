@@ -49,18 +49,18 @@ class MovieLens(RecordsFile):
     """Ratings of films by users of MovieLens. Each record consists of a user, a film (the item), and the
     gender and age of the user (the context).
 
-    There are 1,000,209 ratings by 6,040 users (February 2003). The items are the published numbers from 1 to
-    3952. Of these numbers, 3,883 belong to films, and 3,706 belong to films with ratings. Table 4 of Fan &
-    Jin prints 3,706. We do not restrict the items to these films, because a list of them would reveal
-    something about the ratings.
+    There are 1,000,209 ratings by 6,040 users (MovieLens 1M, published in February 2003). The items are the
+    publisher's numbers of films, from 1 to 3952. Of these numbers, 3,883 belong to films, and 3,706 belong to
+    films with ratings. Table 4 of Fan & Jin (2015) prints 3,706. We do not restrict the items to these films,
+    because a list of them would reveal something about the ratings.
 
     The context is a combination of the user's gender and age group (under 25, 25 to 34, above 34), as in the
     paper of Fan & Jin.
 
     The protected unit is one user with all of their ratings. The publisher selected users with 20 ratings or
-    more. Loading checks that nobody rates a film twice, so a user changes each count by at most one. If a
-    file has other numbers of users or ratings than stated above, it is accepted, and `remarks` reports the
-    differences.
+    more. Loading checks that nobody rates a film twice, so a user changes each count by at most one. A file
+    with other numbers of users or ratings than stated above is accepted. The method `remarks` then reports
+    the differences.
 
     The class reads the published archive `ml-1m.zip`, so you need not unpack it.
 
@@ -80,14 +80,14 @@ class MovieLens(RecordsFile):
     contexts = GROUPS
 
     def titles(self) -> dict[int, str]:
-        """Title of each film, by its number."""
+        """Return the title of each film, by the publisher's number of the film."""
         line = matching("^[0-9]+::.*::", "movieId::title::genres")
         number, title = (pl.col(LINE).str.extract(x) for x in ("^([0-9]+)", "::(.*)::"))
         films = _FILMS.frame({LINE: line}, number.cast(pl.Int64), title.alias("title"))
         return dict(films.iter_rows())
 
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on differences between the file and the published facts about it."""
+        """Return sentences on differences between the file and the published numbers of users and ratings."""
         data = self.load()
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
         return differences(ours, {"users": USERS, "ratings": RATINGS})
@@ -144,7 +144,7 @@ class NetflixPrize(RecordsFile):
     rating is missing.
 
     Reading takes minutes. In a test with synthetic ratings, 5 million ratings took 7 seconds on one core.
-    Table 4 of Fan & Jin prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
+    Table 4 of Fan & Jin (2015) prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
 
     Terms: for research only, without redistribution, and with a citation. Netflix no longer publishes the
     data. Source: Bennett and Lanning, KDD Cup and Workshop 2007.
@@ -161,8 +161,8 @@ class NetflixPrize(RecordsFile):
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """Return the four published files that contain the ratings. They have the names `combined_data_1.txt`
-        to `combined_data_4.txt`.
+        """Return the four files that contain the ratings. The files have the names `combined_data_1.txt` to
+        `combined_data_4.txt`.
         """
         return tuple(_part(k) for k in range(len(PARTS)))
 
@@ -203,8 +203,8 @@ _FORM = "^(?:([0-9]{1,8}):|([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2}))$"
 
 
 def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
-    """Yield the ratings of a file in batches. For each film, the file has a line with its number and a colon.
-    Then each line is a rating: customer,rating,date.
+    """Yield the ratings of a file in batches. For each film, the file has a line with the film's number and a
+    colon, and then one line customer,rating,date for each rating.
     """
     film = first - 1
     need = (

@@ -1,4 +1,6 @@
-"""Lines of the invoices of an online shop, counted by hour, or as records of customers and items."""
+"""Invoice lines of an online shop, either counted by hour, or as records of customers and items. An invoice
+line is one product on an invoice.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +35,16 @@ _WHEN = times("%Y-%m-%d %H:%M:%S", "2010-12-01 08:26:00", (_START, _END))
 
 @value
 class RetailHours(RealFile):
-    """Table that counts the invoice lines of an online shop in each hour from 1 December 2010 to 9 December
-    2011.
+    """Table that counts the invoice lines (products on invoices) of an online shop in each hour from 1
+    December 2010 to 9 December 2011.
 
-    The protected unit is one customer, of whom at most `most` lines are counted. If a customer has more
-    lines, `most` of them are drawn at random. This draw depends only on `seed` and on the customer's number.
-    So adding or removing one customer does not change which lines of other customers are counted. The bound
-    of `most` lines per customer holds even if the seed is published.
+    The protected unit is one customer. At most `most` lines of each customer are counted. If a customer has
+    more lines, `most` of these lines are drawn at random. This draw depends only on `seed` and on the
+    customer's number. So adding or removing one customer does not change which lines of other customers are
+    counted. The bound of `most` lines per customer holds even if the seed is published.
 
     The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are left out.
-    The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 on average. With
+    The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 lines on average. With
     `most=10`, 40,802 lines are counted. The list of the 8,976 hours is public. Most hours have no line,
     because they are at night or on a Saturday.
 
@@ -60,11 +62,15 @@ class RetailHours(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All hours of the period. Hour 0 begins at midnight, at the start of 1 December 2010."""
+        """All 8,976 hours from 1 December 2010 to 9 December 2011. Hour 0 begins at the start of 1 December
+        2010.
+        """
         return Domain(("bin",), ((_END - _START).days * 24,))
 
     def load(self) -> SparseTable:
-        """Load the table of counts. Raise a ValueError if a time cannot be read, or is outside the period."""
+        """Load the table of counts. Raise a ValueError if the time of a line cannot be read, or is not
+        between 1 December 2010 and 9 December 2011.
+        """
         columns = {"InvoiceDate": _WHEN, "CustomerID": TEXT}
         hour = (pl.col("InvoiceDate") - _START).dt.total_hours()
         lines = RETAIL.frame(columns, pl.col("CustomerID").alias("customer"), hour.alias("bin"))
@@ -94,8 +100,8 @@ LINES = 541_909
 
 @value
 class OnlineRetail(RecordsFile):
-    """Invoice lines of an online shop: 406,829 lines in the year to December 2011. Each record consists of a
-    customer, a stock code (the item) and the day of the week (the context).
+    """Invoice lines (products on invoices) of an online shop: 406,829 lines in the year to December 2011.
+    Each record consists of a customer, a stock code (the item) and the day of the week (the context).
 
     The file has 541,909 lines, including cancellations. Of these lines, 135,080 name no customer. They are
     left out, because nobody knows how many of them belong to the same customer. The other lines belong to

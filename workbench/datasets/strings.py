@@ -45,11 +45,12 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 @value
 class QueryLogTwin(OverHierarchy, Twin):
-    """Synthetic log of searches. The log contains distinct search texts, each with the number of times that
-    it was searched. Texts consist of the 38 symbols a-z, 0-9, the full stop and the space.
+    """Synthetic log of searches. The log contains distinct search texts, each with the number of searches for
+    this text. Texts consist of the 38 symbols a-z, 0-9, the full stop and the space.
 
-    Three facts agree with the paper that is named below: there are 90 million queries, the symbols are the
-    same, and some queries are longer than 20 symbols. Everything else is our invention.
+    A query is one search. Three facts agree with the paper "Synthetic Data via Differential Privacy" (2009):
+    there are 90 million queries, the symbols are the same, and some queries are longer than 20 symbols.
+    Everything else is our invention.
 
     Frequencies: the number of queries with the r-th most frequent text is proportional to r^-0.9 (Zipf's
     law), and is at least one. The first text has 2.7 % of all queries. By default, the number of distinct
@@ -62,11 +63,12 @@ class QueryLogTwin(OverHierarchy, Twin):
     depends on a random number. The mean query has 15.4 symbols, and 12 % of queries have more than 20. More
     than half of all queries begin with one of a hundred strings of 4 symbols.
 
-    The longest texts have 24 symbols, because longer ones do not fit in two numbers of 64 bits. Texts with
-    more than `depth` symbols are left out, and their number is recorded. The protected unit is one query,
-    because the log does not name users. The data are generated, so they are public. Generating all 90 million
-    queries takes about 15 seconds and 1.6 GB of memory. A million queries take less than one second. Source
-    of the statistics: Synthetic Data via Differential Privacy, 2009, section 5.2.
+    The longest texts have 24 symbols, because the key of a longer text does not fit in two numbers of 64
+    bits. Texts with more than `depth` symbols are left out, and the field `left_out` of the loaded records
+    contains the number of searches for such texts. The protected unit is one query, because the log does not
+    name users. The data are generated, so they are public. Generating all 90 million queries takes about 15
+    seconds and 1.6 GB of memory. A million queries take less than one second. Source of the statistics:
+    Synthetic Data via Differential Privacy, 2009, section 5.2.
     """
 
     original = (
@@ -101,7 +103,7 @@ class QueryLogTwin(OverHierarchy, Twin):
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
-        """Generate the queries. Equal parameters give equal queries."""
+        """Generate the searches. Equal parameters give equal searches."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -120,8 +122,8 @@ class QueryLogTwin(OverHierarchy, Twin):
 
 @cache
 def _parts() -> list[tuple[str, ...]]:
-    """Return several lists of parts of texts. A query consists of one part from each list. In each list
-    except that of the stems, the first part is empty.
+    """Return several lists of parts of texts. The text of a query consists of one part from each list. In
+    each list except that of the stems, the first part is empty.
 
     Two different choices of parts always give two different texts. The parts of each list differ, and a text
     shows where each part begins, because, for example, stems consist of letters only.
@@ -138,7 +140,9 @@ def _parts() -> list[tuple[str, ...]]:
 
 
 def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Draw n different queries, as numbers of their parts. The most frequent query comes first."""
+    """Draw n different queries, the most frequent first. A query is given by the position of its part in each
+    list of `_parts`.
+    """
     parts = _parts()
     sizes = tuple(map(len, parts))
     assert prod(sizes) < 2**63
@@ -160,7 +164,9 @@ def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
 
 
 def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Draw n random queries, as numbers of their parts. Some may be equal."""
+    """Draw random queries, some of which may be equal. A query is given by the position of its part in each
+    list of `_parts`.
+    """
     n = _AT_ONCE
     words = sizes[-1] - 1
     drawn = np.zeros((len(sizes), n), np.int64)
@@ -201,7 +207,9 @@ def _chance(
 
 
 def _chances(n: int, flat: int) -> Float[np.ndarray, " n"]:
-    """Return the probabilities of the ranks 0 to n−1. They are nearly proportional to 1/(rank + flat)."""
+    """Return the probabilities of the ranks 0 to n − 1. The probabilities are nearly proportional to 1/(rank
+    + flat).
+    """
     return np.diff(np.log(flat + np.arange(n + 1))) / np.log((flat + n) / flat)
 
 
@@ -211,7 +219,7 @@ def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"
 
 
 def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
-    """Return n positive counts in descending order, whose sum is `total`. Apart from rounding, they are
+    """Return n positive counts in descending order, whose sum is `total`. Apart from rounding, the counts are
     proportional to rank^-EXPONENT.
     """
     law = np.arange(1, n + 1) ** -EXPONENT
@@ -245,17 +253,17 @@ class Surnames(RealFile):
     """Number of people in the US with each of the `n` most frequent surnames. The published list contains the
     162,253 surnames that at least 100 people have.
 
-    A cell of the table is a rank in the published list. We treat the names and their order as public. There
-    is no cell for names that are not in the list. The protected unit is one person, who is in one cell. The
-    method `strings()` returns the names themselves, as private strings. The first argument is the year of the
-    census. So `Surnames(2010)` contains the default number of names, and `Surnames(n=2010)` contains the
-    first 2,010 names.
+    A cell of the table is a rank in the published list. We treat the names and their order as public. People
+    whose name is not among the first `n` are not counted. The protected unit is one person, who is in one
+    cell. The method `strings()` returns a dataset that treats the names themselves as private. The first
+    argument is the year of the census, so `Surnames(2010)` has the default number of names. To get the first
+    2,010 names, write `Surnames(n=2010)`.
 
     The class reads the archive of the Census Bureau, or a Parquet copy of its table, which is also in
-    circulation. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of the first
-    20,000 names (the default). The most frequent of these names has 2,442,977 people, and the least frequent
-    has 1,339. These data are of the same kind as the 20,000 keywords of Hay et al. 2010, which nobody
-    publishes.
+    circulation. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of the 20,000
+    most frequent names (the default). The most frequent of these names has 2,442,977 people, and the least
+    frequent has 1,339. These data are of the same kind as the 20,000 keywords of Hay et al. 2010, which
+    nobody publishes.
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, Frequently
     Occurring Surnames from the 2010 Census.
@@ -284,7 +292,8 @@ class Surnames(RealFile):
 
     def strings(self, depth: int = 15) -> SurnameStrings:
         """Return a dataset that contains the surnames as strings of letters. The returned dataset contains
-        all surnames of the list, also the surnames after the first `n`.
+        all surnames of the published list, not only the first `n`. `depth` is the largest length of a name in
+        letters. Longer names are left out.
         """
         return SurnameStrings(self.year, depth)
 
@@ -295,8 +304,9 @@ class SurnameStrings(OverHierarchy, RealFile):
     least 100 people have.
 
     Names consist of at most 15 lower-case letters, a to z. As in the census, they have no spaces, hyphens or
-    apostrophes. Names with more than `depth` letters are left out, and the number of people with such names
-    is recorded. The protected unit is one person, which is one record.
+    apostrophes. Names with more than `depth` letters are left out, and the field `left_out` of the loaded
+    records contains the number of people with such names. The protected unit is one person, which is one
+    record.
 
     The class reads the archive of the Census Bureau or a Parquet copy of the list. The copy contains 162,252
     names of 265,660,058 people, with 100 to 2,442,977 people per name. The archive contains one more name.

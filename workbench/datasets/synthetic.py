@@ -21,21 +21,22 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Synthetic table with `m` cells, of which the share `density` is not empty. The counts of these cells
-    are drawn from a normal distribution with the given `mean` and `std`. The counts are rounded, and are at
-    least 1.
+    """Synthetic table with `m` cells, some of which are empty. The share of non-empty cells is `density`. The
+    counts of the non-empty cells are drawn from a normal distribution with the given `mean` and `std`
+    (standard deviation). The counts are then rounded, and counts below 1 are set to 1.
 
     `placement` says which cells are not empty. With "uniform", the non-empty cells are drawn uniformly from
-    all cells, without replacement. Cormode et al. also use cells that are "skewed and concentrated in
-    particular regions", but do not print the distribution of these cells. With "skewed", we use a
-    distribution of our own. This distribution places a number of `regions` at random. The regions are
-    intervals of equal length in the order of cells. Together, the regions cover the share 2·density of all
-    cells (or all cells, if this share exceeds 1). The non-empty cells are drawn uniformly within the regions.
-    So half of the cells in a region are not empty, and all cells elsewhere are empty.
+    all cells, without replacement. Cormode et al. (2012) also use tables whose non-empty cells are "skewed
+    and concentrated in particular regions", but do not print the distribution of these cells. With "skewed",
+    we use a distribution of our own. A region is an interval in the order of cells. All regions have equal
+    length, their number is `regions`, and their places are random. Together, the regions cover the share
+    2·density of all cells (or all cells, if this share exceeds 1). The non-empty cells are drawn uniformly
+    within the regions. So about half of the cells in a region are not empty (more if `density` exceeds 0.5).
+    All cells outside the regions are empty.
 
-    The data are generated, so they are public. The protected unit is one record, which is in one cell. Time
-    and memory grow with the number of non-empty cells, and not with `m`. Source: Cormode, Procopiuc,
-    Srivastava, Tran, ICDT 2012, section 4.1.
+    The data are generated, so they are public. The protected unit is one record, which is in one cell. The
+    time and memory for loading grow with the number of non-empty cells, and not with `m`. Source: Cormode,
+    Procopiuc, Srivastava, Tran, ICDT 2012, section 4.1.
 
     >>> table = GaussianSparse(m=10**12, density=1e-9).load()
     >>> len(table), table.domain.size
@@ -50,7 +51,7 @@ class GaussianSparse(Dataset):
     )
     density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
     mean: float = parameter(100.0, unit="counts", doc="mean count, before rounding")
-    std: float = parameter(20.0, 0, unit="counts", doc="standard deviation of their counts")
+    std: float = parameter(20.0, 0, unit="counts", doc="standard deviation of the counts")
     placement: str = parameter(
         "uniform", choices=("uniform", "skewed"), doc="placement of the non-empty cells"
     )
@@ -61,7 +62,7 @@ class GaussianSparse(Dataset):
 
     @property
     def domain(self) -> Domain:
-        """All cells, as the values of a single attribute `cell`."""
+        """All `m` cells. Each cell is a value of the only attribute, which is called `cell`."""
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
@@ -95,19 +96,19 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 @value
 class IPUMSTwin(Twin):
-    """Synthetic table of 500,000 adults with nine attributes, which replaces the IPUMS data of Chen et al.
-    The table has 1.29·10¹¹ cells, and nearly all cells are empty.
+    """Synthetic table of 500,000 adults with nine attributes, which replaces the census data (IPUMS) of Chen
+    et al. (2012). The table has 1.29·10¹¹ cells, and nearly all cells are empty.
 
-    Three facts agree with the paper of Chen et al.: the attributes, their numbers of values, and the number
-    of people. The attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. Ages begin at 16, education at 1,
-    and salary at 0. The dependence between attributes is our invention. The attributes of a person are drawn
-    one after the other. There are fewer people at ages above 40, and women live longer than men. 86 % of
-    people have the birthplace 0, and the frequency of the r-th other birthplace is proportional to 1/r. Race
-    depends on the birthplace. The mean education is about 11.5, and is less for old people. The values 9 and
-    13 of education are frequent. Marital status depends on age. Whether a person works depends on age and
-    gender. People who do not work have workclass 0, occupation 0 and salary 0. The occupation depends on
-    education and gender. Salaries have a lognormal distribution around a value that depends on education,
-    age, gender and occupation. The salary 49 means 49 or more.
+    Three facts agree with the paper: the attributes, their numbers of values, and the number of people. The
+    attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest value of age is 16, that of
+    education is 1, and that of salary is 0. The dependence between attributes is our invention. The
+    attributes of a person are drawn one after the other. The number of people falls with age, mostly above
+    40, and women live longer than men. 86 % of people have the birthplace 0, and the frequency of the r-th
+    other birthplace is proportional to 1/r. Race depends on the birthplace. The mean education is about 11.5,
+    and is less for old people. The values 9 and 13 of education are frequent. Marital status depends on age.
+    Whether a person works depends on age and gender. People who do not work have workclass 0, occupation 0
+    and salary 0. The occupation depends on education and gender. Salaries have a lognormal distribution
+    around a value that depends on education, age, gender and occupation. The salary 49 means 49 or more.
 
     The protected unit is one person, who is in one cell. The data are generated, so they are public.
     Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,
@@ -131,7 +132,7 @@ class IPUMSTwin(Twin):
 
     @property
     def domain(self) -> Domain:
-        """All combinations of values of the nine attributes in Figure 1 of Chen et al."""
+        """All combinations of values of the nine attributes in Figure 1 of Chen et al. (2012)."""
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
@@ -144,8 +145,8 @@ class IPUMSTwin(Twin):
 
 
 def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
-    """Draw the attributes of n people, as codes. The distribution of each attribute depends on attributes
-    that were drawn before.
+    """Draw the values of all attributes for n people. A value is given by its code. The distribution of each
+    attribute depends on attributes that were drawn before.
     """
     ages = np.arange(16, 95)
     schooling = np.arange(1, 18)
@@ -185,8 +186,8 @@ def _drawn(
     row: Int[np.ndarray, " n"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:
-    """Draw a code for each person. The probabilities of the codes are proportional to the weights in one row
-    of a table, and `row` says which row belongs to which person.
+    """Draw a code for each person. `row` contains, for each person, the number of a row of `weights`. The
+    probabilities of the codes are proportional to the weights in this row.
     """
     steps = np.cumsum(weights, axis=1)
     steps /= steps[:, -1:]
@@ -242,43 +243,48 @@ def check_dataset(x: Any) -> str | None:
 
 
 class OfDataset:
-    """Base class of datasets that are computed from another dataset, which is the field `dataset`. They are
-    read from the files of `dataset`. Their exact counts may be shown if those of `dataset` may be shown.
+    """Base class of datasets that are computed from another dataset, for example by sorting its counts. The
+    other dataset is the field `dataset`. It determines the kind, the files, and whether exact counts may be
+    shown.
     """
 
     dataset: Any
 
     @property
     def kind(self) -> str:
-        """Kind of `dataset`, for example "real file"."""
+        """Kind of the dataset from which this one is computed, for example "real file"."""
         return kind_of(self.dataset)
 
     @property
     def truth_public(self) -> bool:
-        """Whether the exact counts may be shown. They may if those of `dataset` may be shown."""
+        """Whether the exact counts may be shown next to a release. The dataset from which this one is
+        computed determines this.
+        """
         return self.dataset.truth_public
 
     def files(self) -> tuple[File, ...]:
-        """Return the files of `dataset`."""
+        """Return the published files of the dataset from which this one is computed. If that dataset has no
+        files, return an empty tuple.
+        """
         return self.dataset.files() if hasattr(self.dataset, "files") else ()
 
 
 @value
 class Ranked(OfDataset):
-    """Table that contains all counts of `dataset` in ascending order, including those of empty cells. The
-    table has no labels. Some mechanisms release only such a sorted list of counts (an unattributed
-    histogram).
+    """Table that contains all counts of another dataset in ascending order, including the zeros of empty
+    cells. The table does not say which count belongs to which cell. Some mechanisms release only such a
+    sorted list of counts (an unattributed histogram).
 
-    A metric can compare the released list with this table, rank by rank. One unit (the person or record that
-    is protected) changes the sorted counts by at most as much as the counts of `dataset`. The exact counts
-    may be shown if the exact counts of `dataset` may be shown.
+    A metric can compare the released list with this table, rank by rank. Adding or removing one unit (the
+    person or record that is protected) changes the sorted counts by at most as much in total as the counts of
+    `dataset`. The exact counts may be shown if the exact counts of `dataset` may be shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
 
     @property
     def domain(self) -> Domain:
-        """All ranks of counts. Rank 0 is the smallest count."""
+        """All ranks of the sorted counts. Rank 0 belongs to the smallest count."""
         return Domain(("rank",), (self.dataset.domain.size,))
 
     def load(self) -> SparseTable:
@@ -291,11 +297,12 @@ class Ranked(OfDataset):
 
 @value
 class Projected(OfDataset):
-    """Table that counts the records of `dataset` by some of its attributes (a marginal). The attributes are
-    in the given order.
+    """Table that counts the records of another dataset by some of its attributes (a marginal table). The
+    attributes of the table are in the order in which you list them.
 
-    One unit (the person or record that is protected) changes this table by at most as much as the table of
-    `dataset`. The exact counts may be shown if the exact counts of `dataset` may be shown.
+    Adding or removing one unit (the person or record that is protected) changes the counts of this table by
+    at most as much in total as the counts of `dataset`. The change of a single count may be larger, because
+    cells are added up. The exact counts may be shown if the exact counts of `dataset` may be shown.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")

@@ -1,7 +1,7 @@
 """Simulated table of trips with typical faults, for example missing ages. Documentation pages and notebooks
 use it to show how to publish such a table.
 
-It is not meant for experiments.
+The table is not meant for experiments.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MONTH = 31
 
 
 def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) -> Path:
-    """Write a simulated example table, `trips.csv`, and `cantons.csv`, a public list of towns with their
-    cantons.
+    """Write two files for examples: a simulated table of trips (`trips.csv`), and a public list of towns with
+    their cantons (`cantons.csv`).
 
-    Each row of the table is a trip, and some riders have very many trips. The columns are `rider`, `started`
-    (a time such as 01.03.2026 08:15, or empty), `town` (some towns are abroad), `age` (some ages are missing
-    or impossible), `fare`, and `note` (free text).
+    Each row of `trips.csv` is a trip, and some riders have very many trips. The columns are `rider`,
+    `started` (a time such as 01.03.2026 08:15, or empty), `town` (some towns are abroad), `age` (some ages
+    are missing or impossible), `fare`, and `note` (free text).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) ->
     rows : int
         Number of trips. Default 60,000.
     seed : int
-        Seed of the simulation. Equal seeds give equal tables.
+        Seed of the simulation. Equal seeds give equal tables. Default 0.
 
     Returns
     -------
