@@ -1,11 +1,12 @@
-"""Experiments with mechanisms. A trial is one run of a mechanism on a dataset, and a sweep is a plan of many
-trials. `run` runs a sweep and returns a table of results.
+"""Experiments with mechanisms. A trial is one run of a mechanism on a dataset with one seed, and a sweep is a
+plan of many trials. The function `run` runs all trials of a sweep and returns a table of results.
 
-The `repr` of a trial contains its whole configuration. You can paste this text into Python and run it. The
-random numbers of the trial also follow from this text, so the results of a trial do not change if you add,
-remove or reorder other trials. Results are stored, and a trial is not run again if nothing changed. The
-results of a trial are stored under a hash of its text, of the data, of the source code that affects the
-results, and of the versions of the packages that this code imports, for example numpy.
+The text of a trial (its `repr`) contains its whole configuration. You can paste this text into Python to
+create the same trial. The random numbers of the trial follow from this text, so the results of a trial do not
+change if you add, remove or reorder other trials. The results of a trial are stored in a folder, and the
+trial is not run again unless something changed. They are stored under a hash of the trial's text, of the
+data, of the source code that affects the results, and of the versions of the packages that this code imports,
+for example numpy.
 
 This package imports no mechanism and no dataset.
 """

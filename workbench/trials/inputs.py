@@ -2,8 +2,8 @@
 the content of data files.
 
 Each input has a name, for example the path of a file, and a state, for example a hash of its content. If the
-state of an input changes, stored results are no longer valid. The list `seen` collects the inputs outside the
-project that this process has used, so that a later process can detect changes.
+state of an input changes, stored results are no longer valid. The mapping `seen` collects the inputs outside
+the project that this process has used, with their states. So a later process can detect changes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ seen: dict[str, str] = {}
 
 
 def modules_of(values: Iterable[Any]) -> frozenset[str]:
-    """Return the modules that define the classes of the given values, of the values in their fields, and of
-    their base classes.
+    """Return the modules that define the classes of the given values, and of the values in their fields. The
+    modules that define base classes of these classes are included.
 
     Modules of other installed packages, for example numpy, are left out.
     """
@@ -109,8 +109,8 @@ def source_hash(modules: frozenset[str]) -> str:
 
 
 def edited(modules: frozenset[str]) -> str:
-    """Return the first source file that changed after this process started. For such a file, nobody knows
-    which version of its code is running. Return "" if there is none.
+    """Return the name of a source file that changed after this process started, or "" if there is none. For
+    such a file, nobody knows which version of its code is running.
     """
     young = (path.name for path in sources(modules) if _is_young(path))
     return next(young, "")
@@ -123,8 +123,8 @@ def has_source(name: str) -> bool:
 
 @cache
 def note_sources(modules: frozenset[str]) -> None:
-    """Add to the list `seen` all files that these modules import and that are outside the workbench and the
-    project's experiments.
+    """Add all files and packages that the given modules import to `seen`. Files of the workbench and of the
+    project's experiments are left out.
     """
     for name, path in _reached(modules)[0].items():
         if _top(name) not in ("workbench", "experiments"):
@@ -139,7 +139,7 @@ def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
     modules outside the workbench import.
 
     Imports are followed into the workbench, into the installed distributions that contain the given modules,
-    and into modules that are not installed. The latter belong to the user.
+    and into modules that are not installed, which belong to the user.
     """
     tops = {_top(name) for name in modules}
     own = tops | _same_distribution(tops)
@@ -181,7 +181,9 @@ def _same_distribution(tops: set[str]) -> set[str]:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Return whether a package is in a folder of installed packages. Also return True if it cannot be found."""
+    """Return whether a package is in a folder of installed packages. Also return True if the package cannot
+    be found.
+    """
     spec = _spec(top)
     if top in ("workbench", "__main__"):
         return False
@@ -241,7 +243,9 @@ def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 @cache
 def _source(name: str) -> Path | None:
-    """Return the source file of a module. Return None if there is no such module or it has no file."""
+    """Return the source file of a module. Return None if there is no such module, or if the module has no
+    file.
+    """
     spec = _spec(name)
     if spec is None or not spec.has_location:
         return None
@@ -285,8 +289,8 @@ def data_states(dataset: Any, store: Path) -> list[str]:
     return a text that identifies its loaded data.
 
     A copy of a file in another folder gives the same text. Loading may take long, so the function loads the
-    data only if nothing else identifies them. This is the case if the class is from another package, has no
-    method `files`, and is not marked as a stand-in or a generator.
+    data only if nothing else identifies them. This is the case if the dataset's class is from another
+    package, has no method `files`, and is not marked as a stand-in or a generator.
     """
     files = dataset.files() if hasattr(dataset, "files") else ()
     states = [_file_state(file, store) for file in files]

@@ -71,7 +71,7 @@ def row_file(
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
     """Read the stored results of a trial. Return an empty list if the file cannot be read, or if it is older
-    than ROWS_SINCE.
+    than the time in the environment variable WORKBENCH_ROWS_SINCE.
     """
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
@@ -82,8 +82,8 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """Store the results of a trial in a file. If the process is killed meanwhile, either all rows are stored
-    or none.
+    """Store the results of a trial in a file. If the process is killed while it writes, either all rows are
+    stored or none.
     """
     _clean(file.parent)
     try:
@@ -115,8 +115,9 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the progress of runs. After each trial that ends inside the `with` block, the function
-    `tell(done, of)` is called with the number of completed trials and the number of all trials.
+    """Report the progress of runs inside a `with` block. Each time a trial ends, the function `tell(done,
+    of)` is called. `of` is the number of trials that must be run on the same dataset, and `done` is the
+    number of these that have ended.
     """
     token = _tell.set(tell)
     try:
@@ -141,7 +142,7 @@ def run(
     store : path
         Folder in which the results are stored. It is created if it does not exist.
     workers : int
-        Number of worker processes, if you pass no executor.
+        Number of worker processes, if you pass no executor. Default 1.
     executor : concurrent.futures.Executor, optional
         Executor that runs the trials, for example a pool of processes, or a cluster from
         `scale.dask.connect`. The results do not depend on the executor, except for the column `seconds`.
@@ -151,10 +152,11 @@ def run(
     Returns
     -------
     DataFrame
-        Table with one row per trial, estimator (post-processing step) and metric. The first columns are the
-        dataset, the mechanism and its parameters, the seed, the seconds that the release took, and the number
-        of released cells. The last columns are the metric, the workload (the queries on which the metric
-        compares answers), and the measured `value`.
+        Table with one row per trial, estimator (post-processing step) and metric. If a metric returns a
+        table, each of its rows becomes a row. The first columns are the dataset, the mechanism and its
+        parameters, the seed, the seconds that the release took, and the number of released cells. The last
+        columns are the metric, the workload (the queries on which the metric compares answers), and the
+        measured `value`.
     """
     import pandas as pd
 
@@ -184,8 +186,8 @@ def run(
 def _cluster(address: str, insecure: bool) -> Executor:
     """Connect to a cluster, and return its executor. A process connects to each address only once.
 
-    The module of clusters is imported by a text and not by an import statement. So its source does not count
-    as an input of the trials, because it does not affect results.
+    The module for clusters is imported by its name as a text, and not by an import statement. So its source
+    code is not an input of the trials, whose results it does not affect.
     """
     return import_module("workbench.owner.scale.dask").connect(address, insecure=insecure)
 
@@ -243,7 +245,9 @@ def _measure_elsewhere(
 
 
 def _measure_alone(*arguments: Any) -> list[dict[str, Any]]:
-    """Call `_measure` in a worker process. It uses one thread, because there are several such processes."""
+    """Call `_measure` in a worker process. The process uses one thread, because several such processes run at
+    once.
+    """
     with limited_threads(1):
         return _measure(*arguments)
 

@@ -79,14 +79,15 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """Interface of a dataset. A dataset is an immutable object with a method `load`, which returns a table
-    with its bound (the largest change of the table by one unit).
+    """Interface of a dataset. A dataset is an immutable object with a method `load`. This method returns the
+    data with their bound, which is the most that one protected unit, for example a person, may add to the
+    data.
     """
 
     truth_public: bool
 
     def load(self) -> Any:
-        """Load the data. The returned object also states its bound."""
+        """Load the data. The returned object also states their bound, the most that one unit may add."""
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -122,8 +123,8 @@ class Trial:
     mechanism : Mechanism
         Mechanism that runs on these data.
     seed : int
-        Number of the repetition. The noise is generated from the whole text of the trial, which contains this
-        number.
+        Number of the repetition, from 0. The noise is generated from the whole text of the trial, which
+        contains this number.
     """
 
     dataset: Dataset
@@ -131,8 +132,8 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on data that were loaded before. Because the noise comes from a seed, the release
-        is marked as simulated.
+        """Run the mechanism on `data`, which are the loaded data of the trial's dataset. Because the noise
+        comes from a seed, the release is marked as simulated.
         """
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
@@ -152,10 +153,11 @@ class Sweep:
         example an error. It may also return a table with a column `value`, for example one error per level of
         a hierarchy. Each row of this table becomes a row of the results.
     seeds : int
-        Number of repetitions of each combination, each with different noise.
+        Number of repetitions of each combination, each with different noise. Default 20.
     estimators : sequence of callables
-        Optional steps after the release. An estimator takes the released estimate and returns an improved
-        one. The metrics are computed for the released estimate and for the improved one.
+        Optional post-processing steps. An estimator takes the released estimate and returns an improved
+        estimate. The metrics are computed for the released estimate, and for the estimate from each
+        estimator.
 
     Raises
     ------

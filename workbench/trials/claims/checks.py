@@ -1,15 +1,15 @@
 """Checks of numbers at the points of a figure. Each check decides at a level of confidence, and uses fixed
 thresholds for the words of a paper.
 
-**Can* means at one point or more. *Often*, *generally*, *usually* and *mostly* mean at three quarters of the
+*Can* means at one point or more. *Often*, *generally*, *usually* and *mostly* mean at three quarters of the
 points or more, and *in all cases* means at all points. *Comparable*, *almost* and *close to* mean that two
 values differ by at most the factor 1.25. *Orders of magnitude* means a factor of at least 10.
 
 Suppose that a statement claims a property at `need` of n points or more. The check concludes that the
 statement holds if the confidence intervals of `need` points show the property. If the statement is in fact
-false, at least n − need + 1 points lack the property, and the conclusion is wrong only if the interval of one
-of them is wrong. So each interval has a level that is corrected for n − need + 1 comparisons. The check
-concludes that the statement differs from our results if the intervals of n − need + 1 points show the
+false, at least n − need + 1 points lack the property. The conclusion is then wrong only if the interval of
+one of these points is wrong. So each interval has a level that is corrected for n − need + 1 comparisons. The
+check concludes that the statement differs from our results if the intervals of n − need + 1 points show the
 opposite. For this conclusion, each interval has a level that is corrected for `need` comparisons. So both
 conclusions are wrong with at most the probability 1 − level.
 """
@@ -89,7 +89,7 @@ def check_between(
 def check_lower(
     ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
 ) -> Finding:
-    """Check whether one series (a curve of a figure) is lower than another by a factor of at least `times`.
+    """Check whether one series (a curve of a figure) is lower than another, by a factor of at least `times`.
     The numbers to check are ratios of the first series to the second.
     """
     words = "lower" if times == 1 else f"{times:g}× lower"
@@ -100,8 +100,8 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Check whether two series (curves of a figure) differ by at most the factor 1.25. The numbers to check
-    are ratios of the two series.
+    """Check whether two series (curves of a figure) differ by at most the factor `within` (default 1.25). The
+    numbers to check are ratios of the two series.
     """
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
@@ -110,8 +110,8 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Check whether numbers agree with those that the paper prints. The paper's numbers have a tolerance,
-    because some are read off a figure.
+    """Check whether measured numbers agree with a number that the paper prints. The printed number has a
+    tolerance, because it may be read off a figure.
     """
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
@@ -124,8 +124,8 @@ def all_of(parts: Mapping[str, Part], level: float) -> Finding:
     """Combine the checks of several parts of a statement. The statement holds if all parts hold, and differs
     if one part differs.
 
-    Each part is checked at a stricter level of confidence. So the combined result is wrong with at most the
-    probability 1 − level.
+    Each part is checked at a level of confidence above `level`. So the combined result is wrong with at most
+    the probability 1 − level.
     """
     return _joined(parts, level, decide_all, max)
 
@@ -164,10 +164,10 @@ def over(
     """Check a statement that depends on a parameter whose value the paper does not print. The statement is
     checked at every plausible value of the parameter.
 
-    The outcome is "holds" if the statement holds at all values, and "differs" if it differs at all values. If
-    the statement holds at some values and differs at others, the outcome is that it depends on the unprinted
-    value. If neighbouring values have the same outcome, the result shows only the measurement at the first of
-    these values.
+    The outcome is "holds" if the statement holds at all values, and "differs" if the results contradict it at
+    all values. If the statement holds at some values and differs at others, the outcome is "depends on what
+    is not printed". If neighbouring values have the same outcome, the result shows only the measurement at
+    the first of these values.
 
     Parameters
     ----------
@@ -243,8 +243,8 @@ def _span(points: pd.DataFrame, unit: str) -> str:
 def _runs_to_decide(
     points: pd.DataFrame, low: float, high: float, level: float, ratios: bool
 ) -> np.ndarray:
-    """Return the number of runs after which the check can decide. It assumes that the lengths of intervals
-    fall with the square root of the number of runs.
+    """Return, for each point, the estimated number of runs after which the check can decide. The estimate
+    assumes that the length of an interval falls with the square root of the number of runs.
     """
     columns = points[["estimate", "low", "high"]].to_numpy(float).T
     ends = np.array([low, high])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def decide(holds: bool, fails: bool) -> bool | None:
     """Combine two tests of a statement. Return True if the first test shows that the statement holds. Return
-    False if the second test shows that it fails. Return None if neither test decides, so that more runs are
-    needed.
+    False if the second test shows that the statement fails. Return None if neither test decides, because more
+    runs are needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -31,8 +31,8 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine the outcomes of the parts of a statement. If one part fails (False), the statement fails.
-    Otherwise, if one part is undecided (None), the statement is undecided.
+    """Combine the outcomes of the parts of a statement, all of which must hold. If one part fails (False),
+    the statement fails. Otherwise, if one part is undecided (None), the statement is undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -64,16 +64,16 @@ class MissingPoints(ValueError):
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of a statement at every plausible value of a parameter. The class is used if the paper does
-    not print the value of the parameter.
+    """Outcomes of one statement, one for each plausible value of a parameter whose value the paper does not
+    print.
 
     Parameters
     ----------
     name : str
         Name of the parameter, for example "θ".
     holds : tuple of (str, bool or None)
-        Each value of the parameter as text, with the outcome of the statement at this value. None means
-        undecided.
+        Each value of the parameter as text, with the outcome of the statement at this value: True if it
+        holds, False if it differs from our results, and None if it is undecided.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the set of the outcomes that occur for some value of the parameter."""
+        """Set of the outcomes that occur for some value of the parameter."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class Strip:
 
     def in_words(self) -> str:
         """Return a sentence that lists the values for which the statement holds, and those for which it
-        differs.
+        differs from our results.
 
         >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
         'holds for θ = 65; differs for θ = 20 … 40'
@@ -117,8 +117,8 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of checking a statement on the rows of a figure. A finding contains the outcome and the measured
-    values.
+    """Result of checking a statement on the rows (results) of a figure. It contains the outcome and the
+    measured values.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Outcome as a word, one of `claims.OUTCOMES`."""
+        """Outcome in words, one of `claims.OUTCOMES`, for example "holds"."""
         if not self.testable:
             return UNTESTABLE
         if self.strip is not None and self.strip.outcomes >= {True, False}:
@@ -165,7 +165,8 @@ Check = Callable[["pd.DataFrame", float], Finding]
 
 @dataclass(frozen=True)
 class Statement:
-    """One assertion of a paper about a figure, with a function that checks it on the rows of the figure.
+    """One assertion of a paper about a figure, with a function that compares the assertion with the rows
+    (results) of the figure.
 
     Parameters
     ----------
@@ -186,8 +187,8 @@ class Statement:
     untestable : str
         Reason, if the assertion cannot be checked here.
     needs : tuple of str
-        Names of datasets (classes in `datasets`) whose real files the check needs. If synthetic data replace
-        such a file, the assertion cannot be tested.
+        Names of datasets (classes in `datasets`) whose published files the check needs. If synthetic data
+        replace such a file, the assertion cannot be tested.
     table : mapping
         The check as it is written in `statements.toml`, with the series and rows that it compares.
     """
@@ -214,7 +215,7 @@ class Statement:
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
         """Check the statement several times, on rows from more and more repetitions. Return the result of the
-        first check that decides the statement. If none does, return the result of the last check.
+        first check that decides the statement. If no check decides, return the result of the last one.
 
         Parameters
         ----------
@@ -262,7 +263,7 @@ class Claim:
 
     @classmethod
     def of_one(cls, id: str, says: str, check: Check) -> Claim:
-        """Make a claim with a single statement. Use this for figures that are not from a paper."""
+        """Make a claim with a single statement. Use this method for figures that are not from a paper."""
         return cls(id, "", says, (Statement(id, says, check),))
 
     def judge(
@@ -303,7 +304,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one statement of the claim, from the result of its check."""
+        """Return the verdict on one statement of the claim, from the result of the statement's check."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -321,8 +322,8 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdict "not judged" for each statement. Use this if the parameters of a run differ from
-        those of the paper.
+        """Return the verdict "not judged" for each statement. Use this method if the parameters of a run
+        differ from those of the paper.
         """
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
@@ -344,7 +345,7 @@ class Verdict:
     id, says : str
         Id of the statement, and its text in the words of the paper.
     outcome : str
-        One of `claims.OUTCOMES`.
+        One of `claims.OUTCOMES`, for example "holds".
     measured : str
         Sentence with the measured values.
     why : str
@@ -375,8 +376,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """Number that a paper prints, with a tolerance. A measured number agrees with it if it is between `low`
-    and `high`. The tolerance includes the error of reading a number off a figure.
+    """Number that a paper prints, with a tolerance. A measured number agrees with the printed one if it is
+    between `low` and `high`. This range includes the error of reading a number off a figure. `says` describes
+    the printed number in words.
 
     The other fields say where a figure shows the number. `axis` is the axis on which you read the number.
     `at` is the position on the other axis, which is a number or a name. If the paper's number is about a
@@ -411,7 +413,7 @@ class Printed:
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
         """Make a printed number for the words "about `value`". The tolerance is the factor 1.25 in both
-        directions, and at least `error`, the rounding error of the printed number.
+        directions, and at least `error`, which is the rounding error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -426,8 +428,9 @@ class Printed:
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """Change a verdict to "undecided", with the explanation `why`. Use this for a run that shows only a
-    tendency, for example a small run.
+    """Change a verdict to "undecided", with the explanation `why`. Use this function for a run that shows
+    only a tendency, for example a small run. Verdicts that are not decided, or that follow from definitions,
+    are returned unchanged.
     """
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict

@@ -8,12 +8,13 @@ they make, and the check of each statement, for example:
     says = "Filtering performs best."
     check = {kind = "lower", ours = "filter", other = "priority", by = "query_size", rows = {panel = "a"}}
 
-This check compares two series of the figure's rows. If you give a list of series, each of them is compared.
-Instead, a check can name a Python function, which gets the rows and a level of confidence. Examples are
-`check = "fig3_checks.large_enough"` and, with a further argument, `check = {function = "fig5_checks.cut",
-series = "filter"}`. If the paper does not print the value of a parameter, the key `over` lists plausible
-values. Each value is put in place of the parameter's name in braces. For example, `over = {"θ" = [20, 40]}`
-and `ours = "filter, θ = {θ}"` check the series "filter, θ = 20" and "filter, θ = 40".
+This check compares two series (curves) of the figure, "filter" and "priority". If you give a list of series,
+each series of the list is compared. Instead of a comparison, a check can name a Python function, which gets
+the rows and a level of confidence. Examples are `check = "fig3_checks.large_enough"` and, with a further
+argument, `check = {function = "fig5_checks.cut", series = "filter"}`. If the paper does not print the value
+of a parameter, the key `over` lists plausible values. Each value is put in place of the parameter's name in
+braces. For example, `over = {"θ" = [20, 40]}` and `ours = "filter, θ = {θ}"` check the series "filter, θ =
+20" and "filter, θ = 40".
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
     Raises
     ------
     ValueError
-        If the kind is unknown, a key is unknown or missing, or a share has an invalid word. Also if the
-        parameters in `over` differ from the names in braces.
+        If the kind is unknown, a key is unknown or missing, or a share has an invalid word. The error is also
+        raised if the parameters in `over` differ from the names in braces.
     """
     table = {"function": check} if isinstance(check, str) else dict(check)
     if "function" not in table:
@@ -167,7 +168,7 @@ def texts(x: Any) -> Iterator[str]:
 
 def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
     """Check a statement at each plausible value of a parameter that the paper does not print. If the rows
-    lack a value, the outcome at this value is undecided.
+    contain no runs at a value, the outcome at this value is undecided.
     """
     check = {key: x for key, x in table.items() if key != "over"}
     swept = table.get("over")
@@ -237,8 +238,8 @@ def _named(function: str, package: str) -> Any:
 def _compared(
     rows: pd.DataFrame, *, kind: str, by: _BY, ours: Any, other: Any = None, **limits: Any
 ) -> Iterator[tuple[str, checks.Part]]:
-    """Yield one part of the check for each series, or for each pair of series. If there are several parts,
-    each has a name.
+    """Yield the parts of a check, each with its name: one part for each series, or for each pair of series.
+    If there is only one part, its name is empty.
     """
     mine, theirs = (x if isinstance(x, list) else [x] for x in (ours, other))
     for one, two in product(mine, theirs):

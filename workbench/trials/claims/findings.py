@@ -64,8 +64,8 @@ class PaperFinding:
     needs: str = ""
 
     def outcome(self, verdicts: pd.DataFrame) -> str:
-        """Return the outcome of this finding as text. The outcome follows from the verdicts on the finding's
-        statements.
+        """Return the outcome of this finding as text, for example "reproduces". The outcome follows from
+        `verdicts`, a data frame with one row per statement.
         """
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
@@ -143,8 +143,9 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Return a sentence that compares the outcome of a small run with the outcome of the full run in the
-    repository. A small run alone does not suffice to decide whether a statement holds.
+    """Return a phrase that compares the outcome of a statement in a small run (`ours`) with its outcome in
+    the full run, which the repository contains (`committed`). A small run alone does not suffice to decide
+    whether a statement holds.
     """
     if ours == committed:
         return "this run agrees"
@@ -154,8 +155,8 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count how many statements have each outcome, for example "holds". The result has an entry for every
-    outcome in `COLUMNS`.
+    """Count how many statements have each outcome, for example "holds". `verdicts` has one row per statement.
+    The result has an entry for every outcome in `COLUMNS`, also if its count is 0.
     """
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
@@ -163,8 +164,8 @@ def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
 
 
 def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Count how many statements of several figures have each outcome, for example "holds". Statements that
-    were not judged are left out.
+    """Count how many statements of several figures have each outcome, for example "holds". `outcomes`
+    contains, for each figure, the outcomes of its statements. Statements that were not judged are left out.
     """
     counts = dict.fromkeys(COLUMNS.values(), 0)
     for outcome in (end for each in outcomes for end in each):
@@ -174,7 +175,8 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
-    """Return a sentence that says how many of the decided statements hold.
+    """Return a phrase that says how many of the decided statements hold. A statement is decided if it holds,
+    is contradicted, or holds only for some values of an unprinted parameter.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

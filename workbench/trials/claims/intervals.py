@@ -1,14 +1,15 @@
-"""Confidence intervals for paired runs of two series, curves of means, and the points where two curves cross.
+"""Confidence intervals for ratios of two series (curves), for means of a series, and the position where two
+curves cross.
 
-Runs of two series with the same seed use the same data and queries. So we divide their values seed by seed.
-If both values are zero, or both are infinite, the ratio is 1. If only one value is zero, the ratio is 0 or
-infinite. A pair with a missing value (NaN) is left out.
+If runs of two series have the same seed, they use the same data and queries. So we divide the values of one
+series by those of the other, seed by seed. If both values are zero, or both are infinite, the ratio is 1. If
+only one value is zero, the ratio is 0 or infinite. A pair with a missing value (NaN) is left out.
 
 If the logarithms of all ratios at a point are finite, the estimate is the geometric mean of the ratios, and
 the interval is a Student t interval of the logarithms. Otherwise the estimate is the median, and the interval
 is between two order statistics, as in the sign test. The median is also used if all ratios are equal, because
 their spread cannot be estimated. The interval of the sign test is valid for every distribution. If there are
-too few runs for the level of confidence, it is infinite.
+too few runs for the level of confidence, this interval is infinite.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Compute the mean of the column `value` over seeds (repetitions), and its confidence interval from
-    Student's t distribution, for each point of a curve. The result has the columns mean, low and high (the
-    ends of the interval), and seeds (the number of seeds).
+    """Compute the mean of the column `value` over seeds (repetitions) for each point of a curve, with a
+    confidence interval from Student's t distribution. The result has the columns mean, low and high (the ends
+    of the interval), and seeds (the number of seeds).
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def confidence_intervals(
     by : str or list of str
         Columns that identify a point.
     level : float
-        Level of confidence.
+        Level of confidence. Default 0.95.
 
     Raises
     ------
@@ -92,8 +93,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Compute a curve of means with confidence intervals. The curve has one point for each value of the
-    column `by`. Only the rows that satisfy the conditions in `where` are used.
+    """Compute a curve of means over seeds, with confidence intervals. The curve has one point for each value
+    of the column `by`. Only rows that have the values in `where` are used, for example `panel="a"`.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -103,7 +104,7 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Find the position on the horizontal axis from which on the first curve is below the second. Return NaN
+    """Find the position on the horizontal axis after which the first curve stays below the second. Return NaN
     if there is no such position.
 
     Both curves are results of `mean_curve`. Between two points, a curve is a straight line on logarithmic
@@ -180,12 +181,12 @@ class Intervals:
         object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
 
     def __len__(self) -> int:
-        """Number of points."""
+        """Return the number of points."""
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
         """Divide the estimates and the ends of their intervals by exact values, for example from a formula.
-        The argument `law` is one number, or a series with one value per point.
+        `law` contains these values: one number, or a series with one value per point.
         """
 
         def divided(level: float) -> pd.DataFrame:
@@ -202,8 +203,8 @@ class Intervals:
 def paired_ratios(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> Intervals:
-    """Divide one series (a curve) by another at each point, separately for each seed. Return the ratios with
-    confidence intervals.
+    """Divide one series (a curve) by another at each point, separately for each seed. Return one estimated
+    ratio per point, with a confidence interval over the seeds.
 
     Parameters
     ----------
@@ -371,8 +372,8 @@ def _table(
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
-    """Return the mean of each row, the ends of its interval and the number of runs. Rows without a usable
-    spread get the median and its interval.
+    """Return the mean of each row, the ends of its confidence interval and the number of runs. Rows whose
+    spread cannot be estimated get the median and its interval.
     """
     from scipy.special import stdtrit  # scipy.stats takes a third of a second
 

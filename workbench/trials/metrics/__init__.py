@@ -1,5 +1,5 @@
-"""Metrics. A metric is called with the true data and a released estimate, and returns a number, for example
-the error of the estimate.
+"""Metrics. A metric is called with the true data and a released estimate (for example noisy counts), and
+returns a number, for example the error of the estimate.
 
 Most metrics answer the same queries from the true data and from the estimate, and compare these answers. The
 exact error of an estimate reveals private data. So a metric raises an exception if the true data are neither

@@ -17,8 +17,8 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """Raise a ValueError if the true data are neither public nor marked as `truth_public`. The error of an
-    estimate would reveal them.
+    """Raise a ValueError if the true data are neither public nor marked as `truth_public`, because the error
+    of an estimate would reveal private data.
     """
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
@@ -75,7 +75,9 @@ def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " quer
 
 @value
 class _WorkloadMetric:
-    """Base class of metrics that compare estimated and true answers to the queries of a workload."""
+    """Base class of metrics that compare estimated and true answers to the queries of a workload (a list of
+    queries).
+    """
 
     workload: Recipe
     weights: str = parameter("unbiased", choices=("unbiased", "raw"))
@@ -110,6 +112,9 @@ class _WorkloadMetric:
 class MeanAbsoluteError(_WorkloadMetric):
     """Mean absolute error: the mean of |estimate − truth| over the queries of a workload (a list of queries),
     in counts. Here estimate and truth are the estimated and the true answer to a query.
+
+    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
+    or with their "raw" noisy counts.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -123,6 +128,9 @@ class MedianRelativeError(_WorkloadMetric):
     answer is 0 are left out.
 
     The result is NaN if the true answers of all queries are 0.
+
+    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
+    or with their "raw" noisy counts.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -136,6 +144,9 @@ class MeanSignedError(_WorkloadMetric):
     """Mean signed error: the mean of estimate − truth over the queries of a workload (a list of queries), in
     counts. Here estimate and truth are the estimated and the true answer to a query. The result estimates the
     bias of the answers.
+
+    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
+    or with their "raw" noisy counts.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -146,6 +157,9 @@ class MeanSignedError(_WorkloadMetric):
 class MeanSquaredError(_WorkloadMetric):
     """Mean squared error: the mean of (estimate − truth)² over the queries of a workload (a list of queries),
     in counts². Here estimate and truth are the estimated and the true answer to a query.
+
+    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
+    or with their "raw" noisy counts.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -183,10 +197,11 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """Share of the non-empty cells of the true table that a release contains."""
+    """Share of cells that a release contains, among all cells that are not empty in the true table."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compute the share of the non-empty cells that were released.
+        """Compute the share of cells that were released, among all cells that are not empty in the true
+        table.
 
         Parameters
         ----------
@@ -216,8 +231,8 @@ class HeldCells:
 
 
 class MatchedStrings(NamedTuple):
-    """Distinct synthetic strings, each with two numbers: its copies among the synthetic strings, and its
-    copies in the corpus (the true strings).
+    """Distinct synthetic strings, each with two numbers: how often it occurs among the synthetic strings, and
+    how often it occurs in the corpus (the true strings).
     """
 
     keys: Keys
@@ -226,8 +241,8 @@ class MatchedStrings(NamedTuple):
 
     @property
     def recovered(self) -> Int[np.ndarray, " strings"]:
-        """Number of strings in the corpus that are matched by a synthetic string, for each distinct string. A
-        synthetic string matches at most one string in the corpus.
+        """Number of matches of each distinct string: the smaller of its two numbers. Each synthetic string is
+        matched with at most one equal string in the corpus.
         """
         return np.minimum(self.counts, self.corpus_counts)
 
@@ -296,12 +311,12 @@ class RecoveredFraction:
     """Share of a corpus (the true strings) that synthetic strings recover. A true string is recovered if an
     equal synthetic string is matched with it. Each synthetic string is matched with at most one true string.
 
-    Only strings that occur `low` to `high` times in the corpus are considered. If `prefixes` is True, a
-    synthetic prefix is treated as if it were a complete string.
+    Only strings that occur `low` to `high` times in the corpus are considered. By default, these are all
+    strings. If `prefixes` is True, a synthetic prefix is treated as if it were a complete string.
     """
 
-    low: int = parameter(1, 1, integer=True, unit="times")
-    high: int | None = parameter(None, 1, integer=True, unit="times")
+    low: int = parameter(1, 1, integer=True, unit="times", doc="smallest frequency")
+    high: int | None = parameter(None, 1, integer=True, unit="times", doc="largest frequency")
     prefixes: bool = parameter(False, choices=(False, True), doc="treat prefixes as strings")
 
     def __post_init__(self) -> None:
@@ -345,9 +360,9 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Compute which share of a corpus (the true strings) synthetic strings recover. A true string is
-    recovered if an equal synthetic string is matched with it. The shares are cumulated over the frequency of
-    strings.
+    """Compute the share of a corpus (the true strings) that synthetic strings recover, cumulated over the
+    frequency of strings. A true string is recovered if an equal synthetic string is matched with it. The
+    frequency of a string is the number of times that it occurs in the corpus.
 
     Parameters
     ----------

@@ -25,8 +25,8 @@ class CountPair(NamedTuple):
 
 
 def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
-    """Return the exact counts and the estimated counts. The estimate may consist of released counts, or of
-    records that are counted here.
+    """Return the exact and the estimated counts of all items, or of all edges (pairs of an item and a
+    context). The estimate may consist of released counts, or of records that are counted here.
     """
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
@@ -43,7 +43,7 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 
 def _of() -> Any:
-    """Return the field `of` of metrics. It says whether counts of items or counts of edges are compared."""
+    """Declare the field `of`, which says whether a metric compares counts of items or counts of edges."""
     return parameter("items", choices=("items", "edges"), doc="which counts to compare")
 
 
@@ -302,8 +302,8 @@ def sampling_error(
 
 
 def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
-    """Return, for each user, the sum of squared shares: the share of the user's records that is about an item
-    (or edge), squared and summed over items.
+    """Return the sum of squared shares for each user. A share is the fraction of the user's records that are
+    about one item (or edge). The sum is over all items (or edges).
     """
     sizes = truth.records_per_user()
     if getattr(truth.bound, "linf", None) == 1:
@@ -326,7 +326,7 @@ def error_parts(
 ) -> pd.DataFrame:
     """Split the squared error of a release into parts: from dropped records, from noise, and from setting
     negative counts to 0. The items are ordered by popularity, and the parts are computed for each tenth of
-    them.
+    the items.
 
     You need the records that the mechanism kept, but the release does not contain them. To get these records,
     call `mechanism.bounded_data(data, rng)` with the same seed as the release. This method returns the
@@ -381,8 +381,8 @@ def error_parts(
 
 
 def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
-    """Return the tenth to which each item belongs by its true count, from 0 to 9. The most popular items have
-    9.
+    """Return the tenth to which each item belongs by its true count, from 0 to 9. The most popular items are
+    in tenth 9.
     """
     items = data.domain.shape[0]
     rank = np.empty(items, np.int64)

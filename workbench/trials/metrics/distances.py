@@ -1,4 +1,6 @@
-"""Metrics for synthetic points and commutes. They are distances between the synthetic and the true data."""
+"""Metrics for synthetic points and commutes. Each metric is a distance between the synthetic and the true
+data.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance between synthetic and true points, by a method of Indyk. The
-    bound is computed from a hierarchy of cells: each level divides the cells of the level above, and level 0
-    is the whole box.
+    """Upper bound on the earth mover's distance between synthetic and true points, by the method of Indyk
+    (2004). The bound holds up to a remainder, which is stated below. It is computed from a hierarchy of
+    cells: each level divides the cells of the level above, and level 0 is the whole box.
 
     For each cell, the metric takes the absolute difference between the numbers of synthetic and of true
     records in the cell, times the diameter of the cell. The result is the sum over all cells of the levels 0
     to `depth`. The box of the hierarchy is treated as a unit cube, so the unit is records × side of the box.
 
     The earth mover's distance is the sum of the distances by which records must be moved to turn one set of
-    points into the other. If both sets have n records, it is at most the result plus n times the diameter of
-    a cell on the last level.
+    points into the other. If both sets have n records, the earth mover's distance is at most the result plus
+    n times the diameter of a cell on the last level.
 
     Synthetic points are placed at random within the released cells. `seed` determines their positions.
     """
@@ -38,7 +40,7 @@ class EarthMover:
     seed: int = parameter(0, 0, integer=True, doc="seed that places the synthetic points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
-        """Compute the sum over all levels.
+        """Compute the bound on the earth mover's distance, which is a sum over all levels of the hierarchy.
 
         Parameters
         ----------
@@ -62,7 +64,8 @@ class EarthMover:
         return float(self.levels(truth, estimate).sum())
 
     def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
-        """Compute the part of the sum that comes from each level, beginning with the whole box.
+        """Compute the part of the bound that comes from each level of the hierarchy, beginning with the whole
+        box.
 
         Parameters
         ----------
@@ -120,8 +123,8 @@ _SLACK = 1.001
 
 
 class Commutes(NamedTuple):
-    """Pairs of a home and a workplace, in degrees (home latitude, home longitude, work latitude, work
-    longitude), with the number of commutes of each pair.
+    """Distinct pairs of a home and a workplace, with the number of commutes of each pair. A pair consists of
+    home latitude, home longitude, work latitude and work longitude, in degrees.
     """
 
     points: Float[np.ndarray, "n 4"]
@@ -148,12 +151,13 @@ def great_circle(
     lat2: Float[np.ndarray, " n"] | float,
     lon2: Float[np.ndarray, " n"] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Compute the distance between two places on the globe (great-circle distance), by the haversine formula.
+    """Compute the distances between pairs of places on the globe (great-circle distances), by the haversine
+    formula.
 
     Parameters
     ----------
     lat1, lon1, lat2, lon2 : float or float[n]
-        Latitudes and longitudes of both places, in degrees.
+        Latitudes and longitudes of the two places of each pair, in degrees.
 
     Returns
     -------
@@ -169,10 +173,11 @@ def great_circle(
 @value
 class CommuteDistances:
     """Kolmogorov distance between the lengths of synthetic and of true commutes: the largest difference of
-    their distribution functions. Only people who live near a given place are considered.
+    their distribution functions. Only people who live near a given place (`latitude`, `longitude`) are
+    considered.
 
     A record is a commute: home latitude, home longitude, work latitude and work longitude, in degrees. The
-    metric uses the records whose home is at most `radius` km from the place. The length of a commute is the
+    metric uses the records whose home is at most `radius` km from this place. The length of a commute is the
     great-circle distance from home to work. Synthetic points are placed at random within the released cells,
     and `seed` determines their positions. The true points are known only up to the smallest cells into which
     the map is divided, and are placed in the middle of these cells.
@@ -184,7 +189,8 @@ class CommuteDistances:
     seed: int = parameter(0, 0, integer=True, doc="seed that places the synthetic points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
-        """Compute the largest difference of the two distribution functions.
+        """Compute the largest difference between the distribution functions of the lengths of synthetic and
+        of true commutes.
 
         Parameters
         ----------
