@@ -170,7 +170,7 @@ class Gowalla(RecordsFile):
 
     @property
     def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the seven regions for the version "lglmf", and of the days of the week for other versions."""
+        """Names of the seven regions for the version "lglmf", and of the weekdays for other versions."""
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:

@@ -114,8 +114,8 @@ class OnTheMap(RealFile):
         return tuple(_file(state, x, n) for state, n in versions.items() for x in names)
 
     def load(self) -> SparseTable:
-        """Load the table of jobs. Raise a ValueError if a file is about another state, part or year, or if a
-        row is invalid.
+        """Load the table of jobs. Raise a ValueError if a row is invalid, for example because the file is
+        about another state or part, or has the blocks of another census.
         """
         return table(self.domain, self._jobs(), Bound(1))
 
@@ -144,7 +144,9 @@ class OnTheMap(RealFile):
 
     @cached_property
     def crosswalks(self) -> dict[str, Crosswalk]:
-        """List of all census blocks (the publisher calls the list a crosswalk), for each chosen state."""
+        """Crosswalk of each chosen state, by postal code. A crosswalk is the publisher's list of all census
+        blocks.
+        """
         crosswalks = {state: Crosswalk(state) for state in self.states}
         if len({crosswalk.field for crosswalk in crosswalks.values()}) > 1:
             found = ", ".join(map(str, crosswalks.values()))

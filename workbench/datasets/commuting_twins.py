@@ -238,7 +238,7 @@ class CommuteTwin(OverHierarchy, Twin):
 
 
 def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
-    """Draw the latitudes and longitudes of the cities' centres, which are at least one degree inside the box."""
+    """Draw latitudes and longitudes of the cities' centres, which are at least one degree inside the box."""
     low = np.array(LOW) + 1
     high = np.array(HIGH) - 1
     return rng.uniform(low, high, (CITIES, 2)).T

@@ -27,7 +27,8 @@ GENERATOR = "generator"  # generated from a stated distribution
 
 
 class Dataset:
-    """Base class of datasets.
+    """Base class of all datasets. A dataset states its kind, its source, and whether its exact counts may be
+    shown.
 
     Attributes
     ----------
@@ -94,8 +95,8 @@ class RecordsFile(RealFile):
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
     def load(self) -> Interactions:
-        """Load the records. Raise a ValueError if there are too few rows, or if a row is invalid. The message
-        then names the row.
+        """Load the records. Raise a ValueError if a row is invalid. The message then names the row. If the
+        dataset states the number of rows of a file, another number also raises a ValueError.
         """
         items = self.items
         if isinstance(items, range):
@@ -205,7 +206,7 @@ def seed_field() -> Any:
 
 def root(is_below: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Find the number at which the function `is_below` changes from True to False. Return the two
-    neighbouring floats between which it changes.
+    neighbouring floats between which the function changes.
     """
     while (middle := (low + high) / 2) not in (low, high):
         if is_below(middle):

@@ -61,8 +61,8 @@ _METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a
 
 
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """Return the columns that describe a metric in a table of results. They contain its name, its weights,
-    what it counts (for example items), and its workload (the queries).
+    """Return the columns that describe a metric in a table of results. The columns contain the metric's name,
+    its weights, what it counts (for example items), and its workload (the queries).
     """
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
     for name, column in _METRIC_FIELDS.items():

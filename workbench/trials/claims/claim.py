@@ -304,7 +304,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one statement of the claim, from the result of the statement's check."""
+        """Return the verdict on one statement of the claim. `finding` is the result of its check."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -338,7 +338,7 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on one statement of a paper. It says whether the statement holds for our results.
+    """Verdict on one statement of a paper, which says whether the statement holds for our results.
 
     Parameters
     ----------

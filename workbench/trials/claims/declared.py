@@ -110,7 +110,7 @@ _ROWS = {"rows", "prepare", "over"}  # of every check: which rows, and what is s
 
 
 def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
-    """Make the function that checks a statement, from the key `check` in its file.
+    """Make the function that checks a statement, from the key `check` in `statements.toml`.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def interpolate_log_log(
     x: Sequence[float], y: Sequence[float]
 ) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
     """Return a function that interpolates between the points (x, y) by straight lines on logarithmic axes.
-    Outside the range of x, it is NaN.
+    Outside the range of x, the function is NaN.
 
     The values in `x` must be increasing. If a value in `y` is 0, the function is 0 between the two
     neighbouring points. The function can be pickled.

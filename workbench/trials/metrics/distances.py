@@ -219,7 +219,8 @@ class CommuteDistances:
         return float(gaps.max())
 
     def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Compute the distribution function of the lengths of commutes, for people who live near the place.
+        """Compute the distribution function of the lengths of commutes, for people who live at most `radius`
+        km from the place.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class CommuteDistances:
         return self._distances(data).fraction_within(np.asarray(at, float))
 
     def commutes(self, data: Any) -> Commutes:
-        """Return the homes and workplaces of the people who live near the place.
+        """Return the homes and workplaces of the people who live at most `radius` km from the place.
 
         Parameters
         ----------
