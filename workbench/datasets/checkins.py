@@ -157,9 +157,7 @@ class Gowalla(RecordsFile):
 
     cite: ClassVar[str] = "cho2011"
 
-    version: str = parameter(
-        "lglmf", choices=("lglmf", "snap", "austin"), doc="version to read"
-    )
+    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="version")
 
     @property
     def items(self) -> range | tuple[Any, ...]:
