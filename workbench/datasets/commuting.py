@@ -230,8 +230,8 @@ class CommutePoints(OverHierarchy, RealFile):
     publisher's lists of blocks (crosswalks) contain the centres. All homes and workplaces are in the same
     box, which is the smallest box that contains the centres of all blocks of the chosen states. The box is
     public, because it does not depend on who lives or works there. Mechanisms divide the box into cells,
-    these cells into smaller cells, and so on. After the default number of 16 divisions, the smallest cells of
-    Rhode Island are about 1.5 by 1 m.
+    these cells into smaller cells, and so on. `depth` is the number of divisions. After 16 divisions (the
+    default), the smallest cells of Rhode Island are about 1.5 by 1 m.
 
     The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
     public.
@@ -243,7 +243,7 @@ class CommutePoints(OverHierarchy, RealFile):
     cite: ClassVar[str] = "lodes7"
 
     dataset: Any = parameter(check=_pairs_of_blocks, doc="OnTheMap dataset of jobs")
-    depth: int = parameter(16, 1, 32, integer=True, unit="levels", doc="number of levels")
+    depth: int = parameter(16, 1, 32, integer=True, unit="levels")
 
     @cached_property
     def hierarchy(self) -> Quadtree:

@@ -315,8 +315,8 @@ class RecoveredFraction:
     strings. If `prefixes` is True, a synthetic prefix is treated as if it were a complete string.
     """
 
-    low: int = parameter(1, 1, integer=True, unit="times", doc="smallest frequency")
-    high: int | None = parameter(None, 1, integer=True, unit="times", doc="largest frequency")
+    low: int = parameter(1, 1, integer=True, unit="times")
+    high: int | None = parameter(None, 1, integer=True, unit="times")
     prefixes: bool = parameter(False, choices=(False, True), doc="treat prefixes as strings")
 
     def __post_init__(self) -> None:
