@@ -1,14 +1,15 @@
-"""Descriptions of the possible values of records: domains, hierarchies, and rules that turn a row into
-labels.
+"""Descriptions of the possible values of records: domains, hierarchies, and rules that turn a row of data
+into labels, which are the names of values.
 
 A domain is a table's list of attributes with their possible values, for example 100 ages and 2 sexes. A
 hierarchy is a tree that divides a space of values, for example all points of a square, into smaller and
 smaller parts. A part is called a *node*.
 
 In a hierarchy, every value has a number, which is called its *key*. The key has one digit for each level of
-the tree, and the digit says which child contains the value. So all values in a node at level 3 have keys with
-the same first three digits. A node is stored as its level and its lowest key. If records are sorted by key,
-the records of a node follow one another. A key is stored in one or two 64-bit words.
+the tree. The digit says which child of the node above contains the value. So all values in a node at level 3
+have keys with the same first three digits. A node is stored as its level and the lowest key of its values. If
+records are sorted by key, the records of a node follow one another. A key is stored in one or two 64-bit
+words.
 """
 
 from workbench.spaces.domain import Domain as Domain

@@ -34,7 +34,9 @@ _MISSING_USER = "missing_user"
 
 
 def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
-    """Read a domain file. Return its attributes, and whether the file states that exact counts are public."""
+    """Read a domain file, which describes the attributes of a table in JSON. Return the attributes, and
+    whether the file states that exact counts are public.
+    """
     content = read_json(path)
     public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
     if not isinstance(public, bool):
@@ -46,7 +48,8 @@ def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
 
 
 def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Separate the entry `missing_user` from the attributes of a domain file.
+    """Separate the entry `missing_user` from the attributes of a domain file. The entry says what happens to
+    rows without a user.
 
     Return the attributes without this entry, and the entry's value. If there is no such entry, the value is
     "refuse".
@@ -62,8 +65,8 @@ def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _nobody(stated: Any) -> Any:
-    """Return the value of `missing_user`, with a list of texts as a tuple. Raise a ValueError if the value is
-    not allowed.
+    """Check the value of `missing_user`, and return it with a list of texts converted to a tuple. Raise a
+    ValueError if the value is not allowed.
     """
     if stated in ("refuse", "drop"):
         return stated
@@ -76,7 +79,7 @@ def _nobody(stated: Any) -> Any:
 
 
 def files_within(path: Path) -> list[Path]:
-    """Return the paths of the other files that a domain file refers to, which contain labels or maps."""
+    """Return the paths of the files of labels and maps that a domain file names."""
     files = []
     stated = [read_json(path)]
     for x in stated:  # which grows by what is in it
@@ -90,10 +93,10 @@ def files_within(path: Path) -> list[Path]:
 
 
 def states_public_truth(path: str | Path) -> bool:
-    """Return whether a domain file contains `"truth_public": true`. It says that the exact counts of the data
-    are public.
+    """Return whether a domain file contains `"truth_public": true`. This entry states that the exact counts
+    of the data are public.
 
-    The workbench shows how far a release is from the exact counts only if the file contains this entry.
+    The workbench compares a release with the exact counts only if the file contains this entry.
 
     Raises
     ------
@@ -193,8 +196,8 @@ class Domain:
 
     @property
     def _stated(self) -> Iterator[tuple[str, int, Any, Rule | None]]:
-        """Return the name, number of values, labels and rule of each attribute. Labels and rule are None if
-        they were not given.
+        """Name, number of values, labels and rule of each attribute. Labels and rule are None if they were
+        not given.
         """
         none = (None,) * len(self.shape)
         names = self.attributes, self.shape, self.labels or none, self.preparation or none
@@ -202,13 +205,15 @@ class Domain:
 
     @cached_property
     def _own_labels(self) -> dict[str, Labels]:
-        """Rule for each attribute that finds the code of a label, for columns that already contain labels."""
+        """Rules by the name of their attribute. Each rule finds the codes of the labels in a column of
+        labels.
+        """
         return {x: Labels(range(n) if own is None else own) for x, n, own, _ in self._stated}
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """Rule for each attribute, by the name of the attribute. A rule computes the attribute's label from a
-        row.
+        """Rules by the name of their attribute. A rule computes the label (name of the value) of its
+        attribute from the columns of a row.
         """
         return {name: rule or self._own_labels[name] for name, _, _, rule in self._stated}
 
@@ -222,25 +227,26 @@ class Domain:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of a data frame that are needed to compute the attributes, each once."""
+        """Names of the columns from which the attributes are computed. Each name is listed once."""
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key of each row of a data frame, which is the number of its cell. Also return which
-        rows the rules of the domain drop, and which rows are errors.
+        """Return the key of each row of a data frame, which is the number of the row's cell. Also return
+        which rows the rules of the domain keep, and which rows contain values that are not allowed.
 
         Parameters
         ----------
         columns : polars frame, or mapping from name to Series
-            Data with at least the columns whose names are in the property `columns`. All must have the same
-            length.
+            Data with at least the columns whose names are in the property `columns`. All columns must have
+            the same length.
 
         Returns
         -------
         keys : int64[kept], or int64[parts, kept] of a wide domain
-            Keys of the rows that no rule leaves out. Do not use them if `refused` is not empty.
+            Keys of the rows that no rule leaves out. For a wide domain, there is one row of keys for each
+            domain in `parts`. Do not use the keys if `refused` is not empty.
         kept : bool[rows] or None
             Mask that is true for the rows that no rule leaves out. It is None if all rows are kept.
         refused : list
@@ -274,15 +280,15 @@ class Domain:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the domain is wide. A wide domain has more than 2⁶³ − 1 cells, which are too many to number
-        them.
+        """Whether the domain is wide, which means that it has more than 2⁶³ − 1 cells. The cells of a wide
+        domain have no numbers.
         """
         return self.size > MAX_CELLS
 
     @cached_property
     def parts(self) -> tuple[Domain, ...]:
-        """Smaller domains that together have all attributes, in the same order. In each of these domains, the
-        number of cells is small enough to number them.
+        """Smaller domains into which a wide domain is divided. Each part has some of the attributes, in the
+        same order, and at most 2⁶³ − 1 cells. So the cells of each part can be numbered.
 
         If the domain is not wide, the only part is the domain itself.
         """
@@ -299,8 +305,8 @@ class Domain:
         return tuple(map(self.project, runs))
 
     def refuse_wide(self) -> None:
-        """Raise a ValueError if the domain is wide, which means that it has too many cells to number them.
-        The message explains what to do instead.
+        """Raise a ValueError if the domain is wide, which means that it has more than 2⁶³ − 1 cells. The
+        message explains what to do instead.
         """
         if self.is_wide:
             raise ValueError(
@@ -311,8 +317,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """One number per attribute: the amount by which the key (number) of a cell grows if the code of the
-        attribute grows by 1.
+        """One number per attribute: the amount by which the key (number) of a cell grows if the attribute's
+        code (number of the value) grows by 1.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
@@ -360,16 +366,16 @@ class Domain:
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
-        """Return the codes (the numbers of the values) of cells with the given keys (numbers). The array has
-        one row per cell and one column per attribute.
+        """Return the codes (numbers of the values) of the cells with the given keys (numbers of cells). The
+        array has one row per cell and one column per attribute.
         """
         return np.stack([self.column(keys, a) for a in self.attributes], axis=1)
 
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the code of one attribute, for each of the cells with the given keys (numbers). If the
-        domain is wide, pass one row of keys for each domain in `parts`.
+        """Return the code (number of the value) of one attribute for each of the given cells. The cells are
+        given by their keys (numbers). If the domain is wide, pass one row of keys for each domain in `parts`.
         """
         axis = self.axis(attribute)
         if self.is_wide:

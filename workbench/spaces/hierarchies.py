@@ -1,5 +1,5 @@
-"""Base class of the trees that divide a space of values, the digits of their keys, and searches in sorted
-keys.
+"""Base class of trees that divide a space of values, digits of keys (numbers of values), and searches in
+sorted keys.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """Number the children of each node of a tree from 0. Return one list that contains the numbers of the
-    children of the first node, then of the second node, and so on.
+    """Number the children of each node of a tree from 0, where `counts` contains the number of children of
+    each node. Return one list for all nodes. For example, the counts 2 and 3 give 0, 1, 0, 1, 2.
     """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
-    """Return the indices that sort the keys in ascending order, as `numpy.argsort` does."""
+    """Return the indices that sort keys (numbers of values in a tree) in ascending order, as `numpy.argsort`
+    does.
+    """
     return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key, how many of the `keys` are smaller. With `after`, also count keys that
-    are equal to the wanted key. The two lists must be sorted.
+    """Return, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. With
+    `after`, also count keys that are equal to the wanted key. Both lists of keys must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
@@ -41,8 +43,9 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key, how many of the `keys` are smaller. With `after`, also count keys that
-    are equal to the wanted key. The `wanted` keys may be in any order, but `keys` must be sorted.
+    """Return, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. With
+    `after`, also count keys that are equal to the wanted key. The `wanted` keys may be in any order, but
+    `keys` must be sorted.
     """
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
@@ -51,7 +54,9 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the positions at which the key in `keys` is larger than the key in `others`."""
+    """Return a mask of the positions at which the key (number of a value in a tree) in `keys` is larger than
+    the key in `others`.
+    """
     above = keys[-1] > others[-1]
     if len(keys) == 2:
         above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
@@ -68,8 +73,8 @@ def _search(high, low, wanted_high, wanted_low, after, out):
 
 @njit(cache=True, inline="always")
 def gallop(high, low, at, stop, wanted_high, wanted_low, after):
-    """Return the first index from `at` to `stop` whose key is at least the wanted key. With `after`, the key
-    must be larger.
+    """Return the first index from `at` to `stop` − 1 whose key is at least the wanted key. With `after`, the
+    key must be larger. If there is no such key, return `stop`.
     """
     step = 1
     end = at
@@ -103,7 +108,7 @@ WORD = 2**64
 class Digits:
     """Number system for the leaves of a tree, which are the nodes without children. The number of a leaf is
     called its key. A key has one digit per level of the tree. The digit says in which child of a node the
-    leaf is.
+    leaf is. `radices` contains, for each level, the number of possible digits.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -145,8 +150,8 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """One number per level of the tree: the amount by which the 64-bit word of a key grows if the digit
-        of this level grows by one.
+        """One number per level of the tree: the amount by which a key grows if its digit of this level grows
+        by one. Each number refers to the 64-bit word of the key that contains the digit.
         """
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
@@ -171,14 +176,16 @@ class Digits:
         return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
-        """Return one child of each node at `level`. The digits say which child, counted from 0."""
+        """Return one child of each node at `level`. For each node, `digits` contains the number of the child,
+        counted from 0. Nodes and children are given by their lowest keys.
+        """
         children = nodes.copy()
         width = np.uint64(self.widths[level])
         children[self.word_of_level(level)] += digits.astype(np.uint64) * width
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return one digit of each key. It says which child of a node at `level` contains the key."""
+        """Return one digit of each key. The digit says which child of a node at `level` contains the key."""
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
@@ -192,8 +199,8 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return, for each key, the node at the given level that contains the key. Give one level for all
-        keys, or one level per key.
+        """Return, for each key, the node at the given level that contains the key. The node is given by its
+        lowest key. Give one level for all keys, or one level per key.
         """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
@@ -202,10 +209,11 @@ class Digits:
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
         """Return, for each node (part of the tree), the share of its possible keys that are smaller than the
-        given key. With `after`, a key that is equal to the given key also counts.
+        given key. With `after`, a key that is equal to the given key also counts. Each given key must be at
+        least the lowest key of its node.
 
-        The share is exactly 0 if all keys of the node are larger, and exactly 1 if all are smaller. If some
-        keys of the node are smaller and some are not, the share is rounded, but it stays above 0 and below 1.
+        The share is exactly 0 if no key of the node counts, and exactly 1 if all keys count. Otherwise the
+        share is rounded, but stays above 0 and below 1.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         distances = [
@@ -295,7 +303,7 @@ class Hierarchy(Protocol):
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """Draw one uniformly random key (number of a value) in each node (part of the space). For a tree of
-        strings, the result is the prefix of the node itself, because a prefix is also a string.
+        strings, the result is the key of the node's prefix itself, because a prefix is also a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
@@ -331,11 +339,11 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Add up, for each query, the values of the nodes that it contains. A query is a box from `lo` up to
-        but not including `hi`.
+        """Add up, for each query, the values of the nodes (boxes of the tree) that the query contains. A
+        query is a box from `lo` up to but not including `hi`.
 
         If a query contains only a part of a node, the value of the node counts in proportion to the volume of
-        the part. The second array is a mask of the queries that contain such parts.
+        the part. The second array is a mask of the queries that contain only a part of some node.
         """
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)

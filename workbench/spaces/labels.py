@@ -164,9 +164,8 @@ class Cross(Rule):
     """Rule that combines several columns of a table into one attribute. The labels (names of values) of this
     attribute are all combinations of the labels of the columns.
 
-    You give one rule per column, which contains the name of the column. The rule of a column also says what
-    happens to missing values and to values without a label. So the combined rule has no settings for such
-    values.
+    You give one rule per column. Each rule contains the name of its column, and says what happens to missing
+    values and to values without a label. So the combined rule has no settings for such values.
 
     The combinations are in the order of a nested loop, with the last column in the innermost loop.
 

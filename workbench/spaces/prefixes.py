@@ -76,8 +76,8 @@ class Prefixes(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node (a prefix) that can be divided further. The child for the end
-        of the string is not counted, because a complete string cannot be divided.
+        """Number of symbols in the alphabet. A node (a prefix) has one child per symbol. The child for the
+        end of the string is not counted, because a complete string cannot be divided further.
         """
         return len(self.alphabet)
 

@@ -88,8 +88,8 @@ class Quadtree(Boxed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of the finest boxes along each dimension. These are the boxes on the lowest level of the
-        tree.
+        """Number of boxes along each dimension on the lowest level of the tree. These boxes are called the
+        finest boxes.
         """
         return (2**self.depth,) * self.dims
 
@@ -100,7 +100,7 @@ class Quadtree(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node (a box) that can be divided further."""
+        """Number of boxes into which one level divides a box: 2 to the power of `dims`."""
         return 2**self.dims
 
     def encode(

@@ -53,8 +53,8 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Table that gives a position for each of some texts. It looks up the values of a column of any type, and
-    accepts different spellings of a number.
+    """Table that contains a position for each of its texts. The table looks up the values of a column of any
+    type, and accepts different spellings of a number.
     """
 
     places_of: Mapping[str, int]
@@ -194,7 +194,7 @@ _SHOWN = 60  # characters of a list of labels in an error
 
 def is_text(x: Any) -> str | None:
     """Return None if the value is a non-empty text. Otherwise return a text that says which values are
-    allowed. The function is used as `check` of `parameter`.
+    allowed. The function is meant for the argument `check` of `parameter`, which declares a field.
     """
     return None if isinstance(x, str) and x else "need text"
 
@@ -203,14 +203,16 @@ def is_list(x: Any) -> str | None:
     """Return None if the value is a non-empty list, tuple or range. Otherwise return a text that says which
     values are allowed.
 
-    The function is used as `check` of `parameter`. The members of the list are not checked here.
+    The function is meant for the argument `check` of `parameter`, which declares a field. The members of the
+    list are not checked here.
     """
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
 def check_texts(x: Any) -> str | None:
     """Return None if the value is a list or tuple of texts or integers. Otherwise return a text that says
-    which values are allowed. The function is used as `check` of `parameter`.
+    which values are allowed. The function is meant for the argument `check` of `parameter`, which declares a
+    field.
     """
     good = isinstance(x, list | tuple) and all(type(text) in (str, int) for text in x)
     return None if good else "need a list of texts, or integers"
@@ -218,9 +220,9 @@ def check_texts(x: Any) -> str | None:
 
 @value
 class Rule:
-    """Base class of rules that compute an attribute of a table from one column of the data.
+    """Base class of rules that compute an attribute of a table from the data. Most rules read one column.
 
-    A rule turns each value of the column into a code. The code is the position of a label (the name of a
+    A rule turns each value of its column into a code. The code is the position of a label (the name of a
     value) in the list of all labels of the attribute.
 
     The rule decides which code a row gets, and whether the row is left out. Both decisions depend only on
@@ -333,7 +335,9 @@ class Rule:
 
 
 def some(labels: Sequence[Any]) -> str:
-    """Return the first labels of a list as text for an error message, with at most 60 characters."""
+    """Return the first labels of a list as text for an error message. The text has at most 60 characters, and
+    an ellipsis if it was shortened.
+    """
     text = plain(", ".join(str(label)[:_SHOWN] for label in labels[:_SHOWN]))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 

@@ -1,4 +1,6 @@
-"""Conversion of preparation rules to and from JSON, and strict reading of JSON and CSV files."""
+"""Conversion of rules to and from JSON, and strict reading of JSON and CSV files. A rule computes the label
+of an attribute from the columns of a row.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ _WAYS = "from", "to", "step", "file"  # to state labels
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
-    """Create the rule for an attribute from its description, for example from the content of a JSON file.
+    """Create the rule of an attribute from a description, for example from the content of a JSON file. The
+    rule computes the attribute's label from the columns of a row.
 
     Parameters
     ----------
@@ -78,8 +81,8 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
-    """Return the text of a schema error: the path of the field within the attribute, and what is expected
-    there.
+    """Return the text of a schema error. The text contains the path of the wrong field, and says what the
+    schema expects there.
     """
     text, _, path = str(e).partition(" - at `$")
     return plain(f"{path.removesuffix('`')}: {text}")[:300]
@@ -138,8 +141,8 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return a rule as a dictionary of its fields, in the form that `rule_from_dict` reads. Fields with their
-    default are left out.
+    """Return a rule, which computes labels from rows, as a dictionary of its fields. `rule_from_dict` reads
+    such dictionaries. Fields that have their default value are left out.
     """
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):

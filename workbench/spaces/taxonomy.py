@@ -1,5 +1,5 @@
-"""Trees of codes (taxonomies), trees that divide the cells of a domain attribute by attribute, and
-dictionaries that describe a tree.
+"""Trees of codes (taxonomies), and trees that divide the cells of a domain attribute by attribute. The module
+also converts trees to dictionaries and back.
 """
 
 from __future__ import annotations
@@ -144,7 +144,9 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node (a part of the tree) that can be divided further."""
+        """Largest number of children of one node (part of the tree). Children that cannot be divided further
+        are not counted.
+        """
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
@@ -162,7 +164,7 @@ class Taxonomy(Hierarchy):
         return _Leaves(keys, codes, children)
 
     def _first_leaves(self, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the position of the first leaf of each node in the list of all leaves."""
+        """Return, for each node, the position of its first leaf in the list of all leaves."""
         keys = self._leaves.keys
         return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
 
@@ -184,7 +186,7 @@ class Taxonomy(Hierarchy):
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether each of the `keys` belongs to a leaf of the tree."""
+        """Return whether each of the `keys` is the number of a leaf, which is a code without codes below it."""
         return bool((self._leaves.keys[:, self._first_leaves(keys)] == keys).all())
 
     def random_keys(
@@ -281,7 +283,9 @@ class Attributes(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of a node (a part of the tree) that can be divided further."""
+        """Largest number of children of one node (part of the tree). Children that cannot be divided further
+        are not counted.
+        """
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
@@ -340,7 +344,9 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Return a tree as a dictionary of its fields. The entry `kind` is the name of its class."""
+    """Return a tree that divides a space of values as a dictionary of its fields. The entry `kind` is the
+    name of its class.
+    """
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     some: Any = tree  # each kind is a dataclass

@@ -49,8 +49,8 @@ class TimePart(Rule):
     to its row.
 
     The column that the rule reads may have a data type for dates or times. If the column contains text, state
-    the `format` of the text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. If you state no `zone`,
-    each time stays in the time zone in which it was written.
+    the `format` of the text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times without an offset
+    or a zone are used as written, unless you state `recorded_in`.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ class TimePart(Rule):
 
     @cached_property
     def _span(self) -> tuple[tuple[Any, ...] | range, int]:
-        """Usual labels of the part of the time, and the number that belongs to the first label. For example,
-        the number of Monday is 1.
+        """Usual labels of the chosen part of the time, and the number that belongs to the first label. For
+        example, the number of Monday is 1.
         """
         known = _PARTS[self.time]
         if not isinstance(known, dict):
@@ -140,8 +140,8 @@ class TimePart(Rule):
         return tuple(moments.dt.strftime(written)), first
 
     def _numbers(self, clock: pl.Series) -> pl.Series:
-        """Return the number of the part of each time, for example 7 for the hour of 07:30. For "year-month"
-        and "date", months and days are counted on from one year to the next.
+        """Return the chosen part of each time as a number, for example 7 for the hour of 07:30. For
+        "year-month" and "date", months or days are counted without starting again in a new year.
         """
         match self.time:
             case "year-month":
