@@ -3,7 +3,7 @@ queries.
 
 A *workload* is a list of queries. A query adds up the counts of some cells. The same code computes the true
 answers from the counts, and the estimates from noisy counts. A *recipe* is a short description of a workload,
-for example of 200 random ranges. `recipe.on(domain)` creates the workload, and gives the same one on every
+for example of 200 random ranges. `recipe.on(domain)` creates the workload, which is the same on every
 machine. Experiments store recipes, because a recipe is much smaller than its workload. Workloads are public,
 so they must not depend on private data.
 
@@ -12,11 +12,11 @@ a mechanism adds noise to the transformed numbers instead of the counts, a range
 numbers. There are two transforms, `Dyadic` and `Haar`.
 
 A transform on a domain is called a *basis*, and the transformed counts are called *nodes*. The basis computes
-the values of the nodes from the counts of a table, and finds the nodes from which a query is computed. Nodes
-form a tree, and are numbered from the root down, level by level. Nodes are also grouped into blocks, and
-within a block, all noise has the same distribution. If the number of cells is not a power of two, the tree
-extends to the next power of two. The additional cells are known to be empty, so they get no noise and
-contribute to no answer.
+the values of the nodes from the counts of a table. It also finds the nodes from which the answer to a query
+is computed. Nodes form a tree, and are numbered from the root down, level by level. Nodes are also grouped
+into blocks, and within a block, all noise has the same distribution. If the number of cells is not a power of
+two, the tree extends to the next power of two. The additional cells are known to be empty, so they get no
+noise and contribute to no answer.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5). The Haar
         transform is from Xiao, Wang & Gehrke, ICDE 2010, here without normalisation.

@@ -1,4 +1,6 @@
-"""Interface of transforms of a table's counts, and the tree of intervals over consecutive cells."""
+"""Interface of transforms of a table's counts, and the tree of dyadic intervals, which are obtained by
+halving the list of all cells again and again.
+"""
 
 from __future__ import annotations
 
@@ -87,10 +89,11 @@ class NodeBlock(NamedTuple):
     weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
 
     def l2_squared(self, bound: Any) -> Fraction:
-        """Return the squared l2 sensitivity of all nodes in the block: the largest sum of squared changes by
-        one unit.
+        """Return the squared l2 sensitivity of all nodes (transformed counts) in the block. It is the largest
+        sum of squared changes that one protected unit can cause.
 
-        `bound` says how much one unit can change the counts. The result is exact or an upper bound.
+        `bound` says how much one protected unit, for example a person, can change the counts. The result is
+        exact or an upper bound.
         """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
@@ -130,7 +133,8 @@ class Basis(Protocol):
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
         """Transform the counts of a table. The counts belong to the cells with the numbers `keys`. Return the
-        numbers of the nodes (transformed counts) whose value is not 0, in ascending order, and these values.
+        numbers of the nodes (transformed counts) that depend on these cells, in ascending order, and their
+        values. All other nodes are 0.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
@@ -150,11 +154,12 @@ class Basis(Protocol):
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the nodes (transformed counts) that depend on the cells of more than one of the given
-        ranges. Return the numbers and the values of these nodes.
+        """Compute the nodes (transformed counts) that the method `within` returns for none of the given
+        ranges. Such nodes usually depend on the cells of several ranges. Return the numbers and the values of
+        these nodes.
 
-        Together, the ranges contain all cells. Each range is given by its first cell and by the sum of its
-        counts (in `totals`).
+        Together, the ranges contain all cells. Range i begins at the cell starts[i], has 2^bits[i] cells, and
+        has the sum of counts totals[i].
         """
 
 
@@ -201,7 +206,7 @@ class Cells:
         return keys, counts
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the cells of the range as one run, given by the first cell and the cell after the last one."""
+        """Return the cells of a range as one run, given by the first cell and the cell after the last one."""
         return [(start, min(start + (1 << bits), self.domain.size))]
 
     def forward_within(
@@ -220,15 +225,15 @@ class Cells:
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return a basis: an object that computes the transformed counts of a table on a domain. If the transform
-    is None, the counts stay unchanged.
+    """Return a basis, which is an object that computes the transformed counts of a table on a domain. If the
+    transform is None, the counts stay unchanged.
     """
     return Cells(domain) if transform is None else transform.on(domain)
 
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different nodes in ascending order, and for each the sum of all values that are listed for
-    it.
+    """Return the different nodes (transformed counts) in ascending order. Also return, for each node, the sum
+    of all values that are listed for this node.
     """
     each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
     distinct, which = np.unique(each_node, return_inverse=True)

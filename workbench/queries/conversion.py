@@ -1,5 +1,5 @@
-"""Conversion of ranges, boxes and subsets to linear queries (weighted sums of counts), and joining of
-workloads.
+"""Conversion of ranges, boxes and subsets to linear queries (weighted sums of counts), and joining of several
+workloads into one.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Together(Linear):
         )
 
     def __getitem__(self, rows: Any) -> Together:
-        """Return the queries with the numbers `rows`, in this order. Consecutive queries of the same part
-        stay together in one part.
+        """Return the queries with the numbers `rows`, in this order. Consecutive queries from the same part
+        (one of the joined workloads) stay together in one part.
         """
         rows = np.arange(len(self))[rows]
         starts = np.cumsum([0, *map(len, self.parts)])
@@ -98,16 +98,14 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
-        of one or more terms.
+        """Largest absolute value that one term of a query takes for one record, or an upper bound on this
+        value. A query is a sum of one or more terms.
         """
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
-        value.
-        """
+        """Largest absolute change of any answer if one record is added, or an upper bound on this change."""
         return max((p.max_query for p in self.parts), default=0.0)
 
     @property
@@ -129,8 +127,9 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries of all parts, rounded and given as integers. An integer n stands
-        for n times the step `grid`.
+        """Return the answers to the queries of all parts, given as integers. An integer n stands for n times
+        the step `grid`. Each term of a query is rounded to a multiple of the step, separately for each
+        record.
         """
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

@@ -1,5 +1,5 @@
-"""Transform of counts to sums over dyadic intervals, which are obtained by halving again and again. The
-intervals consist of cells, or of the values of two attributes.
+"""Transform of counts to sums over dyadic intervals of cells, or over boxes with one dyadic interval in each
+of two attributes. Dyadic intervals are obtained by halving again and again.
 """
 
 from __future__ import annotations
@@ -97,39 +97,43 @@ class DyadicBasis:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """Trees of intervals. There is one tree over all cells in the order of the domain, or one tree per
-        attribute if the nodes are boxes.
+        """Trees of dyadic intervals. There is one tree over all cells, in the order of the domain. If the
+        sums are over boxes, there is one tree per attribute.
         """
         sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
         return tuple(map(Axis, sizes))
 
     @cached_property
     def levels(self) -> list[tuple[int, ...]]:
-        """List of the levels, from coarse to fine. A level is given by its depth in the tree of each axis."""
+        """List of the levels, in lexicographic order. A level is given by its depth in each tree of `axes`,
+        where depth 0 is the root.
+        """
         return list(product(*(range(axis.height + 1) for axis in self.axes)))
 
     @cached_property
     def starts(self) -> list[int]:
-        """Number of the first node of each level. At the end of the list is the number of all nodes."""
+        """Number of the first node (sum) of each level. The last entry is the number of all nodes."""
         return list(accumulate(map(prod, map(self.shape, self.levels)), initial=0))
 
     def start(self, *level: int) -> int:
-        """Return the number of the first node of a level. The level is given by its depth on each axis."""
+        """Return the number of the first node (sum) of a level. The level is given by its depth in each tree
+        of `axes`.
+        """
         return self.starts[self.levels.index(level)]
 
     def shape(self, level: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how many nodes a level has along each axis."""
+        """Return the number of intervals that a level has in each tree of `axes`."""
         return tuple(axis.sizes[d] for axis, d in zip(self.axes, level, strict=True))
 
     @property
     def size(self) -> int:
-        """Number of all nodes."""
+        """Number of all nodes, which are the sums over intervals or boxes."""
         return self.starts[-1]
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of nodes that get noise from the same distribution. If the levels get different shares of
-        the budget, each level is a block. Otherwise there is one block.
+        """Blocks of nodes (sums) that get noise from the same distribution. If the levels get different
+        shares of the budget, each level is a block. Otherwise there is one block.
         """
         if self.transform.split == "uniform" or len(self.levels) == 1:
             widths = tuple(map(self._width, self.levels))
@@ -151,8 +155,9 @@ class DyadicBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums over all intervals. The counts belong to the cells with the numbers `keys`. Return
-        the numbers of the nodes whose value is not 0, in ascending order, and these values.
+        """Compute the sums over all intervals (or boxes). The counts belong to the cells with the numbers
+        `keys`. Return the numbers of the nodes (sums) whose intervals contain such cells, in ascending order,
+        and their values. All other nodes are 0.
         """
         if len(self.axes) == 1:
             return self._forward(keys, counts)
@@ -177,8 +182,9 @@ class DyadicBasis:
         return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes whose intervals are inside a range of 2^`bits` cells that begins at `start`. There
-        is one run of node numbers per level, given as (first, last + 1).
+        """Return the nodes (sums) whose intervals are inside a range of cells. The range begins at the cell
+        `start` and has 2^`bits` cells. There is one run of node numbers per level, given as (first, last +
+        1).
         """
         (axis,) = self.axes
         runs = []
@@ -191,16 +197,17 @@ class DyadicBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums over all intervals inside one range of 2^`bits` cells, which contains the cells
-        `keys`.
+        """Compute the sums over all intervals inside one range of 2^`bits` cells. All cells `keys` are in
+        this range. Return the numbers of the nodes (sums) and their values.
         """
         return self._forward(keys, counts, self.axes[0].height - bits)
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums over the intervals that contain more than one range. The `totals` are the sums
-        over the single ranges.
+        """Compute the sum over each interval that is longer than a range in it. The domain is divided into
+        ranges of cells. Range i begins at the cell starts[i], has 2^bits[i] cells, and has the sum totals[i].
+        Return the numbers of the nodes (sums) and their values.
         """
         (axis,) = self.axes
         nodes = []
@@ -215,8 +222,8 @@ class DyadicBasis:
     def _forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the sums for one axis, from the finest level up to the level at depth `least`. Each level
-        is computed from the level below it.
+        """Compute the sums over the intervals of one tree, from the finest level up to the level at depth
+        `least`. Each level is computed from the level below it.
         """
         (axis,) = self.axes
         sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
@@ -247,7 +254,9 @@ class DyadicBasis:
         return query_of_range[range_of_box], boxes
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the fewest nodes (intervals) that together make up each piece. All nodes have the factor 1."""
+        """Yield the fewest nodes (intervals or boxes) that together make up each piece. A piece is a range or
+        box of cells. All nodes have the factor 1.
+        """
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
             return
@@ -270,8 +279,8 @@ class DyadicBasis:
                     yield NodeWeights(order[covered], node, 1.0)
 
     def _axis_cover(self, i: int, boxes: Boxes) -> list[tuple[int, Int[np.ndarray, " boxes"]]]:
-        """Return the intervals that together make up each box along one axis. For each level, a pair contains
-        the depth and one node per box, or −1 for a box that needs no node of this level.
+        """Return the intervals that together make up each box along one attribute. For each level, a pair
+        contains the depth and one node per box, or −1 for a box that needs no node of this level.
         """
         cover: list[Any] = []
         for last in (False, True):
@@ -281,7 +290,8 @@ class DyadicBasis:
     def parents(
         self, nodes: Int[np.ndarray, " n"]
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
-        """Yield the given nodes level by level, each with its parents. A box has one parent per axis.
+        """Yield the given nodes (sums) level by level, each with its parents. The parent of an interval is
+        the interval twice as long that contains it. A box has one parent per attribute.
 
         The given nodes must be in ascending order. For each level, a slice says which of the nodes are on it.
         """
@@ -299,8 +309,9 @@ class DyadicBasis:
             yield in_level, parents
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return columns that describe the given nodes. For each axis, these are the depth, the first code,
-        and the code after the last one.
+        """Return columns that describe the given nodes (sums): the depth of the interval, its first cell, and
+        the cell after its last one. For a box, there are such columns for each attribute, with codes (numbers
+        of values) in place of cells.
         """
         level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
@@ -329,8 +340,8 @@ def _sums_of_equal(
 def _distinct_prefixes(
     keys: Int[np.ndarray, " n"], height: int
 ) -> Int[np.ndarray, " height+1"]:
-    """Return, for 0, 1, …, `height`, how many different numbers remain if so many of the last bits are
-    removed from the sorted keys.
+    """Return, for each i from 0 to `height`, how many different numbers remain if the last i bits of the
+    sorted keys are removed.
     """
     if not len(keys):
         return np.zeros(height + 1, np.int64)
@@ -355,7 +366,7 @@ def _highest_differences(keys, tally):
 @njit(cache=True, nogil=True)
 def _sum_pairs(nodes, values, start, start_above, out_nodes, out_values):
     """Compute the sums on one level of a tree from the sums on the level below it, by adding pairs of
-    neighbours.
+    neighbouring nodes.
     """
     k = -1
     for i in range(nodes.size):

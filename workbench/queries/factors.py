@@ -1,5 +1,5 @@
-"""Factors of queries that are products of functions of single attributes, and compiled loops that evaluate
-such queries.
+"""Factors of queries, and compiled loops that evaluate such queries. The value of a query for a record is a
+sum of products with one factor per attribute.
 """
 
 from __future__ import annotations
@@ -183,9 +183,7 @@ def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
 
 
 class FlatTables(NamedTuple):
-    """Matrices of several attributes, stored one after the other in one vector. Compiled loops use this
-    form.
-    """
+    """Matrices, one per attribute, stored one after the other in one vector. Compiled loops use this form."""
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]

@@ -59,18 +59,22 @@ class HaarBasis:
 
     @cached_property
     def axis(self) -> Axis:
-        """Tree of dyadic intervals over all cells in the order of the domain."""
+        """Tree of dyadic intervals over all cells, in the order of the domain. Each level halves the
+        intervals of the level above.
+        """
         return Axis(self.domain.size)
 
     @cached_property
     def starts(self) -> list[int]:
-        """Number of the first node at each depth. At the end of the list is the number of all nodes."""
+        """Number of the first node (coefficient) at each depth of the tree. The last entry is the number of
+        all nodes.
+        """
         return list(accumulate((n // 2 for n in self.axis.sizes[1:]), initial=1))
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """One block with all nodes, which get noise from the same distribution. One record changes the total
-        and one difference per level.
+        """One block with all nodes (coefficients), which get noise from the same distribution. One record
+        changes the total and one difference per level.
 
         A difference changes most if all changed cells are in the same half of its interval. At each depth, a
         half has at most 2^(height − depth − 1) cells.
@@ -83,8 +87,9 @@ class HaarBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the total and the differences. The counts belong to the cells with the numbers `keys`.
-        Return the numbers of the nodes whose value is not 0, in ascending order, and these values.
+        """Compute the total, and the difference between the two halves of each interval. The counts belong to
+        the cells with the numbers `keys`. Return the numbers of the nodes (coefficients) whose intervals
+        contain such cells, in ascending order, and their values. All other nodes are 0.
         """
         nodes, values, keys, counts = self._differences(keys, counts, 0)
         nodes.append(keys[:1])  # the root is node 0, like the total
@@ -92,8 +97,9 @@ class HaarBasis:
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes whose intervals are inside a range of 2^`bits` cells that begins at `start`. There
-        is one run of node numbers per level, given as (first, last + 1).
+        """Return the nodes (coefficients) whose intervals are inside a range of cells. The range begins at
+        the cell `start` and has 2^`bits` cells. There is one run of node numbers per level, given as (first,
+        last + 1).
         """
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
@@ -105,8 +111,9 @@ class HaarBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the differences for all intervals inside one range of 2^`bits` cells, which contains the
-        cells `keys`.
+        """Compute the difference between the two halves of each interval inside one range of 2^`bits` cells.
+        All cells `keys` are in this range. Return the numbers of the nodes (coefficients) and these
+        differences.
         """
         none = np.zeros(0, np.int64)
         nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
@@ -115,8 +122,10 @@ class HaarBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the total and the differences for the intervals that contain more than one range. The
-        `totals` are the sums over the single ranges.
+        """Compute the total, and the difference between the two halves of each interval that is longer than a
+        range in it. The domain is divided into ranges of cells. Range i begins at the cell starts[i], has
+        2^bits[i] cells, and has the sum totals[i]. Return the numbers of the nodes (coefficients) and their
+        values.
         """
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
@@ -134,8 +143,8 @@ class HaarBasis:
     def _differences(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int
     ) -> tuple[list[Any], list[Any], Any, Any]:
-        """Return the nodes and the differences of each level, from the finest level up to depth `least`. Also
-        return the intervals at depth `least` and their sums.
+        """Return the nodes (coefficients) and their values for each level, from the finest level up to depth
+        `least`. Also return the intervals at depth `least` and their sums.
         """
         nodes = []
         values = []
@@ -150,7 +159,7 @@ class HaarBasis:
         return nodes, values, keys, counts
 
     def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
-        """Return the counts of all cells, computed from the values of all nodes."""
+        """Return the counts of all cells, computed from the values of all nodes (coefficients)."""
         sums = np.asarray(values[:1], float)
         for depth in range(self.axis.height):
             size = self.axis.sizes[depth + 1]
@@ -170,7 +179,8 @@ class HaarBasis:
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """Yield the nodes and factors from which the sum over each range of cells is computed.
+        """Yield the nodes (coefficients) from which the sum over each range of cells is computed, each with
+        its factor.
 
         The sum over the cells lo to hi − 1 is prefix(hi) − prefix(lo), where prefix(i) is the sum of the
         first i cells. The method goes up the tree from the leaves. For each prefix, it keeps a number g,
@@ -208,9 +218,9 @@ class HaarBasis:
         yield NodeWeights(np.arange(len(pieces)), total, below_hi - below_lo)
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return columns that describe the given nodes: the level, the first cell, and the cell after the
-        last one. Level 0 is the total, and level 1 is the difference between the two halves of the whole
-        domain.
+        """Return columns that describe the given nodes (coefficients): the level, the first cell of the
+        interval, and the cell after its last one. Level 0 is the total, and level 1 is the difference between
+        the two halves of the whole domain.
         """
         starts = np.array(self.starts)
         depth = np.searchsorted(starts, nodes, side="right") - 1

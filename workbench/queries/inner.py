@@ -10,7 +10,7 @@ cells.
 
 Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. A sum is missing in the printed Equation
 20. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ). Here k runs over the attributes that either query uses, and θ over the
-  values of attribute k. The factors of the two queries are g and g'.
+values of attribute k. The factors of the two queries are g and g'.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
     """Return the inner products of all queries of `a` with all queries of `b`, as a matrix with one row per
-    query of `a`.
+    query of `a`. An inner product is the expected product of two queries' values for one random record.
     """
     products = np.zeros((len(a), len(b)))
     _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
@@ -46,8 +46,9 @@ def inner_products(
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return the mean of each query, which is its expected value for one random record. The probabilities of
-    the record are given by `prior`.
+    """Return the mean of each query, which is its expected value for one random record. The record's values
+    have the probabilities in `prior`, which contains one vector per attribute. With None, all values of an
+    attribute are equally likely.
     """
     return a.on(domain).means(domain, _weights(domain, prior))
 
@@ -55,7 +56,7 @@ def means(
 def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return the squared norm of each query, which is its inner product with itself."""
+    """Return the squared norm of each query, which is the expected square of its value for a random record."""
     p = _weights(domain, prior)
     a = a.on(domain)
     if isinstance(a, Together):
@@ -86,9 +87,7 @@ def _weights(domain: Domain, prior: Prior | None) -> Prior:
 
 
 def _fill(out: _Matrix, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
-    """Write the inner products of all pairs of queries into the array `out`, which contains only zeros
-    before.
-    """
+    """Write the inner products of all pairs of queries into the array `out`, which must contain only zeros."""
     match a, b:
         case Together(), _:
             for rows, part in _rows_of_parts(a):

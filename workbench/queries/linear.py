@@ -2,8 +2,8 @@
 function over all records of a table.
 
 The time for answering grows with the number of queries, the sizes of the attributes and the number of
-non-empty cells. It does not grow with the number of all cells. Source: Chen, Zhou & Bhowmick, EDBT 2012,
-section 3.2 (Equation 9, Theorem 2).
+non-empty cells. It does not grow with the number of all cells. Source: section 3.2 of Chen, Zhou & Bhowmick
+(EDBT 2012), Equation 9 and Theorem 2.
 """
 
 from __future__ import annotations
@@ -49,16 +49,14 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
-        of one or more terms.
+        """Largest absolute value that one term of a query takes for one record, or an upper bound on this
+        value. A query is a sum of one or more terms.
         """
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
-        value.
-        """
+        """Largest absolute change of any answer if one record is added, or an upper bound on this change."""
 
     @property
     @abstractmethod
@@ -93,17 +91,17 @@ class Linear(ABC):
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the sum of its weights over all cells of the domain. If the query counts
-        records without other weights, the sum is the number of cells in which it counts records.
+        """Return, for each query, the sum of its weights over all cells of the domain. If all weights are 0
+        or 1, the sum is the number of cells whose records the query counts.
         """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of its weights times the `values` of the cells. The values
-        belong to the cells with the numbers `keys`, and all other cells are empty. If weights and values are
-        integers, the answers are exact.
+        """Return the answer to each query: the sum of its weights times the `values` of the cells. The
+        `values` belong to the cells with the numbers `keys`, and all other cells are empty. If weights and
+        values are integers, the answers are exact.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -155,9 +153,9 @@ class Margins(ABC):
 
 
 class TableMargins(Margins):
-    """Marginals of a table that is given by the sorted keys (numbers) of its cells and their values. A
-    marginal is a table on a few of the attributes. The codes of each attribute are computed once and kept for
-    other marginals.
+    """Marginals of a table. A marginal is a table of counts on a few of the attributes. The table is given by
+    the sorted keys (numbers) of its cells and by the values of these cells. The codes of each attribute are
+    computed once and kept for other marginals.
     """
 
     def __init__(
@@ -245,8 +243,8 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """Return the position in the domain of each attribute that is used. Raise a ValueError if the domain
-    lacks such an attribute, or has another number of values for it.
+    """Return the position in the domain of each attribute that queries use. Raise a ValueError if the domain
+    lacks such an attribute, or has another number of values for this attribute.
     """
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
@@ -274,8 +272,8 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
-    """Put integers together from three parts of 9 bits each. The results are Python integers, which cannot
-    overflow.
+    """Return integers that were split into three parts. The parts count multiples of 2¹⁸, 2⁹ and 1. The
+    results are Python integers, which cannot overflow.
     """
     high, middle, low = limbs.astype(object).T
     return high * 2**18 + middle * 2**9 + low

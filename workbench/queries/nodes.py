@@ -1,4 +1,6 @@
-"""Queries that count the records below nodes of a tree, and the use of other workloads on a tree."""
+"""Queries that count the records in nodes (parts) of a tree of values, and the use of other workloads on such
+a tree.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the queries unchanged. Raise a ValueError if their nodes are not in the tree `domain`."""
+        """Return the queries unchanged. Raise a ValueError if a node of a query is not in the tree `domain`."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -71,7 +73,7 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of possible values in its node."""
+        """Return, for each query, the number of possible keys in its node (part of the tree)."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
@@ -118,8 +120,8 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the queries of a workload (list of queries) on a tree of values. Raise a ValueError if the
-    queries cannot be asked about such a tree.
+    """Return the queries of a workload (list of queries) for a tree that divides a space of values. Raise a
+    ValueError if the queries cannot be asked about this tree.
     """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")
@@ -127,8 +129,8 @@ def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
 
 
 class KeyRuns(NamedTuple):
-    """Ranges of keys (numbers of values in a tree) that make up queries. For each range, the arrays contain
-    its lowest key, its highest key, and the number of its query.
+    """Ranges of keys (numbers of values in a tree) that together make up queries. For each range, the arrays
+    contain its lowest key, its highest key, and the number of its query.
     """
 
     queries: Int[np.ndarray, " runs"]

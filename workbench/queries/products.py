@@ -252,7 +252,7 @@ class Products(Linear):
 
     def on(self, domain: Domain) -> Products:
         """Return the same queries for another domain. The other domain must contain the attributes that the
-        queries use, with the same numbers of codes (values).
+        queries use, each with the same number of values.
         """
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
@@ -284,18 +284,21 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Mask of the attributes that at least one term uses."""
+        """Mask of the attributes that at least one term uses. A term is one of the products that a query adds
+        up.
+        """
         return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Number of the query to which each term belongs."""
+        """Number of the query to which each term belongs. A term is one of the products that a query adds up.
+        """
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms of the queries, in groups of terms that use the same attributes. Each group is a pair: the
-        positions of the attributes, and the numbers of the terms.
+        """Terms (products that the queries add up), in groups of terms that use the same attributes. Each
+        group is a pair: the positions of the attributes, and the numbers of the terms.
         """
         if not len(self.which):
             return ()
@@ -308,8 +311,8 @@ class Products(Linear):
 
     @property
     def _largest_partial_products(self) -> Float[np.ndarray, " terms"]:
-        """Upper bound for each term on the product of its coefficient and any of its factors. Numbers below 1
-        count as 1, so a factor of 0 does not hide large factors.
+        """Upper bound, for each term, on the product of its coefficient and any of its factors. Numbers below
+        1 count as 1, so a factor of 0 does not hide large factors.
         """
         bounds = np.maximum(np.abs(self.times), 1)
         with np.errstate(over="ignore"):
@@ -319,7 +322,9 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """Largest absolute value that each term takes for a record."""
+        """Largest absolute value that each term takes for a record. A term is one of the products that a
+        query adds up.
+        """
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -327,14 +332,14 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value that any term takes for a record, or an upper bound on this value."""
+        """Largest absolute value that any term takes for a record. A term is one of the products that a query
+        adds up.
+        """
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
     def max_query(self) -> float:
-        """Largest absolute value by which one record changes the answer to a query, or an upper bound on this
-        value.
-        """
+        """Largest absolute change of any answer if one record is added, or an upper bound on this change."""
         return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
 
     @cached_property
@@ -349,9 +354,9 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms for all cells of the attributes at the positions `axes`. The terms come
-        in several blocks, each with the numbers of its terms. The values of a term are already multiplied by
-        its coefficient.
+        """Yield the values of terms (products) for all combinations of values of the attributes at the
+        positions `axes`. The terms come in several blocks. Each block is a pair: the numbers of its terms,
+        and their values. The values of a term are already multiplied by its coefficient.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)

@@ -167,8 +167,8 @@ class Ranges:
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query, computed from the running sums `prefix`. The running sums are sums
-        over the cells with the numbers `keys`, or over all cells if `keys` is None.
+        """Return the answer to each query, computed from running sums of the cells' values. `prefix` contains
+        the running sums over the cells with the numbers `keys`, or over all cells if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -182,11 +182,11 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes (products of one interval per attribute) that together make up the ranges. Also
-        return the number of the range to which each box belongs.
+        """Return boxes that together make up the ranges. Also return the number of the range to which each
+        box belongs.
 
-        A box has one interval of codes per attribute. On a domain with d attributes, a range consists of at
-        most 2d − 1 boxes.
+        A box has one interval of codes (numbers of values) per attribute. On a domain with d attributes, a
+        range consists of at most 2d − 1 boxes.
 
         The method goes through the attributes from the last to the first. Cells that differ only in the
         current attribute form a block. A range consists of whole blocks, and of a part of a block at each end
@@ -381,8 +381,8 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return ranges of cells that together make up the boxes. Also return the number of the box to which
-        each range belongs.
+        """Return ranges of consecutive cells that together make up the boxes. Also return the number of the
+        box to which each range belongs.
 
         For each combination of codes of the other attributes, the interval of the last attribute is one range
         of consecutive cells. If all boxes contain all codes of the last attribute, ranges that follow one
@@ -462,8 +462,9 @@ class Shuffle:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Queries that count the records in random subsets of the cells. A subset is a range of positions in a
-    random order of all cells, so the time for a query does not depend on the size of the subset.
+    """Queries that count the records in random subsets of the cells. All cells are put into one random order,
+    and a subset is a range of positions in this order. So the time for a query does not depend on the size of
+    the subset.
     """
 
     shuffle: Shuffle

@@ -171,8 +171,8 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """Recipe for random range queries on a few attributes, which the method `on` draws for a domain. For each
-    of the `count` queries, `dims` attributes are chosen at random, and each chosen attribute gets a random
+    """Recipe for random queries on a few attributes, which the method `on` draws for a domain. For each of
+    the `count` queries, `dims` attributes are chosen at random, and each chosen attribute gets a random
     interval of values. The query counts the records whose values are in these intervals.
 
     All non-empty intervals of values of an attribute are equally likely.
@@ -274,9 +274,9 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """Recipe for queries that ask for all marginals on `k` attributes. A marginal is a table of counts on
-    some of the attributes. There is one query for each cell of a marginal, that is, for each combination of
-    values of its attributes.
+    """Recipe for queries that ask for the marginal on each set of `k` attributes. A marginal is a table of
+    counts on some of the attributes. There is one query for each cell of a marginal, that is, for each
+    combination of values of its attributes.
 
     The marginals are in the order in which `itertools.combinations` lists the sets of `k` attributes.
 

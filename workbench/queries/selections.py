@@ -37,11 +37,13 @@ class CodeSets(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, " sets"]:
-        """Number of codes in each set."""
+        """Number of codes in each set. A code is the number of one value of an attribute."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Return a mask with one entry per code of the attribute. It is true for the codes in set i."""
+        """Return a mask with one entry per code (number of a value) of the attribute. The mask is true for
+        the codes in set i.
+        """
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
         for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
@@ -50,16 +52,16 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Create n + 1 sets of codes for an attribute with n codes. Set 0 contains all codes, and each other
-        set contains one code.
+        """Create n + 1 sets of codes (numbers of values) for an attribute with n codes. Set 0 contains all
+        codes, and each other set contains one code.
         """
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Create sets of codes for an attribute with n codes. Each set is given as a list of runs (lo, hi),
-        which contain the codes from lo to hi − 1. Set 0, with all codes, is added in front.
+        """Create sets of codes (numbers of values) for an attribute with n codes. Each set is given as a list
+        of runs (lo, hi), which contain the codes from lo to hi − 1. Set 0, with all codes, is added in front.
         """
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
@@ -118,12 +120,12 @@ class Selections:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of codes of each attribute."""
+        """Number of possible values of each attribute."""
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
-        """Return the queries unchanged. Raise a ValueError if the domain has other attributes or other
-        numbers of codes.
+        """Return the queries unchanged. Raise a ValueError if the domain has other attributes or another
+        number of values for an attribute.
         """
         if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
             raise ValueError(
@@ -167,8 +169,8 @@ class Selections:
 
     def summed(self, answers: Any, error: bool) -> Any:
         """Return the answer to each query, which is the sum of the answers to its `boxes`. With `error`,
-        `answers` is a pair of answers and standard deviations. The errors of the boxes are independent, so
-        their variances are added up.
+        `answers` is a pair of the boxes' answers and standard deviations, and the result is such a pair for
+        the queries. The errors of the boxes must be independent, because their variances are added up.
         """
         query, _ = self.boxes
         if not error:
@@ -178,8 +180,8 @@ class Selections:
         return np.bincount(query, values, len(self)), np.sqrt(variance)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
-        """Return ranges of cells that together make up the queries, and the number of the query to which each
-        range belongs.
+        """Return ranges of consecutive cells that together make up the queries. Also return the number of the
+        query to which each range belongs.
         """
         query, boxes = self.boxes
         box, ranges = boxes.intervals(domain)
@@ -188,8 +190,8 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells that it selects. The `values`
-        belong to the cells with the numbers `keys`, which are in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells that the query selects. The
+        `values` belong to the cells with the numbers `keys`, which are in ascending order.
 
         If no query restricts an attribute, the values are first added up over this attribute.
         """
@@ -243,8 +245,8 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """The sets of codes in the form that `Products` uses: for each attribute, a matrix with one row per
-        set. The row contains 1 for the codes in the set, and 0 for other codes.
+        """Sets of codes (numbers of values) in the form that `Products` uses: for each attribute, a matrix
+        with one row per set. The row contains 1 for the codes in the set, and 0 for other codes.
         """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):

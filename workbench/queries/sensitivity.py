@@ -1,5 +1,5 @@
-"""Sensitivity of linear queries, computed without data. It says how much one record can change all answers
-together.
+"""Sensitivity of linear queries, computed without data. The sensitivity says how much one record can change
+all answers together.
 
 A linear query i is a function f_i of a record t, and its answer is the sum of f_i(t) over all records. The l1
 sensitivity is the largest value of Σ_i |f_i(t)| over all possible records t. For all queries on the same set
@@ -45,7 +45,8 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
     `relation` says whether a record is added or replaced. If a record is replaced and the domain is small,
     the result is exact. For larger domains, the result is the smaller of two upper bounds. The first is twice
     the sensitivity to an added record. The second adds up, over all queries, the difference between the
-    largest and the smallest value of the query for a record.
+    largest and the smallest value of the query for a record. If a query is a sum of several terms, the
+    differences of its terms are added up.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -83,9 +84,9 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 
 
 def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
-    """Return, for each query, the largest absolute value that it takes for a record.
+    """Return, for each query, the largest absolute value that one of its terms takes for a record.
 
-    If a query is a sum of several terms, this is the largest absolute value of one term.
+    A query is a sum of one or more terms.
     """
     if isinstance(queries, Together):
         return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
@@ -128,7 +129,7 @@ def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
 @dataclass
 class _Loads:
     """Sums of the absolute values of queries, with one table for each set of attributes. If `power` is 2, the
-    values are squared.
+    absolute values are squared first.
     """
 
     domain: Domain

@@ -3,8 +3,8 @@
 A query that is a sum of products is written as a list of terms [coefficient, {attribute: factor}]. A factor
 has one value per code of the attribute. It is written in one of three forms. [lo, hi] has the value 1 for the
 codes from lo to hi − 1. {"codes": […]} has the value 1 for the listed codes. {"values": […]} lists the value
-for every code. A query that is given by a table is written as {"table": [attributes], "values": […]}. The
-values are in the order of a nested loop, with the last attribute in the innermost loop.
+for every code. A query that is given by a table of its values is written as {"table": [attributes], "values":
+[…]}. The values are in the order of a nested loop, with the last attribute in the innermost loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from workbench.spaces.statements import read_json
 
 
 def to_text(workload: Any) -> list[str]:
-    """Return one line of JSON for each linear query. Equal queries give equal lines."""
+    """Return one line of JSON for each linear query. Queries with the same terms, or the same table, give the
+    same line.
+    """
     if isinstance(workload, Together):
         return [text for part in workload.parts for text in to_text(part)]
     if isinstance(workload, TableQueries):
@@ -61,8 +63,8 @@ def _table_texts(workload: TableQueries) -> list[str]:
 
 
 def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
-    """Return the queries from lines of JSON that `to_text` wrote. Raise a ValueError if a line has another
-    form.
+    """Return the queries that are written in lines of JSON, as `to_text` writes them. Raise a ValueError if a
+    line has another form.
     """
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
@@ -128,8 +130,7 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
-    """Read from a text or a file which marginals to release. A marginal is a table on a few of the
-    attributes.
+    """Read which marginals to release. A marginal is a table of counts on a few of the attributes.
 
     Parameters
     ----------

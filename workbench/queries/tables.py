@@ -1,4 +1,6 @@
-"""Linear queries that are given by tables of their values."""
+"""Linear queries that are given by tables. A table contains the value of a query for each combination of
+values of some attributes.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ class TableQueries(Linear):
 
     def on(self, domain: Domain) -> TableQueries:
         """Return the same queries for another domain. The other domain must contain the attributes of the
-        queries, with the same numbers of codes (values).
+        queries, each with the same number of values.
 
         The axes of the tables are brought into the order of the attributes in the new domain.
         """
@@ -168,12 +170,14 @@ class TableQueries(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value in the tables, which is the largest change of an answer by one record."""
+        """Largest absolute value in the tables, which is the largest absolute change of any answer if one
+        record is added.
+        """
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Largest absolute value by which one record changes the answer to a query."""
+        """Largest absolute change of any answer if one record is added."""
         return self.max_term
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Parser for queries that are written as text, for example `sex=F & age in 30..39`."""
+"""Parser for queries that are written as text with labels, for example `sex=F & age in 30..39`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """Parse a query that was written as text. Return it as a dictionary, in the form that `labelled_queries`
-    takes.
+    """Parse a query that was written as text. Return the query as a dictionary, in the form that
+    `labelled_queries` takes.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def typed_query(text: str) -> dict[str, Any]:
 
 
 def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
-    """Return the query for a list of conditions, which were split off from `text`. The text is used in error
-    messages.
+    """Return the query (a dictionary) for a list of conditions, into which `text` was split. The text is used
+    in error messages.
     """
     query: dict[str, Any] = {}
     for condition in conditions:
@@ -166,8 +166,8 @@ _MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
-    """Convert queries that are written with labels, for example {"town": "Bern"}, to a workload for the
-    domain.
+    """Convert queries that are written with labels, for example {"town": "Bern"}, to a workload (list of
+    queries) for the domain.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Return `queries` as a workload. Queries that are written with labels are converted for the domain.
-    Workloads and recipes are returned unchanged.
+    """Return `queries` as a workload (list of queries). Queries that are written with labels are converted
+    for the domain. Workloads, and recipes that describe a workload, are returned unchanged.
     """
     if hasattr(queries, "on"):
         recipe: Recipe = queries
@@ -280,8 +280,8 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """Question that was parsed from a text. It consists of one query for each combination of labels of some
-    attributes.
+    """Question that was parsed from a text. The question consists of one query for each combination of labels
+    of some attributes.
 
     The field `by` contains the names of these attributes, and `labels` contains their labels for each query.
     If every attribute in the text has a condition, there is only one query, and the tuple of labels of this
