@@ -20,10 +20,9 @@ from workbench.value import Float, Int, Num
 
 def level_sizes(leaves: int, branching: int) -> list[int]:
     """Return the number of nodes on each level of a tree, from the root down. Each node has `branching`
-    children.
+    children, and the lowest level has `leaves` nodes.
 
-    If the number of leaves (nodes on the lowest level) is not a power of `branching`, the last node of a
-    level may have fewer children.
+    If the number of leaves is not a power of `branching`, the last node of a level may have fewer children.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
@@ -37,7 +36,7 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
 
 class Axis:
     """Tree of dyadic intervals over m cells. Each level halves the intervals of the level above, so an
-    interval at depth d has 2^(height − d) cells.
+    interval at depth d has 2^(height − d) cells. Intervals at depth `height` are single cells.
     """
 
     def __init__(self, m: int):
@@ -48,7 +47,8 @@ class Axis:
     def cover(
         self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
-        """Find the fewest intervals (nodes) that together make up each range of cells, from `lo` to `hi` − 1.
+        """Find the fewest dyadic intervals (nodes) that together make up each range of cells. A range
+        contains the cells from `lo` to `hi` − 1.
 
         The method goes through the levels from the leaves to the root. For each level, it yields the depth
         and one node per range, or −1 for a range that needs no node of this level.

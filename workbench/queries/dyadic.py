@@ -81,8 +81,8 @@ class Dyadic:
 
 @dataclass(frozen=True)
 class DyadicBasis:
-    """Sums of counts over all dyadic intervals (or boxes) of a domain. The sums are called nodes, and are
-    numbered.
+    """Sums of counts over all dyadic intervals (or boxes) of a domain. Dyadic intervals are obtained by
+    halving the list of all cells again and again. The sums are called nodes, and are numbered.
     """
 
     transform: Dyadic

@@ -133,9 +133,9 @@ Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
-    """Return a factor as an array with one value per code of an attribute. The factor is given as an interval
-    (lo, hi), as a set of codes, or as such an array. Codes in the interval or set get the value 1, and others
-    0.
+    """Return a factor, which is a function of one attribute, as an array. The array has one value per code
+    (number of a value) of the attribute. The factor is given as an interval (lo, hi), as a set of codes, or
+    as such an array. Codes in the interval or set get the value 1, and others 0.
     """
     n = domain.shape[domain.axis(name)]
     indicator = np.zeros(n)
@@ -191,7 +191,7 @@ class FlatTables(NamedTuple):
 
 
 def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
-    """Join matrices, one per attribute, into one vector, with the position and the row length of each
+    """Join matrices, one per attribute, into one vector. Also return the position and the row length of each
     matrix.
     """
     starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)

@@ -47,8 +47,9 @@ class Haar:
 
 @dataclass(frozen=True)
 class HaarBasis:
-    """Haar coefficients of the counts on a domain, without normalisation. The coefficients are called nodes,
-    and are numbered.
+    """Haar coefficients of the counts on a domain, without normalisation. A coefficient is the sum of all
+    counts, or the difference between the sums of the two halves of a dyadic interval. The coefficients are
+    called nodes, and are numbered.
 
     There are as many coefficients as cells. Node 0 is the sum of all counts. An interval whose right half is
     beyond the last cell has no coefficient, because its sum is the sum of its left half.

@@ -101,7 +101,7 @@ class Linear(ABC):
     ) -> Float[np.ndarray, " queries"]:
         """Return the answer to each query: the sum of its weights times the `values` of the cells. The
         `values` belong to the cells with the numbers `keys`, and all other cells are empty. If weights and
-        values are integers, the answers are exact.
+        values are integers, the answers are exact as long as all sums stay below 2⁵³.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -132,8 +132,8 @@ class Linear(ABC):
 
 
 class Margins(ABC):
-    """Base class of objects that compute marginals of a table. A marginal is a table on a few of the
-    attributes. Its counts are added up over the values of all other attributes.
+    """Base class of objects that compute marginals of a table. A marginal is a table of counts on a few of
+    the attributes. The counts are added up over the values of all other attributes.
     """
 
     domain: Domain

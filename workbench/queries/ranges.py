@@ -63,8 +63,8 @@ class Recipe(Protocol):
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
-    """Return a text that identifies a list of queries. It contains a hash of the arrays, because the `repr`
-    of a long numpy array is abbreviated.
+    """Return a text that identifies a list of queries. The text contains a hash of the arrays, because the
+    `repr` of a long numpy array is abbreviated.
     """
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
@@ -239,7 +239,7 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
-    """Queries that count the records in any sets of cells. A cell is a combination of values, one per
+    """Queries that count the records in arbitrary sets of cells. A cell is a combination of values, one per
     attribute, and its number is called its key. Create the queries with `Subsets.of`, which takes sets of
     keys.
 
@@ -471,8 +471,8 @@ class Windows:
     ranges: Ranges
 
     def on(self, domain: Domain) -> Windows:
-        """Return the queries unchanged. Raise a ValueError if they were drawn for a domain with another
-        number of cells.
+        """Return the queries unchanged. Raise a ValueError if the queries were drawn for a domain with
+        another number of cells.
         """
         if domain.size != self.shuffle.size:
             raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")

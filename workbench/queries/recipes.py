@@ -23,8 +23,8 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 @value
 class RandomRanges:
     """Recipe for random range queries, which the method `on` draws for a domain. Each of the `count` queries
-    counts the records in `size` consecutive cells, which begin at a random cell. All first cells are equally
-    likely.
+    counts the records in `size` consecutive cells, which begin at a random cell. All possible first cells are
+    equally likely.
 
     >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
     5

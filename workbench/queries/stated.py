@@ -183,7 +183,7 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
 
 
 def read_queries(text: str, domain: Domain) -> Selections:
-    """Read queries from a file in which they are written with labels.
+    """Read queries that are written with labels from a file, for example `origin=Bern hour=7..9`.
 
     Parameters
     ----------

@@ -205,15 +205,13 @@ class Domain:
 
     @cached_property
     def _own_labels(self) -> dict[str, Labels]:
-        """Rules by the name of their attribute. Each rule finds the codes of the labels in a column of
-        labels.
-        """
+        """Dictionary from the name of each attribute to a rule that finds the codes of labels."""
         return {x: Labels(range(n) if own is None else own) for x, n, own, _ in self._stated}
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """Rules by the name of their attribute. A rule computes the label (name of the value) of its
-        attribute from the columns of a row.
+        """Dictionary from the name of each attribute to its rule. A rule computes the label (name of the
+        value) of its attribute from the columns of a row.
         """
         return {name: rule or self._own_labels[name] for name, _, _, rule in self._stated}
 

@@ -139,7 +139,7 @@ class Digits:
 
     @cached_property
     def first_word_levels(self) -> int:
-        """Number of levels packed into the first 64-bit word of a key."""
+        """Number of levels whose digits are stored in the first 64-bit word of a key."""
         levels = range(1, self.depth + 1)
         return max(n for n in levels if prod(self.radices[:n]) <= WORD or n == 1)
 
@@ -315,8 +315,8 @@ class Hierarchy(Protocol):
         return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a data frame with one row per node (part of the space). Its columns describe the node, for
-        example by its prefix.
+        """Return a data frame with one row per node (part of the space). The columns describe the node, for
+        example by its prefix in a tree of strings.
         """
 
 
@@ -326,7 +326,7 @@ class Boxed(Hierarchy):
     """
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a data frame with one row per node, which describes the box of the node."""
+        """Return a data frame with one row per node. Each row describes the box of one node."""
         low, high = self.node_boxes(levels, nodes)
         frame: pd.DataFrame = self.boxes_to_frame(low.T, high.T)
         return frame

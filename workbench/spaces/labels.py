@@ -55,8 +55,8 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Rule for a column of a table that already contains the labels (names of values) of an attribute. You
-    give a public list of the allowed labels.
+    """Rule for a column that already contains the labels (names of values) of an attribute. You give a public
+    list of the allowed labels.
 
     Different spellings of a number are the same label, for example 3, 3.0, "3" and "3.00".
 

@@ -155,8 +155,8 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:
-    """Return a range of integers as a dictionary with its first value ("from"), its last value ("to") and, if
-    it is not 1, its "step".
+    """Return a range of integers as a dictionary with its first value ("from") and its last value ("to"). The
+    entry "step" is added if the step is not 1.
     """
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
@@ -224,8 +224,8 @@ def _beside(folder: Path | None, name: Any) -> Path:
 
 
 def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any:
-    """Return a map from values to labels. It is given as an object, as the name of a JSON file, or as the
-    name of a CSV file.
+    """Return a map from values to labels. The map is given as an object, as the name of a JSON file, or as
+    the name of a CSV file.
 
     Each line of the CSV file contains a value and its label. The first line is a header with the name of the
     column.

@@ -39,7 +39,7 @@ def _is_zone(x: Any) -> str | None:
 
 @value
 class TimePart(Rule):
-    """Rule that computes an attribute from dates or times, for example the hour, the weekday or the month.
+    """Rule that computes an attribute, for example the hour, the weekday or the month, from dates or times.
 
     Some parts of a time recur, so all of their values are known. These parts are hour (0 to 23), weekday
     (Monday to Sunday), day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other
