@@ -18,7 +18,7 @@ from workbench.value import Float
 
 # Conversion
 
-MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
+MAX_TERMS = 2**22  # limit for the terms of converted ranges, subsets or marginals
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:

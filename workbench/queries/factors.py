@@ -160,7 +160,7 @@ def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, "
         raise ValueError(
             f"a factor of {name!r} must be (lo, hi), a set of codes, or {n} finite values"
         )
-    return values + 0.0  # no negative zero, which is another text
+    return values + 0.0  # turns −0 into 0, so equal queries have equal bytes
 
 
 def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
@@ -187,7 +187,7 @@ class FlatTables(NamedTuple):
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]
-    widths: Int[np.ndarray, " attributes"]  # of a row
+    widths: Int[np.ndarray, " attributes"]  # numbers in each row
 
 
 def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:

@@ -166,7 +166,7 @@ class HaarBasis:
             size = self.axis.sizes[depth + 1]
             pairs = size // 2
             halves = np.empty(size)
-            halves[-1] = sums[-1]  # where it is odd: a right half that is padding
+            halves[-1] = sums[-1]  # if the size is odd, the last right half is padding
             d = values[self.starts[depth] : self.starts[depth] + pairs]
             halves[: 2 * pairs : 2] = (sums[:pairs] + d) / 2
             halves[1 : 2 * pairs : 2] = (sums[:pairs] - d) / 2
@@ -201,7 +201,7 @@ class HaarBasis:
                 child = x >> width - 1
                 right = child & 1 == 1
                 node = child >> 1
-                padded = 2 * node + 1 >= self.axis.sizes[depth + 1]  # all of the right half
+                padded = 2 * node + 1 >= self.axis.sizes[depth + 1]  # right half beyond the domain
                 inside = x < self.domain.size
                 factor = np.where(padded | ~inside, 0.0, np.where(right, 1 - g, g) / 2)
                 ends_terms.append((node, factor))
@@ -227,7 +227,7 @@ class HaarBasis:
         depth = np.searchsorted(starts, nodes, side="right") - 1
         width = self.axis.height - np.maximum(depth, 0)
         lo = np.where(depth < 0, 0, nodes - starts[depth]) << width
-        left = (self.domain.size - lo).astype(np.uint64)  # mixed signs would be floats
+        left = (self.domain.size - lo).astype(np.uint64)  # mixed signs would become floats
         wide = np.minimum(np.uint64(1) << width.astype(np.uint64), left)
         return {"level": depth + 1, "lo": lo, "hi": lo + wide.astype(np.int64)}
 

@@ -18,7 +18,7 @@ import numpy as np
 from workbench.spaces import Domain
 from workbench.value import Bool, Float, Int, Num
 
-MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
+MAX_DENSE_CELLS = 2**22  # cells in one array in memory: 32 MiB
 MAX_INTEGER_TERM = 2**27  # the largest term of queries whose answers are released as integers
 _EXACT = 2**53
 _EXTREME = 1e100

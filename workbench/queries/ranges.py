@@ -18,7 +18,7 @@ from workbench.value import Float, Int, Num, UInt64, value
 
 # Queries
 
-_MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
+_MAX_RANGES = 2**26  # limit for the ranges of boxes: about 2 GiB
 
 
 class Workload(Protocol):
@@ -510,7 +510,7 @@ class _ShuffledSums(NamedTuple):
 _MAX_CACHED = 16  # shuffled orders at a time: each is as large as its table
 _cache: dict[
     tuple[Shuffle, int, int], _ShuffledSums
-] = {}  # by shuffle and arrays, while the arrays live
+] = {}  # key: shuffle and ids of two arrays, while these exist
 
 
 def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> _ShuffledSums:

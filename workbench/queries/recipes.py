@@ -99,7 +99,7 @@ class RandomSubsets:
 
 def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Generator) -> Ranges:
     """Draw `count` ranges of `size` consecutive cells, at uniformly random places."""
-    if isinstance(domain, Domain):  # and no hierarchy
+    if isinstance(domain, Domain):  # a hierarchy cannot be wide
         domain.refuse_wide()
     if size > domain.size:
         raise ValueError(f"queries of {size} cells do not fit a domain of {domain.size}")
@@ -269,7 +269,7 @@ class RandomTables:
 
 # Marginals
 
-_MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matrix of 2 GiB
+_MOST_CODES = 2**14  # values of an attribute in a marginal: a matrix of 2 GiB
 
 
 @value
@@ -380,7 +380,7 @@ def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Pr
         shape = [domain.shape[k] for k in axes]
         codes = np.unravel_index(np.arange(size), shape) if axes else ()
         for k, code in zip(axes, codes, strict=True):
-            if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
+            if domain.shape[k] > 1:  # a single value is no condition
                 which[start : start + size, k] = code + 1
         start += size
     codes_of = [n if k in used or n <= _MOST_CODES else 0 for k, n in enumerate(domain.shape)]

@@ -18,9 +18,9 @@ from workbench.value import Bool, Float, Int, Num, sealed
 
 _MAX_RANGES = (
     2**22
-)  # that sums are read off; where there are more, each query looks at all keys
+)  # limit for ranges. With more, each query checks all keys
 MAX_MARGINAL_CELLS = 2**22
-_MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 GiB
+_MAX_FACTOR_VALUES = 2**27  # numbers in the matrix of one attribute: 1 GiB
 
 
 class CodeSets(NamedTuple):
@@ -113,7 +113,7 @@ class Selections:
         which = np.zeros((prod(shape), len(domain.shape)), np.int64)
         codes = np.unravel_index(np.arange(prod(shape)), shape)
         for k, code in zip(axes, codes, strict=True):
-            if domain.shape[k] > 1:  # the one code of an attribute is all of it
+            if domain.shape[k] > 1:  # a single value is no condition
                 sets[k] = CodeSets.singles(domain.shape[k])
                 which[:, k] = code + 1
         return cls(domain.attributes, tuple(sets), which)

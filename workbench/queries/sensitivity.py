@@ -31,10 +31,10 @@ from workbench.queries.tables import TableQueries
 from workbench.spaces import Domain
 from workbench.value import Float
 
-_MAX_CELLS = 2**21  # laid out in full
-_MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
+_MAX_CELLS = 2**21  # cells in one array in memory
+_MAX_PAIRS = 2**27  # pairs of records, times queries, that are compared
 _UNCHANGEABLE = Products, TableQueries  # nobody can write to their arrays
-# By the object, and forgotten with it.
+# Sensitivities by queries. An entry is deleted together with its queries.
 _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDictionary()
 
 
@@ -112,7 +112,7 @@ def _sensitivity(queries: Linear, domain: Domain, relation: str) -> float:
 def _rounded_up(queries: Linear, bound: float) -> float:
     if queries.integer_valued and bound < 2**53:
         return float(bound)
-    return float(bound * (1 + (len(queries) + 1000) * 2.0**-48))  # above what sums can lose
+    return float(bound * (1 + (len(queries) + 1000) * 2.0**-48))  # beyond rounding errors
 
 
 def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:

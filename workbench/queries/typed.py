@@ -17,8 +17,8 @@ from workbench.value import nearest, plain
 
 # Typed
 
-ALL = "*"  # every value of an attribute, where queries are typed
-_BETWEEN = ("&", "and", "by", "×")  # conditions and attributes, where they stand alone
+ALL = "*"  # any value of an attribute, in queries as text
+_BETWEEN = ("&", "and", "by", "×")  # words that separate conditions and attributes
 _IN = ("bare", "in")
 
 _TOKEN = re.compile(

@@ -29,7 +29,7 @@ from workbench.value import Bool, Int, shown, value
 
 # Domain file
 
-_TRUTH_PUBLIC = "truth_public"  # keys of a domain's file that are no attributes
+_TRUTH_PUBLIC = "truth_public"  # keys of a domain file that are not attributes
 _MISSING_USER = "missing_user"
 
 
@@ -82,7 +82,7 @@ def files_within(path: Path) -> list[Path]:
     """Return the paths of the files of labels and maps that a domain file names."""
     files = []
     stated = [read_json(path)]
-    for x in stated:  # which grows by what is in it
+    for x in stated:  # the loop appends to the list
         if isinstance(x, dict):
             names = (x.get(word) for word in ("file", "map"))
             files += [path.parent / name for name in names if isinstance(name, str)]

@@ -38,7 +38,7 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
     `after`, also count keys that are equal to the wanted key. Both lists of keys must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
-    _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
+    _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # equal if one word
     return counts
 
 
@@ -202,7 +202,7 @@ class Digits:
         """Return, for each key, the node at the given level that contains the key. The node is given by its
         lowest key. Give one level for all keys, or one level per key.
         """
-        sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
+        sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 2⁶⁴ overflows to 0
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
     def fraction_below(

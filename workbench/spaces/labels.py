@@ -74,7 +74,7 @@ class Labels(Rule):
         super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
-            _ = self._texts  # refuses labels that differ only in composition
+            _ = self._texts  # refuses labels that differ only in their spelling
 
     @property
     def need(self) -> str:
@@ -145,7 +145,7 @@ class Map(Rule):
             raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
         object.__setattr__(self, "map", tuple(sources.items()))
         object.__setattr__(self, "labels", labels)
-        _ = self._texts  # refuses values that differ only in composition
+        _ = self._texts  # refuses values that differ only in their spelling
 
     @property
     def need(self) -> str:

@@ -11,8 +11,8 @@ from workbench.compiled import njit, pd
 from workbench.spaces.hierarchies import WORD, Boxed, Digits, Keys
 from workbench.value import Float, Int, UInt8, UInt64, parameter, sealed, value
 
-_MIN_SIDE = 1e-200  # of a box
-_BITS = 12  # of a coordinate that are spread at a time
+_MIN_SIDE = 1e-200  # smallest side of a box
+_BITS = 12  # bits of a coordinate that are interleaved at a time
 
 
 @value
@@ -131,7 +131,7 @@ class Quadtree(Boxed):
         lowest level of the tree.
         """
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
-        places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
+        places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # bit of each dimension
         for level, width in enumerate(self.digits.widths):
             word = nodes[self.digits.word_of_level(level)]
             corners <<= np.uint64(1)
@@ -206,7 +206,7 @@ def _morton(points, low, high, depth, split, apart, keys, why):
         for j in range(dims):
             x = points[i, j]
             outside |= not (x >= low[j] and x <= high[j])
-            cell = np.int64((x - low[j]) * scale[j])  # signed: processors convert it at once
+            cell = np.int64((x - low[j]) * scale[j])  # signed converts faster
             at = np.uint64(max(min(cell, last), 0))
             shift = np.uint64(dims - 1 - j)
             first |= _apart(at >> late, dims, apart) << shift

@@ -22,7 +22,7 @@ from workbench.value import Int, not_allowed, parameter, plain, shown, value
 
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
-OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written otherwise
+OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may have other spellings
 
 
 def canonical(x: Any) -> str:
@@ -187,7 +187,7 @@ def whole_numbers(values: pl.Series) -> pl.Series:
 
 REFUSED = -1  # codes
 DROPPED = -2
-MAX_LABELS = 10**6  # that a rule makes by itself
+MAX_LABELS = 10**6  # limit for the labels that a rule creates
 _ACTIONS = ("refuse", "drop", "label")
 _SHOWN = 60  # characters of a list of labels in an error
 
@@ -256,7 +256,7 @@ class Rule:
         texts = tuple(dict.fromkeys(map(str, self.missing_values)))
         object.__setattr__(self, "missing_values", texts)
 
-    if TYPE_CHECKING:  # a field of some, a property of others
+    if TYPE_CHECKING:  # a field of some subclasses, a property of others
 
         @property
         def labels(self) -> Any:
@@ -344,7 +344,7 @@ def some(labels: Sequence[Any]) -> str:
 
 # Rows
 
-Refused = list[tuple[str, str, Any]]  # of a column: its name, what is needed, and which rows
+Refused = list[tuple[str, str, Any]]  # column, allowed values, mask of the other rows
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:

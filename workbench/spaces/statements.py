@@ -20,14 +20,14 @@ from workbench.spaces.times import TimePart
 from workbench.value import plain, shown
 
 BLANK = "FILL IN"
-_KINDS: dict[Any, str] = {  # and the words of which each needs one
+_KINDS: dict[Any, str] = {  # a rule needs one of its words
     Bins: "edges low high width bins",
     TimePart: "time",
     Map: "map",
     Cross: "cross",
     Labels: "labels from to file",
 }
-_WAYS = "from", "to", "step", "file"  # to state labels
+_WAYS = "from", "to", "step", "file"  # keys that state labels
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
@@ -60,7 +60,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     except (ValueError, OSError, OverflowError) as e:
         text = re.sub(
             "^[A-Z][A-Za-z]+(?=[.][a-z_]+ = )", "", str(e)
-        )  # of a field its path alone
+        )  # keep only the path of the field
         raise ValueError(f"{where}{'' if text[:1] == '.' else ': '}{text[:500]}") from None
 
 

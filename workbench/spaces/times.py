@@ -15,7 +15,7 @@ from workbench.value import not_allowed, parameter, shown, value
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS: dict[
     str, Any
-] = {  # labels of what recurs; of spans how an end is written, and the step
+] = {  # labels, or for spans {format of the ends: step}
     "hour": range(24),
     "weekday": WEEKDAYS,
     "day": range(1, 32),
