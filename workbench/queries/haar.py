@@ -201,7 +201,7 @@ class HaarBasis:
                 child = x >> width - 1
                 right = child & 1 == 1
                 node = child >> 1
-                padded = 2 * node + 1 >= self.axis.sizes[depth + 1]  # right half beyond the domain
+                padded = 2 * node + 1 >= self.axis.sizes[depth + 1]  # right half is padding
                 inside = x < self.domain.size
                 factor = np.where(padded | ~inside, 0.0, np.where(right, 1 - g, g) / 2)
                 ends_terms.append((node, factor))

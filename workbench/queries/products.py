@@ -291,8 +291,7 @@ class Products(Linear):
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Number of the query to which each term belongs. A term is one of the products that a query adds up.
-        """
+        """Number of the query that contains each term. A term is one of the products that a query adds up."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property

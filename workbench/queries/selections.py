@@ -18,7 +18,7 @@ from workbench.value import Bool, Float, Int, Num, sealed
 
 _MAX_RANGES = (
     2**22
-)  # limit for ranges. With more, each query checks all keys
+)  # limit for the ranges of all queries. If there are more, each query checks all keys
 MAX_MARGINAL_CELLS = 2**22
 _MAX_FACTOR_VALUES = 2**27  # numbers in the matrix of one attribute: 1 GiB
 

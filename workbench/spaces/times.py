@@ -15,7 +15,7 @@ from workbench.value import not_allowed, parameter, shown, value
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS: dict[
     str, Any
-] = {  # labels, or for spans {format of the ends: step}
+] = {  # labels of parts that recur. For other parts, the format of the ends and the step
     "hour": range(24),
     "weekday": WEEKDAYS,
     "day": range(1, 32),
