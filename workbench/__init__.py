@@ -3,10 +3,10 @@
 A dataset loads private data, for example a table of patients. A mechanism turns the data into a release,
 which you may publish. From the release you get answers to a workload, which is a list of queries. In
 experiments, metrics compare these answers with the true answers. A sweep runs a mechanism many times and
-collects the results as rows of a table. A plot draws the rows. A claim is a statement of a paper that is
-checked against the rows.
+collects the results as rows of a table. A plot draws these results. A claim is a statement of a paper that is
+checked against the results.
 
-The parts of the package are imported when you first use their names, so `import workbench` is fast.
+The subpackages are imported when you first use their names, so `import workbench` is fast.
 """
 
 from importlib import import_module

@@ -1,9 +1,9 @@
 """Privacy guarantees, and the records of privacy costs (receipts) from which guarantees are added up.
 
 The class `DP` describes (ε, δ)-differential privacy. The class `ZCDP` describes zero-concentrated
-differential privacy, which measures the loss by a number ρ. For many measurements, adding up ρ gives a
-smaller total loss than adding up ε. Conversions between ε and ρ use exact rational arithmetic. The result is
-rounded once, at the end, so that it never understates the cost.
+differential privacy (zCDP), which measures the privacy loss by a number ρ. For many measurements, adding up ρ
+gives a smaller total loss than adding up ε. Conversions between ε and ρ use exact rational arithmetic. The
+result is rounded once, at the end, so that it never understates the cost.
 
 A guarantee compares neighbours: two data sets that differ in one unit, usually one person. By default, one of
 the two data sets contains all records of the unit and the other contains none of them. The constant

@@ -23,8 +23,8 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an ε such that ρ-zCDP implies (ε, δ)-differential privacy.
 
     Zero-concentrated differential privacy (zCDP) bounds a distance between distributions, the Rényi
-    divergence, for every order α > 1. For each order, a formula gives a valid ε. The function chooses an
-    order with a small ε, computes this ε to about 60 digits, and rounds it up.
+    divergence, for every order α > 1. For each order α, a formula gives a valid ε. The function chooses an
+    order whose ε is small. It computes this ε to about 60 digits and rounds it up.
     """
     if not rho:
         return Fraction(0)
@@ -46,11 +46,11 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """Return one part of an ε that ρ-zCDP implies: the part that depends on δ. It is computed for the Rényi
-    divergence of order α = 1 + shift, and rounded up.
+    """Return the part of ε that depends on δ, if ρ-zCDP is converted to (ε, δ)-differential privacy.
 
-    At order α, ρ-zCDP implies (ε, δ)-DP with ε = α·ρ + c, where c depends only on α and δ. The function
-    returns c, by the formula (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1).
+    The conversion uses the Rényi divergence of order α = 1 + `shift`, a distance between distributions. It
+    gives ε = α·ρ + c with c = (ln(1/δ) − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1). The function returns c,
+    rounded up.
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below
@@ -60,8 +60,8 @@ def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_about(rho: float, delta: float) -> float:
-    """Return an approximate ε that ρ-zCDP implies at δ, in floating point. The exact bound is
-    `epsilon_above`.
+    """Return an approximation of the ε that ρ-zCDP implies at a given δ. The function `epsilon_above`
+    computes a proven bound on this ε.
     """
     if rho <= 0:
         return 0.0
@@ -70,14 +70,15 @@ def epsilon_about(rho: float, delta: float) -> float:
 
 
 def _price_about(shift: float, logarithm: float) -> float:
-    """Compute `price_of_order` approximately, in floating point. The argument `logarithm` is ln 1/δ."""
+    """Return an approximation of `price_of_order` in floating point. The argument `logarithm` is ln(1/δ)."""
     return (logarithm - (1 + shift) * log1p(1 / shift) - log(shift)) / shift
 
 
 def _shift_for_rho(rho: float, delta: float) -> Fraction:
-    """Return α − 1 for an order α at which the ε that ρ implies is nearly smallest.
+    """Return α − 1, where α is the order of the Rényi divergence that gives nearly the smallest ε for ρ and
+    δ.
 
-    The best order α solves ρ·(α − 1)² = ln 1/(αδ).
+    The best order α solves ρ·(α − 1)² = ln(1/(α·δ)).
     """
     logarithm = -log(delta)
     most = min(sqrt(logarithm / rho), _expm1(logarithm))
@@ -86,7 +87,9 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
-    """Return α − 1 for an order α at which the ρ that implies (ε, δ)-DP is nearly largest."""
+    """Return α − 1, where α is the order of the Rényi divergence that allows nearly the largest ρ for ε and
+    δ.
+    """
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
@@ -185,7 +188,7 @@ class DP:
 @value
 class ZCDP:
     """Privacy guarantee of a release, or a limit on its privacy cost, in ρ-zero-concentrated differential
-    privacy (zCDP). If δ > 0, it is δ-approximate zCDP, which may fail with probability δ.
+    privacy (zCDP). If δ > 0, the guarantee is δ-approximate zCDP, which may fail with probability δ.
 
     Consider the distributions of the output on two data sets that differ in one person. A release is ρ-zCDP
     if, for every α > 1, the Rényi divergence of order α between the two distributions is at most α·ρ. The
@@ -216,8 +219,8 @@ class ZCDP:
         Returns
         -------
         ZCDP
-            Budget in ρ. If you convert this budget to ε with `at(budget.delta)`, the ε is never larger than
-            the ε of `budget`.
+            Budget in ρ. If you convert the result to ε with `at(budget.delta)`, you get at most the ε of
+            `budget`.
 
         Raises
         ------
@@ -268,7 +271,7 @@ class ZCDP:
         Raises
         ------
         ValueError
-            If δ is not in this range.
+            If δ is not between 0 and 1, or not larger than the δ of this budget.
         """
         refuse_delta(delta, Fraction(self.delta))
         rest = Fraction(delta) - Fraction(self.delta)
@@ -297,10 +300,10 @@ class ZCDP:
 
 
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
-    """Return a `ZCDP` with an exact sum of costs, rounded up to floats.
+    """Return exact sums of ρ and of δ as a `ZCDP`, rounded up to floats.
 
-    Raise a ValueError if the sum of ρ is too large for a float or the sum of δ reaches 1, because such a sum
-    guarantees nothing.
+    Raise a ValueError if ρ is too large for a float or if δ is at least 1, because such a cost guarantees
+    nothing.
     """
     if delta >= 1:
         raise ValueError(f"delta adds up to {float(delta):g}: together these promise nothing")
@@ -312,23 +315,25 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
 
 
 def as_epsilon(cost: DP | ZCDP) -> float:
-    """Return the ε of a privacy cost. A cost in ρ is converted to ε at δ = 10⁻⁶ plus the δ of the cost."""
+    """Return the ε of a privacy cost. A cost in ρ is converted to the ε that it implies at a δ of 10⁻⁶ plus
+    the δ of the cost.
+    """
     if isinstance(cost, DP):
         return cost.epsilon
     return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
 
 
 def warn_if_large(cost: DP | ZCDP) -> None:
-    """Warn once if the ε of a privacy cost is above 10 but finite. A cost in ρ is first converted to ε at δ =
-    10⁻⁶.
+    """Warn once if the ε of a privacy cost is above 10 but finite. A cost in ρ is first converted to ε by
+    `as_epsilon`.
     """
     if LARGE_EPSILON < as_epsilon(cost) < inf:
         warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:
-    """Raise a ValueError if δ is not between 0 and 1, or not above the sum of the measurements' own δ
-    (`spent`).
+    """Raise a ValueError if δ is not between 0 and 1, or if δ is at most `spent`, which is the sum of the δ
+    of all measurements.
     """
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(

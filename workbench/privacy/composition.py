@@ -33,12 +33,12 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """Record of one noisy measurement of private data, for example of a table of counts, with its privacy
-    cost. Only the package `workbench.noise` writes receipts.
+    """Record of the privacy cost of one noisy measurement of private data, for example of a table of counts.
+    Only the package `workbench.noise` writes receipts.
 
-    The field `relation` names the change of the data that the guarantee is about. By default, one unit
-    (usually a person) is added or removed. For some receipts, one unit is replaced by another, or the values
-    of a single record change ("local").
+    The field `relation` names the change of the data that the guarantee hides. By default, one unit (usually
+    a person) is added or removed. For some receipts, one unit is replaced by another, or the values of a
+    single record change ("local").
 
     The field `part` is for measurements of disjoint groups of people. The field is a pair of two names: the
     first names the division into groups, and the second names the measured group. Because each person is in
@@ -49,9 +49,9 @@ class Receipt:
     noise again. The field `idealised` marks noise that was drawn in floating point, for which the proof of
     the guarantee does not hold exactly. Do not publish a release with simulated or idealised noise.
 
-    The field `theorem` is for a procedure with several random draws. It cites a theorem, if a theorem proves
-    that the procedure costs less than the sum over its draws. The field `withdrawn` marks a procedure whose
-    guarantee in its paper is wrong.
+    The field `theorem` is for a procedure that consists of several measurements. If a theorem proves that the
+    procedure costs less than the sum of its measurements, the field cites the theorem. The field `withdrawn`
+    marks a procedure whose paper states a wrong guarantee.
 
     The field `rho` is for a measurement whose `cost` is in ε. Every cost in ε also implies a cost in ρ, which
     is ρ = ε·tanh(ε/2). If a smaller ρ was proven for this measurement, the field contains this smaller ρ.
@@ -74,8 +74,8 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Name of the measurement. If the cost comes from a theorem, or if the guarantee is withdrawn because
-        its proof is wrong, the name is followed by a remark.
+        """Name of the measurement. A remark follows the name if the cost comes from a theorem, or if the
+        guarantee is withdrawn because its paper states it wrongly.
         """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
@@ -105,13 +105,15 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     -------
     DP or ZCDP
         Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a
-        `ZCDP`, the sum is a `ZCDP`. Then each cost in ε is converted to the ρ that it implies, or replaced by
-        the smaller ρ in the receipt, if there is one.
+        `ZCDP`, the sum is a `ZCDP`. For this sum, each cost in ε is converted to the ρ that it implies. If
+        its receipt contains a smaller ρ, the smaller ρ is used. If a measurement guarantees nothing (ε = ∞),
+        the sum is `DP(inf)`.
 
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (their field `relation`).
+        If the receipts protect against different changes of the data (see their field `relation`), or if
+        their sum in ρ guarantees nothing.
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
@@ -132,7 +134,8 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
 
 def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up the costs in ε and δ of measurements by the rules of `compose`, but without rounding.
+    """Return the exact sum of ε and the exact sum of δ over several measurements. The rules are those of
+    `compose`, but nothing is rounded.
 
     Parameters
     ----------
@@ -149,8 +152,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (their field `relation`), if one of them
-        guarantees nothing (ε = ∞), or if the cost of one is in ρ.
+        If the receipts protect against different changes of the data (see their field `relation`), if one of
+        them guarantees nothing (ε = ∞), or if the cost of one is in ρ.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -160,7 +163,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Add up the costs in ρ and δ of measurements by the rules of `compose`, but without rounding.
+    """Return the exact sum of ρ and the exact sum of δ over several measurements. The rules are those of
+    `compose`, but nothing is rounded.
 
     Parameters
     ----------
@@ -171,15 +175,15 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. A cost in ε is converted to the ρ that it implies, or replaced by the
-        smaller ρ in the receipt, if there is one. If measurements are about disjoint groups of people, only
-        the most expensive group counts.
+        Sums over all measurements. A cost in ε is converted to the ρ that it implies. If its receipt contains
+        a smaller ρ, the smaller ρ is used. If measurements are about disjoint groups of people, only the most
+        expensive group counts.
 
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (their field `relation`), or if one of
-        them guarantees nothing (ε = ∞).
+        If the receipts protect against different changes of the data (see their field `relation`), or if one
+        of them guarantees nothing (ε = ∞).
     """
     return _summed(_prices(receipts))
 
@@ -189,9 +193,9 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
 
     The costs of measurements can be added up in ε or in ρ, because each cost in ε also implies a cost in ρ.
     The function decides for each measurement whether to add up its ε or its ρ, so that the resulting ε is
-    small (see the page on accounting). The result holds only if you fixed the costs of all measurements
-    before the first release. If you choose a cost after you have seen an earlier answer, use the whole budget
-    from which you spend as the guarantee.
+    small (see docs/accounting.md). The result holds only if you fixed the costs of all measurements before
+    the first release. If you chose a cost after you had seen an earlier answer, your guarantee is the whole
+    budget from which you spend.
 
     Parameters
     ----------
@@ -211,7 +215,9 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Raises
     ------
     ValueError
-        If δ is not a probability, or if δ is smaller than the sum of the δ that the measurements cost.
+        If the receipts protect against different changes of the data, if δ is not a probability, or if δ is
+        smaller than the sum of the δ that the measurements cost. If a cost is in ρ, δ must be larger than
+        this sum.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)
@@ -234,7 +240,9 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
 
 
 class _Price(NamedTuple):
-    """Joint cost of measurements that are added up as one: ρ, δ, and ε if all of their costs are in ε."""
+    """Joint cost of the measurements of one division of people into groups: a ρ and a δ, and also an ε if all
+    costs of these measurements are in ε.
+    """
 
     epsilon: Fraction | None
     rho: Fraction
@@ -256,15 +264,15 @@ class _Price(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return ε divided by ρ. If the ratio is small, adding ε costs less than adding ρ."""
+        """Ratio of ε to ρ. If this ratio is small, adding up ε costs less than adding up ρ."""
         if self.epsilon is None or not self.rho:
             return inf
         return round_up(self.epsilon / self.rho)
 
 
 def _dearest(parts: list[list[Receipt]], name: str) -> Fraction:
-    """Add up one field of the costs, `epsilon` or `delta`, within each group of people. Return the largest
-    exact sum.
+    """Return the largest exact sum of one field of the costs, `epsilon` or `delta`, over the measurements of
+    a group of people.
     """
     return max(
         sum((Fraction(getattr(r.cost, name)) for r in part), Fraction(0)) for part in parts
@@ -299,7 +307,8 @@ def _summed(prices: list[_Price]) -> tuple[Fraction, Fraction]:
 
 
 def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
-    """Return those `prices` that should be added up by their ε, because this costs less than by their ρ.
+    """Return the joint costs in `prices` that should be added up as ε, because this gives a smaller total
+    than adding them up as ρ.
 
     Floating point is exact enough here, because the guarantee is valid for any choice.
     """
@@ -323,8 +332,8 @@ def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
 
 
 def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
-    """Sort receipts by the two names in `Receipt.part`, which name a division of people into groups, and a
-    group. A receipt without `part` is treated as a division with a single group.
+    """Sort receipts by their field `part`, which names a division of people into groups and one of these
+    groups. A receipt without this field is treated as a division with a single group.
     """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}

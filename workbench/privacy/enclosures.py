@@ -1,5 +1,5 @@
-"""Intervals with rational ends that surely contain a real number, and rounding to floats in a known
-direction.
+"""Intervals with rational ends that are guaranteed to contain a real number, and rounding of fractions to
+floats, up or down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import inf, isqrt, nextafter
 class Interval:
     """Interval that contains a real number x >= 0. It is stored as two integers with lo <= 2^bits · x <= hi.
 
-    Every operation rounds the lower end down and the upper end up, so the result surely contains the true
+    Every operation rounds the lower end down and the upper end up, so the result always contains the true
     value.
     """
 
@@ -24,9 +24,7 @@ class Interval:
 
     @classmethod
     def of(cls, x: Fraction | int, bits: int) -> Interval:
-        """Return the smallest interval that contains the rational number `x`, for ends that are multiples of
-        2^-bits.
-        """
+        """Return the smallest interval around the rational number `x` whose ends are multiples of 2^-bits."""
         scaled = Fraction(x) * 2**bits
         return cls(scaled.__floor__(), scaled.__ceil__(), bits)
 
@@ -34,7 +32,7 @@ class Interval:
         return Interval(self.lo + other.lo, self.hi + other.hi, self.bits)
 
     def __sub__(self, other: Interval) -> Interval:
-        """Subtract a number that is known to be at most as large as this one."""
+        """Subtract a number that is at most as large as the number in this interval."""
         return Interval(max(0, self.lo - other.hi), max(0, self.hi - other.lo), self.bits)
 
     def __mul__(self, other: Interval) -> Interval:
@@ -63,12 +61,12 @@ class Interval:
 
     @property
     def above(self) -> Fraction:
-        """Return the upper end of the interval, a rational number that is at least x."""
+        """Upper end of the interval, a rational number that is at least x."""
         return Fraction(self.hi, 1 << self.bits)
 
     @property
     def below(self) -> Fraction:
-        """Return the lower end of the interval, a rational number that is at most x."""
+        """Lower end of the interval, a rational number that is at most x."""
         return Fraction(self.lo, 1 << self.bits)
 
 
@@ -116,10 +114,10 @@ def ln(x: Fraction, bits: int) -> Interval:
 
 
 def _artanh(z: Fraction, bits: int) -> Interval:
-    """Return an interval that contains artanh z, for 0 <= z <= 1/3. It adds the power series z + z³/3 + z⁵/5
-    + ….
+    """Return an interval that contains artanh z, for 0 <= z <= 1/3. The function adds up the power series z +
+    z³/3 + z⁵/5 + ….
 
-    The terms that it leaves out add up to less than 2^-bits.
+    The terms that the function leaves out add up to less than 2^-bits.
     """
     square = Interval.of(z * z, bits)
     power = total = Interval.of(z, bits)
