@@ -2,8 +2,9 @@
 
 Most functions take exact values, and return noisy values together with a `Receipt`, which records the privacy
 cost. Only this package writes receipts, so the receipts of a release always add up to its full cost. With
-`rng=None`, the random bits come from the operating system, and you may publish the result. If you pass a
-numpy Generator, anyone with its seed can compute the noise, so the receipt is marked as `simulated`.
+the argument `rng=None`, the random bits come from the operating system, and you may publish the result. If
+you pass a numpy Generator, anyone with its seed can compute the noise, so the receipt is marked as
+`simulated`.
 
 The noise has exactly the stated distribution, without rounding errors, unless a receipt is marked as
 `idealised`. The running time can depend on the data, so somebody who measures the time may learn more than
@@ -11,42 +12,42 @@ the release shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values, with the privacy cost in ε
-    `add_noise`, `variance`     one of these two noises by name, and the variance of the noise
-    `gaussian`                  discrete Gaussian noise, with the privacy cost in ρ
+    `add_noise`, `variance`     geometric or Laplace noise by name, and the variance of this noise
+    `gaussian`                  discrete Gaussian noise on integers, with the privacy cost in ρ
     `gaussian_on_grid`          discrete Gaussian noise on numbers that are rounded to a grid
     `PortionedGeometric`        geometric noise on a long vector that you pass in portions
     `PortionedGaussian`         Gaussian noise on a long vector that you pass in portions
-    `alp_projection`            counts in an array of bits, of which some are flipped at random
+    `alp_projection`            array of bits that stores counts, with some bits flipped at random
     `randomised_response`       random changes of each record, independently of other records
 
 Choice of cells, values or candidates
-    `threshold_sample`          noisy cells that pass a filter and are then sampled
-    `priority_sample`           noisy cells with the largest priorities
-    `noisy_threshold`           which counts reach a threshold after noise is added
+    `threshold_sample`          random sample of the cells whose noisy count is large enough
+    `priority_sample`           fixed number of noisy cells, where larger counts are more likely
+    `noisy_threshold`           positions of the counts that reach a threshold with noise
     `stability_histogram`       non-empty cells whose noisy count reaches a threshold
     `stability_threshold`       smallest safe threshold of a stability histogram
     `gaussian_sparse_histogram` non-empty cells whose count with Gaussian noise reaches a threshold
-    `misra_gries`               counts of frequent elements, from a sketch with few counters
-    `correlated_gaussian`       non-empty cells with Gaussian noise, part of which is common to all
-    `item_blanket`              fixed number of cells, where random cells hide the non-empty ones
-    `exponential_mechanism`     one candidate per row, more likely if its score is higher
+    `correlated_gaussian`       large counts, where all cells share one part of the Gaussian noise
+    `misra_gries`               largest counts of a table, from a summary with few counters
+    `item_blanket`              fixed number of cells: non-empty ones, and random ones that hide them
+    `exponential_mechanism`     random choice of one candidate per row, by scores
     `dirichlet_multinomial`     synthetic records from counts and a prior distribution
 
 Functions without private data, and without a receipt
-    `threshold_sample_public`   sample of noisy values that are already public
-    `priority_sample_public`    noisy values with the largest priorities, already public
+    `threshold_sample_public`   random sample of noisy values that are already public
+    `priority_sample_public`    fixed number of noisy values that are already public
     `uniform_keys`              random set of cells of a public domain
     `random_words`              random words that a release contains
-    `empty_cell`, `decay`       noise of an empty cell, and the decay ε/l1 of geometric noise
+    `empty_cell`, `decay`       distribution of an empty cell's noise, and decay of geometric noise
     `check_size`                check that a release fits into memory
 
 Receipts for whole procedures
-    `by_theorem`                if a theorem proves a smaller cost than the sum of the measurements
-    `withdrawn`                 if the guarantee of a procedure in its paper is wrong
-    `unprotected`               if a value is released without noise
+    `by_theorem`                for a procedure that costs less than its measurements, by a theorem
+    `withdrawn`                 for a procedure whose paper states a wrong guarantee
+    `unprotected`               for a value that is released without noise
 
-`Aligned` is a seeded generator for interactive pages. If you change a parameter on such a page, each cell
-keeps its noise.
+`Aligned` is a seeded generator for interactive pages. If you change a parameter on such a page, the noise of
+each cell stays the same.
 """
 
 from workbench.noise.additive import (

@@ -1,15 +1,16 @@
 """Geometric and Laplace noise on vectors, and the ρ (privacy loss in zCDP) that geometric noise costs.
 
-Suppose that one unit, for example a person, changes a value by k. The probability that two-sided geometric
-noise is the integer x is proportional to exp(−a·|x|), where a is called the decay. The value with this noise
-is ρ-zCDP with ρ = f(k), where
+The probability that two-sided geometric noise is the integer x is proportional to exp(−a·|x|), where a is
+called the decay. Suppose that one unit, for example a person, changes a value by k. Then a release of the
+value with this noise is ρ-zCDP with ρ = f(k), where
 
-    f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
+    f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)) and α = exp(−a).
 
-This is the Rényi divergence of order 1, and the page on accounting proves that the bound holds for every
-order. If several values get independent noise, their ρ are added up. Suppose that a unit changes all values
-by at most `l1` in total and each value by at most `linf`. Because f is convex and f(0) = 0, the most
-expensive change is the following: as many values as possible change by linf, and one value by the remainder.
+The number f(k) is the Rényi divergence of order 1 between the two distributions of the noisy value. The bound
+also holds for every other order (see docs/accounting.md). If several values get independent noise, their ρ
+are added up. Suppose that a unit changes all values by at most `l1` in total and each value by at most
+`linf`. Because f is convex and f(0) = 0, the most expensive change is the following: as many values as
+possible change by `linf`, and one value by the remainder.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _BITS = 320  # decays are at least 2^-36
 def geometric_rho(
     decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
 ) -> float:
-    """Return the privacy loss ρ of geometric noise. One unit, for example a person, changes each value by at
-    most `linf`, and all values by at most `l1` in total.
+    """Return the privacy loss ρ of geometric noise, if one unit (for example a person) changes each value by
+    at most `linf`, and all values by at most `l1` in total.
 
     Parameters
     ----------
     decay : number
-        Decay of the noise, which is ε/l1.
+        Decay of the noise, which is ε/l1. Noise x has a probability proportional to exp(−decay·|x|).
     l1 : number
         Largest total change of the values by one unit (for example a person).
     linf : number, optional
@@ -66,16 +67,17 @@ def _geometric_rho(decay: Fraction, l1: Fraction, linf: Fraction) -> float:
 
 
 def _shifted(decay: Fraction, k: Fraction) -> Fraction:
-    """Return the ρ that the noise on one value costs if a unit changes the value by k. It is rounded up."""
+    """Return the ρ, rounded up, that the noise on one value costs if a unit changes the value by k."""
     alpha = exp_neg(decay, _BITS).below
     power = exp_neg(decay * k, _BITS).above
     return decay * (k - 2 * alpha * (1 - power) / (1 - alpha**2))
 
 
 def choice_rho(epsilon: float) -> float:
-    """Return the privacy loss ρ of an exponential mechanism with privacy loss ε. It is ε²/8, rounded up.
+    """Return the privacy loss ρ of an exponential mechanism with privacy loss ε. It is the smaller of ε²/8
+    and ε, rounded up.
 
-    Source: Cesar & Rogers, ALT 2021. The ρ of other mechanisms with the same ε may be larger.
+    Source: Cesar & Rogers, ALT 2021. Other mechanisms with the same ε may need a larger ρ.
     """
     exact = Fraction(epsilon)
     return round_up(min(exact**2 / 8, exact))
@@ -106,8 +108,8 @@ class PortionedGeometric:
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
-        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
+        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
+        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -167,8 +169,8 @@ def geometric(
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
-        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
+        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
+        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -199,14 +201,15 @@ def laplace(
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Laplace noise to numbers, on the multiples of the step `grid`. If one unit (for example a
-    person) changes the values by at most `l1` in total, the result is ε-differentially private.
+    """Round numbers to multiples of a step, and add discrete Laplace noise, which is also a multiple of this
+    step. If one unit (for example a person) changes the values by at most `l1` in total, the result is
+    ε-differentially private.
 
-    The function first rounds the values to multiples of the step. Suppose that one unit changes `l0` values
-    by l1 in total. After rounding, the total change is at most l1 + l0·grid, and the function adds enough
-    noise for this larger change. If the values are integers and 1 is a multiple of the step, the total change
-    stays l1. It would not be safe to add noise in floating point and to round the result, because the last
-    digits of floats can reveal the data (Mironov, CCS 2012).
+    The step is the argument `grid`. Suppose that one unit changes `l0` values by `l1` in total. After
+    rounding, the total change is at most l1 + l0·grid, and the function adds enough noise for this larger
+    change. If the values are integers and 1 is a multiple of the step, rounding changes nothing, and the
+    total change stays l1. Noise in floating point would not be safe, because the last digits of floats can
+    reveal the data (Mironov, CCS 2012).
 
     Parameters
     ----------
@@ -217,12 +220,12 @@ def laplace(
     epsilon : number
         Privacy loss ε for the release of all values together.
     grid : float
-        Step of the grid to which noisy values belong. The step must be a power of two and public.
+        Step: every noisy value is a multiple of this number. The step must be a power of two and public.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
-        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
+        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
+        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     l0 : int, optional
-        Largest number of values that one unit changes. By default all.
+        Largest number of values that one unit changes. Default: all values.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -269,8 +272,8 @@ def add_noise(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers, from a distribution that you name. If one unit (for example a person) changes
-    the values by at most `l1` in total, the result is ε-differentially private.
+    """Add geometric or Laplace noise to integers. If one unit (for example a person) changes the values by at
+    most `l1` in total, the result is ε-differentially private.
 
     Parameters
     ----------
@@ -281,11 +284,11 @@ def add_noise(
     epsilon : number
         Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
-        Distribution of the noise. Laplace noise consists of multiples of a step. The step is a power of two:
-        about a thousandth of the scale l1/ε, but at least 1/512 and at most 1.
+        Distribution of the noise. Laplace noise is a multiple of a step. The step is a power of two: about a
+        thousandth of the scale l1/ε, but at least 1/512 and at most 1 count.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt, which records the cost as
-        an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
+        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
+        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -312,9 +315,8 @@ def add_noise(
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     """Return the variance of the noise that `add_noise` adds to each value.
 
-    The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise consists of multiples of
-    a step. For Laplace noise, this formula gives the variance in squared steps, which is then converted to
-    squared counts.
+    The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise is a multiple of a step
+    s. Its variance is s²·2α/(1−α)², where α = exp(−s·ε/l1).
 
     Parameters
     ----------
@@ -338,8 +340,8 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
 
 
 def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
-    """Return the step of the grid for Laplace noise: a power of two of about a thousandth of the scale l1/ε,
-    at most 1 and at least 1/512.
+    """Return the step of the grid for Laplace noise: a power of two, which is about a thousandth of the scale
+    l1/ε, but at most 1 and at least 1/512.
     """
     ratio = decay(l1, epsilon)
     log_scale = ratio.denominator.bit_length() - ratio.numerator.bit_length()
@@ -350,8 +352,8 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
 
 
 def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
-    """Return an object that draws noise from a distribution. Its tables are computed once and kept for later
-    calls.
+    """Return an object that draws noise from a distribution. The tables of the object are computed once and
+    kept for later calls.
 
     Parameters
     ----------
@@ -388,8 +390,9 @@ def empty_cell(
         Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, it is kept with
         probability min(|v|/τ, 1). Default 0: all cells that pass the filter are kept.
     above : number
-        Larger sampling threshold with which the cells were already sampled. If you pass it, the result is the
-        distribution for a cell that was not kept at that larger threshold.
+        Larger sampling threshold, if the cells were sampled before with that threshold. Then the result is
+        the distribution for a cell that was not kept at the larger threshold. Default None: the cells were
+        not sampled before.
 
     Returns
     -------

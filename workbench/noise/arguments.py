@@ -49,9 +49,9 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """Return the rate of Gaussian noise, which is ρ/l2², as an exact fraction. With rate r, the probability
-    that the noise is the integer x is proportional to exp(−r·x²). If the ratio is larger than 2^60, the
-    result is 2^60, because the noise is then always 0.
+    """Return the rate of Gaussian noise, which is rho/l2_squared, as an exact fraction. If r is the rate, the
+    probability that the noise is the integer x is proportional to exp(−r·x²). If the ratio is larger than
+    2^60, the result is 2^60, because the noise is then always 0.
     """
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
@@ -64,7 +64,7 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Return values as multiples of the step `grid`, rounded to integers. Very large values are clipped
+    """Return the values divided by the step `grid` and rounded to integers. Very large values are clipped
     without an error, because an error would reveal something about the data.
     """
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
@@ -72,8 +72,8 @@ def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
 
 
 def capped(ratio: Fraction) -> Fraction:
-    """Return the ratio, or 2^60 if the ratio is larger. Larger ratios give the same noise, which is
-    always 0.
+    """Return the ratio, or 2^60 if the ratio is larger. With a larger ratio, the noise would still always be
+    0.
     """
     return min(ratio, _LARGEST_RATIO)
 
@@ -93,8 +93,8 @@ def check_counts(values: np.ndarray) -> None:
 
 
 def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
-    """Raise a ValueError if the filter θ or the sampling threshold τ is not a finite number >= 0, or if
-    `sides` is neither 1 nor 2.
+    """Raise a ValueError if the filter threshold θ or the sampling threshold τ is not a finite number >= 0,
+    or if `sides` is neither 1 nor 2.
     """
     for name, x in (("theta", theta), ("tau", tau)):
         if not (isfinite(x) and x >= 0):

@@ -1,8 +1,8 @@
-"""Item blanket: release of a fixed number of cells, where random empty cells hide which cells are not empty.
+"""Item blanket: release of a fixed number of cells, where random other cells hide which cells are not empty.
 
 The mechanism keeps a non-empty cell if its noisy count reaches a threshold. Then it adds randomly chosen
-other cells until the release has the fixed number of cells. A cell with a count of 1 is kept only rarely. So
-if such a cell is in the release, it may as well have been chosen at random.
+other cells until the release has the fixed number of cells. A cell with a count of 1 rarely reaches the
+threshold. So if such a cell is in the release, it may as well have been chosen at random.
 
 Source  Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
 """
@@ -38,7 +38,7 @@ def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> i
     Parameters
     ----------
     rate : Fraction
-        Decay of the noise per count.
+        Decay ε/l1 of the geometric noise on each count.
     cells : int
         Number of all cells of the domain.
     nonempty : int
@@ -74,10 +74,10 @@ def item_blanket(
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
     """Choose exactly `size` cells of a domain. The function chooses the non-empty cells whose noisy count
-    reaches a threshold, and fills the remaining places with random other cells.
+    reaches a threshold, and adds random other cells.
 
     The choice is ε-differentially private for tables with at most `nonempty` non-empty cells. The proof is in
-    docs/proofs.toml.
+    docs/proofs.toml, under `ItemBlanket`.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def draw_blanket(
     rate: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " size"]:
-    """Add noise to the counts. Return the non-empty cells whose noisy count reaches the threshold, and so
-    many random other cells that there are `size` cells together.
+    """Add noise to the counts. Return the keys of the non-empty cells whose noisy count reaches the
+    threshold, and of random other cells. Together, there are `size` keys.
     """
     noisy = np.array(counts, np.int64)
     two_sided(rate).add(noisy, words)

@@ -5,14 +5,15 @@ There are at most k non-empty cells. Cell i gets the noise Z + Z_i: the draw Z i
 variance b, and each Z_i has variance a = √k·b. The covariance matrix of the noise is a·I + b·11ᵀ, where I is
 the identity and 1 the vector of ones.
 
-Suppose that a unit changes s of u <= k counts by m, all in the same direction. The squared Mahalanobis
-distance between the two tables is then m²·(s − b·s²/(a + b·u))/a, which is at most m²·(1/(4b) + k/(4a)) for
-every s. Smaller changes in one direction give smaller distances. If b = m²·(1 + √k)/(4μ²), the squared
-distance is at most μ². The noise then costs (ε, δ/2), for a μ that is computed from ε and δ.
+Suppose that u <= k counts get noise, and that a unit changes s of them by m, all in the same direction. The
+squared Mahalanobis distance between the two tables is then m²·(s − b·s²/(a + b·u))/a, which is at most
+m²·(1/(4b) + k/(4a)) for every s. Smaller changes in one direction give smaller distances. If b = m²·(1 +
+√k)/(4μ²), the squared distance is at most μ². The noise then costs (ε, δ/2), for a μ that is computed from ε
+and δ.
 
-The other δ/2 is for cells that are non-empty in only one of the two tables. It bounds the probability that
-any of them reaches the threshold. This bound treats the cells as independent, which is allowed: with positive
-correlation, it is only more likely that none of them reaches the threshold.
+The other δ/2 is for cells that are non-empty in only one of the two tables. The probability that the count of
+any of these cells reaches the threshold is at most δ/2. The computation treats the cells as independent. This
+is safe, because positive correlation makes it only more likely that no cell reaches the threshold.
 
 All computations and draws use floating point, so receipts are marked as idealised.
 
@@ -50,8 +51,8 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the parameters of correlated noise for a table with at most `nonempty` non-empty cells: the
-    standard deviations of the noise, and the threshold that noisy counts must reach.
+    """Return the parameters of correlated noise for a table with at most `nonempty` non-empty cells. These
+    are the standard deviations of the noise, and the threshold that a noisy count must reach to be released.
 
     Parameters
     ----------

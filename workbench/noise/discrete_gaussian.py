@@ -1,8 +1,8 @@
-"""Noise from the discrete Gaussian distribution, which is drawn exactly, and the computation of the
-distribution's sums.
+"""Exact draws of noise from the discrete Gaussian distribution, and exact bounds on sums of its
+probabilities.
 
-Sums of Gaussian terms. The code computes an interval that surely contains the sum, because it rounds the
-lower end down and the upper end up. For wide distributions, it uses Poisson's summation formula.
+Sums of Gaussian terms. For each sum, the code computes an interval that contains it, because the lower end is
+rounded down and the upper end up. For wide distributions, the code uses Poisson's summation formula.
 
 Drawing. Up to a standard deviation of σ = 512, one table covers all likely values of both signs (see
 `laws.Inversion`). For a larger σ, the sampler divides the values x >= 0 into blocks of 2^s values. First it
@@ -51,8 +51,8 @@ def upper_sums(
     """Return intervals that contain the sums of all terms h_i with i >= j, for j = 0 … `count`. The terms are
     h_i = exp(−rate·(x_i² − start²)) with x_i = start + i·step.
 
-    If `rising` is true, each term is also multiplied by x_i + step − 1. The code computes a term from the one
-    before with two products: h_{i+1} = h_i·r_i and r_{i+1} = r_i·q, where q does not depend on i.
+    If `rising` is true, each term is also multiplied by x_i + step − 1. The code computes each term from the
+    term before with two products: h_{i+1} = h_i·r_i and r_{i+1} = r_i·q, where q does not depend on i.
     """
     guard = bits + _GUARD
     one = 1 << guard
@@ -136,8 +136,8 @@ class HalfGaussian:
     """Sampler of the discrete Gaussian distribution, restricted to integers x >= `start`. The probabilities
     are Pr[X = x] ∝ exp(−rate·x²). The values are grouped into blocks of 2^shift values.
 
-    If `rising` is true, the probability of a block is also multiplied by its last value. Callers use this to
-    sample values in proportion to their size.
+    If `rising` is true, the probability of a block is also multiplied by its last value. Callers use this
+    option to sample values in proportion to their size.
     """
 
     def __init__(self, rate: Fraction, start: int, rising: bool = False):
@@ -186,7 +186,7 @@ class HalfGaussian:
         return boundaries
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw n values from the distribution, without the additional factor of `rising`."""
+        """Draw n values from the distribution. Use this method only if `rising` is false."""
         x, stays = self.propose(n, words)
         again = np.flatnonzero(~stays)
         if again.size:
@@ -196,8 +196,8 @@ class HalfGaussian:
     def propose(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Draw n blocks and a uniformly random value x in each. Also return a mask of the values that are
-        accepted.
+        """Draw n blocks, and a uniformly random value x in each block. Return the values, and a mask of those
+        that are accepted.
 
         The probability of acceptance is exp(−rate·(x² − left²)), where `left` is the first value of the
         block.
@@ -225,9 +225,10 @@ class HalfGaussian:
     def _settle(
         self, x: Any, places: Any, settled: int, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Toss a second coin for each value that a first coin, with probability settled/2^16, did not accept.
+        """Toss a second coin for each value that a first coin did not accept. The first coin accepts with
+        probability settled/2^16.
 
-        The two coins together accept a value with exactly its probability.
+        The two coins together accept a value with exactly the right probability.
         """
         sure = Fraction(settled, _COIN)
 
@@ -288,8 +289,8 @@ class DiscreteGaussian(TwoSided):
         self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
 
     def _beyond(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Draw how far values are beyond the end of the table, given that they are. Fewer than one value in
-        2^64 is.
+        """Draw how far n values are beyond the end of the table, given that they are beyond the end. Fewer
+        than one value in 2^64 is that large.
         """
         return half_gaussian(self.rate, self.tail).sample(n, words) - self.tail
 
@@ -309,7 +310,9 @@ class DiscreteGaussian(TwoSided):
 
 @lru_cache(64)
 def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
-    """Return the sampler for this rate. Repeated calls return the same object."""
+    """Return the sampler of the discrete Gaussian distribution with this rate. Repeated calls return the same
+    object.
+    """
     return DiscreteGaussian(rate)
 
 
@@ -327,7 +330,7 @@ def _steps(decay: Fraction) -> Geometric:
 class GaussianBlock(NamedTuple):
     """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells.
     `l2_squared` is the largest sum of squared changes of their counts by one unit, for example a person.
-    `rho` is the privacy loss ρ of their noise.
+    `rho` is the privacy loss ρ of the noise.
     """
 
     size: int
@@ -336,8 +339,8 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Largest sum of squared changes of the counts in this block by one unit (for example a person), in
-        the form that `Source.add` takes.
+        """Largest sum of squared changes of the counts in this block by one unit, for example a person. It is
+        the argument `moved` of `Source.add`.
         """
         return self.l2_squared
 
@@ -366,8 +369,8 @@ class PortionedGaussian:
     rho : number
         Privacy loss ρ for the release of all portions together.
     relation : str
-        Change of the data that the guarantee is about, and to which `l2_squared` refers. By default, one unit
-        (for example a person) is added or removed.
+        Change of the data that the noise hides, and for which `l2_squared` holds. By default, one unit (for
+        example a person) is added or removed.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -407,11 +410,10 @@ def gaussian(
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
     """Add discrete Gaussian noise to integers. If one unit (for example a person) changes the values by at
-    most l2 in the Euclidean norm, the result is ρ-zCDP. Also return a receipt, which records the privacy
-    cost.
+    most √l2_squared in the Euclidean norm, the result is ρ-zCDP. Also return a receipt, which records the
+    privacy cost.
 
-    The probability that the noise is the integer x is proportional to exp(−x²·ρ/l2²), where ρ is the argument
-    `rho` and l2² is the argument `l2_squared`.
+    The probability that the noise is the integer x is proportional to exp(−x²·rho/l2_squared).
 
     Source: Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md. The noise has exactly
     this distribution, without rounding errors (see `noise.discrete_gaussian`).
@@ -454,13 +456,13 @@ def gaussian_on_grid(
     grid: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise to numbers, on the multiples of the step `grid`. If one unit (for example a
-    person) changes the values by at most √l2_squared in the Euclidean norm, the result is ρ-zCDP. Also return
-    a receipt, which records the privacy cost.
+    """Round numbers to multiples of a step, and add discrete Gaussian noise, which is also a multiple of this
+    step. If one unit (for example a person) changes the values by at most √l2_squared in the Euclidean norm,
+    the result is ρ-zCDP. Also return a receipt, which records the privacy cost.
 
-    The function first rounds each value to a multiple of the step, which changes it by at most half a step.
-    So if there are n values, the largest change by one unit grows by at most √n steps in the Euclidean norm.
-    The function adds enough noise for this larger change.
+    The step is the argument `grid`. Rounding moves a value by at most half a step. So for n values, the
+    largest change by one unit grows by at most √n steps in the Euclidean norm. The function adds enough noise
+    for this larger change.
 
     Parameters
     ----------
@@ -472,7 +474,7 @@ def gaussian_on_grid(
     rho : number
         Privacy loss ρ for the release of all values together.
     grid : float
-        Step of the grid to which noisy values belong. The step must be a power of two and public.
+        Step: every noisy value is a multiple of this number. The step must be a power of two and public.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

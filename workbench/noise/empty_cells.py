@@ -1,7 +1,7 @@
-"""Sampler for the empty cells of a noisy table that are released. It does not visit the other empty cells,
-which may be very many.
+"""Sampler for those empty cells of a noisy table that are released. The sampler does not visit the other
+empty cells, which may be very many.
 
-An empty cell *survives* if its noise passes a filter and the cell is then sampled.
+An empty cell *survives* if its noise passes a filter and the cell is then kept by a random sampling.
 
 Geometric noise. The noisy values of all empty cells are independent and have the same distribution. So each
 cell survives independently with the same probability p. The number of cells between two survivors has a
@@ -23,10 +23,10 @@ or more would become candidates, the sampler draws the noise of every cell inste
 
 Lower thresholds. Priority sampling may lower its threshold, and then draws again those cells that did not
 survive at the larger threshold. Let c be the sum of the new hat, and p the probability of surviving at the
-larger threshold. Under the condition that a cell did not survive there, it should be a candidate with
-probability c/(1 − p). But p is not known exactly. Only the sum q >= p of the hat at the larger threshold is
-known. So each cell becomes a candidate with probability c/(1 − q), and then a coin with probability (1 −
-q)/(1 − p) decides whether it stays one. This is the probability that a cell was not a candidate at the larger
+larger threshold. A cell that did not survive there should be a candidate with probability c/(1 − p). But p is
+not known exactly. Only the sum q >= p of the hat at the larger threshold is known. So each cell becomes a
+candidate with probability c/(1 − q), and then a coin with probability (1 − q)/(1 − p) decides whether it
+stays one. The ratio (1 − q)/(1 − p) is the probability that a cell was not a candidate at the larger
 threshold, under the condition that it did not survive there.
 """
 
@@ -75,8 +75,8 @@ class _Cell:
 
     @property
     def _weight_at_most(self) -> tuple[Fraction, Fraction]:
-        """Two numbers a and b that bound a probability. A value v is kept at threshold τ and was not kept at
-        the larger threshold `above` with a probability of at most a·v, and of at most b.
+        """Two numbers a and b. The probability that a value v is kept at threshold τ, but not at the larger
+        threshold `above`, is at most a·v and at most b.
         """
         if not self.sampled:
             return Fraction(1), Fraction(1)
@@ -85,16 +85,14 @@ class _Cell:
         return 1 / self.tau - 1 / self.above, 1 - self.tau / self.above
 
     def _weight(self, v: int) -> Fraction:
-        """Return the probability that a value v is kept at threshold τ and was not kept at the larger
-        threshold `above`.
+        """Return the probability that a value v is kept at threshold τ, but not at the larger threshold
+        `above`.
         """
         weight = min(v / self.tau, Fraction(1))
         return weight if self.above is None else weight - min(v / self.above, Fraction(1))
 
     def _float_weight(self, v: Any) -> Any:
-        """Return the probability of `_weight` in floating point. The formula does not lose digits by
-        subtraction.
-        """
+        """Return the result of `_weight` as a float. The formula does not lose digits by subtraction."""
         tau = float(self.tau)
         if self.above is None:
             return np.minimum(v / tau, 1)
@@ -109,7 +107,7 @@ class EmptyCell(_Cell):
     The value passes the filter if |v| >= theta (for `sides` = 2) or v >= theta (for `sides` = 1). A cell that
     passes is then sampled with probability min(|v|/tau, 1). If `above` is given, the distribution holds under
     the condition that the cell was not sampled at the larger threshold `above`. Priority sampling needs this
-    when it tries a lower threshold.
+    distribution when it tries a lower threshold.
     """
 
     def __init__(
@@ -164,8 +162,8 @@ class EmptyCell(_Cell):
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
-        ascending order, and their noisy values.
+        """Draw which empty cells survive, out of `empty` cells. Return the ranks of the survivors (their
+        numbers among the empty cells) in ascending order, and their noisy values.
         """
         ranks = survivor_ranks(empty, self.survival, words)
         return ranks, self.values(len(ranks), words)
@@ -219,7 +217,7 @@ class EmptyCell(_Cell):
 
 class WeightedGeometric:
     """Sampler of the distribution Pr[X = x] ∝ (θ + x)·α^x for x = 0, 1, 2, …. If the sampling threshold τ is
-    large, the amount by which a surviving value exceeds θ has this distribution.
+    large, candidates for the amount by which a surviving value exceeds θ are drawn from this distribution.
     """
 
     def __init__(self, alpha: Real, theta: int):
@@ -293,8 +291,8 @@ def _gaps(p: Real) -> Geometric:
 
 
 def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
-    """Draw which of `empty` cells survive, and return their numbers in ascending order. Each cell survives
-    independently, with probability exactly p.
+    """Draw which of `empty` cells survive, and return the numbers of the survivors in ascending order. Each
+    cell survives independently, with probability exactly p.
     """
     chance = float(p(192))
     if p(192).lo >= 1 << 192:
@@ -317,10 +315,10 @@ def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survi
 
 
 def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
-    """Draw survivors one by one. This is faster if fewer than 1/8 survivors are expected.
+    """Draw survivors one by one. This method is faster if fewer than 1/8 survivors are expected.
 
-    With probability (1−p)^empty, there is no survivor. Otherwise, the first survivor is drawn as a uniformly
-    random number, which is accepted with probability (1−p)^number.
+    With probability (1−p)^empty, there is no survivor. Otherwise, the number of the first survivor is drawn
+    uniformly, and accepted with probability (1−p)^number.
     """
 
     def stays_empty(cells: int) -> Real:
@@ -371,8 +369,8 @@ class GaussianCell(_Cell):
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
-        ascending order, and their noisy values.
+        """Draw which empty cells survive, out of `empty` cells. Return the ranks of the survivors (their
+        numbers among the empty cells) in ascending order, and their noisy values.
         """
         if self.is_dense:
             return self._dense_survivors(empty, words)
@@ -389,8 +387,8 @@ class GaussianCell(_Cell):
 
     @cached_property
     def _rises(self) -> bool:
-        """Whether to use the hat function with the additional factor v. It is used if its sum is smaller,
-        because fewer proposals are then rejected.
+        """Whether the hat function (an upper bound on the probabilities, from which values are proposed) has
+        the additional factor v. The hat with the smaller sum is used, because it leads to fewer rejections.
         """
         if not self.sampled:
             return False
@@ -400,7 +398,9 @@ class GaussianCell(_Cell):
 
     @cached_property
     def hat(self) -> HalfGaussian:
-        """Distribution from which candidates draw their values."""
+        """Distribution (hat) from which the values of candidates are drawn. Candidates are cells that may
+        survive.
+        """
         return half_gaussian(self.rate, self.theta, self._rises)
 
     @cached_property

@@ -1,10 +1,10 @@
 """Exponential mechanism, which chooses candidates by score, and synthetic records from a Dirichlet posterior.
 
-The interval [0, 1) is divided among the candidates of a row in proportion to their weights. A uniform random
-number then selects the candidate in whose part it is. Usually, floating-point arithmetic decides which part
-this is. If the number is so close to the end of a part that rounding could matter, interval arithmetic with
-as many bits as necessary decides. So every candidate has exactly its probability, even if this probability is
-too small for a float.
+The interval [0, 1) is divided into one part per candidate. The length of a part is proportional to the weight
+of its candidate. A uniform random number then selects the candidate whose part contains the number. Usually,
+floating-point arithmetic finds this part. If the number is so close to the end of a part that rounding could
+matter, interval arithmetic with as many bits as necessary decides. So every candidate has exactly its
+probability, even if this probability is too small for a float.
 
 Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is a classical method. The computation of
         exp(−x) with directed rounding is our own.
@@ -53,15 +53,15 @@ def exponential_mechanism(
     The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)), where score_i is the
     score of candidate i.
 
-    The choices in all rows together cost ε. Suppose that an added unit (for example a person) raises all
-    scores of a row, or lowers all of them. Then you may pass `monotone=True`. With this option, the
-    probability is proportional to exp(ε·score_i / sensitivity), without the factor 2, and the choices are
-    still ε-differentially private. The reason is that one unit multiplies this weight of each candidate by a
-    factor between e^−ε and 1 (or, for all candidates, between 1 and e^ε). So the sum of the weights is
-    multiplied by a factor in the same range.
+    The choices in all rows together cost ε. Suppose that an added unit (for example a person) never raises
+    one score of a row and lowers another. Then you may pass `monotone=True`. With this option, the
+    probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2. The choices
+    are still ε-differentially private, for the following reason. In a row, an added unit multiplies all
+    weights by factors between 1 and e^ε, or all weights by factors between e^−ε and 1. The sum of the weights
+    changes by a factor in the same range.
 
     Integer scores are used unchanged. Float scores are first rounded down to multiples of the step `grid`. If
-    a unit changes the scores of row i by at most sᵢ, it changes the rounded scores by at most ⌈sᵢ/grid⌉
+    a unit changes the scores of row i by at most sᵢ, the unit changes the rounded scores by at most ⌈sᵢ/grid⌉
     steps, in the same direction. For all rows together, the change is at most ⌈sensitivity/grid⌉ +
     rows_per_unit − 1 steps. The function uses this number as the sensitivity of the rounded scores. If you
     compute scores in floating point, add the rounding error of your computation to the sensitivity.
@@ -77,12 +77,12 @@ def exponential_mechanism(
     epsilon : number
         Privacy loss ε of all choices together.
     monotone : bool
-        Whether an added unit always changes all scores of a row in the same direction. Default False.
+        Whether an added unit never raises one score of a row and lowers another. Default False.
     grid : float, optional
         Step of the rounding: float scores are rounded to multiples of this step. The step must be a power of
         two and public. By default, it is a thousandth of the sensitivity or less.
     rows_per_unit : int, optional
-        Largest number of rows in which one unit changes float scores. By default all.
+        Largest number of rows in which one unit changes float scores. Default: all rows.
     available : bool[rows, candidates], optional
         Mask of the candidates that may be chosen, at least one per row. The mask must be public. By default,
         all candidates may be chosen.
@@ -100,7 +100,7 @@ def exponential_mechanism(
     Raises
     ------
     ValueError
-        If scores, sensitivity, ε or step are not allowed, or if a row has no candidate that may be chosen.
+        If an argument is not allowed, or if a row has no candidate that may be chosen.
     """
     scores = np.asarray(scores)
     if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
@@ -211,9 +211,9 @@ def _by_floats(
     """Return the candidate that the uniform number of each row selects, and a mask of the rows in which
     floating point is not precise enough to decide.
 
-    `behind` says how far each score is below the best score of its row. So the largest weight is 1, and the
-    sum of the weights is at least 1. There are three rounding errors. With x = decay·behind, rounding x
-    changes a weight by at most x·e^−x·2^−52 < 2^−53. The function exp is assumed to have a relative error of
+    `behind` says how far each score is below the best score of its row. So the largest weight in a row is 1,
+    and the sum of the weights is at least 1. There are three rounding errors. If x = decay·behind is rounded,
+    a weight changes by at most x·e^−x·2^−52 < 2^−53. The function exp is assumed to have a relative error of
     at most 2^−41. The sum of n weights has a relative error of at most n·2^−53. The variable `margin` is
     larger than all three together.
     """
@@ -297,14 +297,14 @@ def dirichlet_multinomial(
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
     """Draw synthetic records from the counts of a table. First, the function draws a probability for each
-    cell from the Dirichlet distribution, whose parameter for a cell is alpha plus the count of the cell. Then
-    the function draws `records` records with these probabilities.
+    cell, jointly from a Dirichlet distribution. The parameter of this distribution for a cell is alpha plus
+    the count of the cell. Then the function draws `records` records with these probabilities.
 
-    To save time, the function draws the total number of records in empty cells first. If this number is
-    small, these records are assigned to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen,
-    Annals of Statistics 1973). The draws use floating point. So the receipt, which records the privacy cost,
-    is marked as `idealised`. The guarantee is about the replacement of one record by another, and not about
-    an added or removed record.
+    To save time, the function first draws how many of the records are in empty cells together. If there are
+    few, they are assigned to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of
+    Statistics 1973). The draws use floating point. So the receipt, which records the privacy cost, is marked
+    as `idealised`. The guarantee hides the replacement of one record by another, and not an added or removed
+    record.
 
     Parameters
     ----------
@@ -320,8 +320,8 @@ def dirichlet_multinomial(
     records : int
         Number of synthetic records to draw.
     cost : DP
-        Privacy cost that the receipt will contain. The caller must have proved that draws with this `alpha`
-        cost no more.
+        Privacy cost that the receipt states. The function does not check this cost. The caller must have a
+        proof that draws with this `alpha` cost no more.
     rng : Generator, optional
         With a seeded generator, you get the same draws again. By default, the random bits come from the
         operating system.

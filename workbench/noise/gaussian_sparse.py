@@ -1,24 +1,25 @@
-"""Gaussian noise on the non-empty cells only, with a threshold, and the exact δ that this costs.
+"""Gaussian noise on the counts of the non-empty cells only, a threshold for these counts, and the exact δ of
+such a release.
 
-A unit, for example a person, changes at most C counts, each by at most m. Suppose that a of its cells are
-new, which means that they are empty in the smaller of two neighbouring tables. A cell is released if its
+A unit, for example a person, changes at most C counts, each by at most m. Suppose that a of the changed cells
+are new, which means that they are empty in the smaller of two neighbouring tables. A cell is released if its
 noisy count is at least the threshold T. Let X be the noise, and q = (1 − Pr[X >= T − m])^a. Then the release
 from the larger table contains at least one new cell with probability 1 − q. The release from the smaller
 table never contains one. If no new cell is released, the two releases differ only in the noisy counts of k =
-C − a other cells. Let h_k(ε) be the δ for these k counts. Then the total δ is the maximum, over all a, of 1 −
-q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m, because the noise is
-log-concave, so a larger change is easier to recognise.
+C − a other cells. Let h_k(ε) be the δ at ε of Gaussian noise on k such counts. Then the total δ is the
+maximum, over all a, of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m,
+because the noise is log-concave, so a larger change is easier to recognise.
 
 For k cells, only the sum S of their values helps to distinguish the two tables. The sum of k discrete
 Gaussians of rate r is almost a discrete Gaussian of rate r/k: the probabilities differ by factors between (1
-− η)/(1 + η) and its inverse. To see this, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over
+− η)/(1 + η) and its inverse. For a proof, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over
 a coset of the lattice of integer vectors that add up to 0. By Poisson's formula, the relative difference
 between cosets is at most η <= Σ exp(−2π²σ²|w|²), where the sum runs over the vectors w of the dual lattice
 other than 0. Each w is the projection of an integer vector z, which can be chosen so that its median is 0.
 Then |w|² >= |z|²/2, because a median is at most one standard deviation from the mean. It follows that 1 + η
 <= (Σ exp(−π²σ²n²))^k, where the sum runs over all integers n.
 
-The result is computed in floating point and rounded up. For narrow noise, sums are added up value by value,
+The code computes δ in floating point and rounds it up. For narrow noise, sums are added up value by value,
 with a relative error below 10⁻¹¹. For wide noise, sums are computed by the Euler–Maclaurin formula with three
 corrections. Its error is at most 2ζ(6)/(2π)⁶ times the integral of the absolute sixth derivative of the
 density. If the noise has the standard deviation s and the sum begins at u standard deviations, the relative
@@ -73,7 +74,9 @@ class SparseNoise(NamedTuple):
 
 
 def moves(bound: Bound) -> tuple[int, int]:
-    """Return two integers C and m for a bound: one unit changes at most C counts, each by at most m."""
+    """Return two integers C and m that follow from a bound. One unit changes at most C counts, each by at
+    most m.
+    """
     return min(int(bound.l0), int(bound.l1)), int(bound.linf)
 
 
@@ -107,7 +110,9 @@ def _upper_tail(
 def _noise_delta(
     epsilon: Float[np.ndarray, " n"], sigma: float, k: Int[np.ndarray, " n"], moved: int
 ) -> Float[np.ndarray, " n"]:
-    """Return the δ at ε of Gaussian noise on k counts that a unit changes by `moved` each. It is rounded up."""
+    """Return the δ, rounded up, that Gaussian noise on k counts costs at a given ε. One unit changes each of
+    these counts by `moved`.
+    """
     ripple = exp(-((pi * sigma) ** 2))
     if ripple > 0.1 and k.max() > 1:
         return np.ones(len(k))
@@ -124,8 +129,8 @@ def _noise_delta(
 
 
 def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: int) -> float:
-    """Return the exact δ that a release costs at a given ε. It is rounded up by a relative amount of about
-    10⁻⁹.
+    """Return the δ that a release by `gaussian_sparse_histogram` costs at a given ε. The exact δ is rounded
+    up, by a relative amount of about 10⁻⁹.
 
     Parameters
     ----------

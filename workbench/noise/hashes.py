@@ -4,11 +4,11 @@ The hash of a key x is h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64. Here a, 
 x_high and x_low are the two 32-bit halves of the key. The upper 33 bits of the hash are uniform, and
 independent for any two keys.
 
-In a sketch, the hash says in which bucket the count of a key is added up. The hash alone is too regular for
-this purpose. If two keys are in the same bucket, then other pairs of keys with the same distance are often in
-the same bucket. Sums over many cells would then have far larger errors than their variance suggests. A sketch
-therefore first applies a random permutation of all 64-bit words to its keys. After this, hardly any two pairs
-of keys have the same distance.
+A sketch is a small summary of a table. The counts of its cells are added up in a few buckets, and the hash of
+a key chooses the bucket. The hash alone is too regular for this purpose. If two keys are in the same bucket,
+then other pairs of keys with the same distance are often in the same bucket. Sums over many cells would then
+have far larger errors than their variance suggests. A sketch therefore first applies a random permutation of
+all 64-bit words to its keys. After this, hardly any two pairs of keys have the same distance.
 
 Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The
         permutation has the form of the last step of MurmurHash3, with random multipliers.
@@ -63,11 +63,11 @@ def _eight(parameters):
 
 @njit(cache=True, nogil=True)
 def add_counts(keys, counts, parameters, out):
-    """Add counts to one row of a sketch. Hash functions give each key a bucket and a random sign, and the
-    count of the key is added to its bucket with this sign.
+    """Add counts to one row of a sketch, which is an array of buckets. Hash functions give each key a bucket
+    and a random sign. The count of the key is added to this bucket with this sign.
 
-    The signs come from a hash function of their own. The formula for the variance requires this: the signs of
-    two keys must be independent, given the buckets of three keys.
+    The signs come from a hash function of their own. Otherwise the formula for the variance would not hold:
+    it needs signs of two keys that are independent, given the buckets of three keys.
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
@@ -111,8 +111,8 @@ def sum_buckets(lo, hi, parameters, row, out):
 
 
 def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
-    """Return the buckets of a sketch as 32-bit integers, if their values fit and many cells will be visited.
-    This saves time, because more buckets stay in the processor's cache.
+    """Return the buckets of a sketch, as 32-bit integers if their values fit and many cells will be visited.
+    Short integers save time, because more buckets stay in the processor's cache.
     """
     if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
         return row
@@ -121,8 +121,8 @@ def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, "
 
 @njit(cache=True, nogil=True)
 def set_bits(keys, levels, parameters, bits):
-    """Set one bit for each of the first levels[i] levels of key i. A hash function per level says which bit
-    this is.
+    """Set one bit of `bits` for each of the first levels[i] levels of key i. Each level has a hash function,
+    which chooses the bit for a key.
     """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
@@ -194,8 +194,8 @@ class Visited(NamedTuple):
 
 
 def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
-    """Return the ranges of keys that make up each query. Raise a ValueError if all cells together would take
-    too many look-ups.
+    """Return the ranges of keys that make up each query. Raise a ValueError if all cells of the queries
+    together would need too many look-ups.
     """
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(

@@ -54,8 +54,8 @@ def toggle(bits, places, start):
 
 @njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
-    """Write increasing numbers to `out`, beginning at position k. The first is start + gaps[0], and between
-    two numbers that follow each other, gaps[i] numbers are skipped. Stop before `end`.
+    """Write increasing numbers to `out`, beginning at position k. The first number is start + gaps[0]. Before
+    number i of the others, gaps[i] numbers are skipped. Stop before `end`.
 
     Return how many numbers `out` contains now, and the number at which to continue.
     """
@@ -73,8 +73,8 @@ def merge(start, keys, noisy, kept, ranks, values, out_keys, out_values):
     """Merge the non-empty cells that are kept with empty cells, in the order of their keys. An empty cell is
     given by its rank, which is its number among the cells that are not in `keys`.
 
-    Ranks count from the cell `start` on. The loop chooses the next cell by arithmetic. An `if` would be
-    slower, because the processor could not predict its outcome.
+    Ranks begin at 0 with the first empty cell from `start` on. The loop chooses the next cell by arithmetic.
+    An `if` would be slower, because the processor could not predict its outcome.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size and k < out_keys.size:
@@ -176,7 +176,7 @@ def urn(cells, prior, rng, out):
     """Draw cells from a Pólya urn. After t draws, the next draw repeats a random earlier draw with
     probability t/(t + prior).
 
-    Otherwise it is a uniformly random cell, which may also have been drawn before.
+    Otherwise the next draw is a uniformly random cell, which may also have been drawn before.
     """
     for t in range(out.size):
         u = rng.random() * (t + prior)
@@ -185,7 +185,7 @@ def urn(cells, prior, rng, out):
 
 @njit(cache=True, nogil=True)
 def propose(drawn, coins, shift, sure, places, unsure):
-    """Write a number from the first bits of each word in `drawn` to `places`.
+    """Write the first bits of each word in `drawn`, as a number, to `places`.
 
     If coins[i] is at least `sure`, also write i to `unsure`. Return how many such i there are.
     """
@@ -199,8 +199,8 @@ def propose(drawn, coins, shift, sure, places, unsure):
 
 @njit(cache=True, nogil=True)
 def place(blocks, drawn, shift, start, sure, unsure):
-    """Convert blocks to values. The values from `start` on are divided into blocks of 2^shift, and the first
-    bits of a random word choose the value in the block.
+    """Replace each number of a block in `blocks` by a random value of this block. The values from `start` on
+    are divided into blocks of 2^shift, and the first bits of a random word choose the value.
 
     If the last 16 bits of word i are at least `sure`, also write i to `unsure`. Return how many such i there
     are.

@@ -1,5 +1,5 @@
-"""Distribution of the noise on each released number. It is given by its kind and its rate, which are both
-public.
+"""Distribution of the noise on released numbers. It is given by its kind (geometric or Gaussian) and its
+rate, which are both public.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Law:
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the mean and the mean square of the noise that an empty cell adds to an answer. The noise v
-        of an empty cell counts only if the cell passes a filter with the threshold θ. The cell passes if |v|
-        >= θ (with `sides` = 2) or if v >= θ (with `sides` = 1).
+        """Return the mean and the mean square of the noise that an empty cell adds to the answer to a query.
+        An empty cell with the noise v adds v if it passes a filter, and otherwise 0. It passes if |v| >= θ
+        (with `sides` = 2) or if v >= θ (with `sides` = 1), where θ is the argument `theta`.
 
         For geometric noise, Pr[v] = (1−α)/(1+α)·α^|v| with α = exp(−rate). The formulas use two sums over all
         integers v >= t, with t = ⌈θ⌉ but at least 1. The sum of v·α^v is α^t·(t/(1−α) + α/(1−α)²). The sum of
@@ -85,8 +85,8 @@ class Law:
 
     def absent_at_most(self, cut: float, sides: int) -> float:
         """Return the largest plausible count of a cell that was not released. The result is the threshold
-        `cut` plus three standard deviations of the noise. If only cells with a noisy value of 0 are left out,
-        the result is 0.
+        `cut` plus three standard deviations of the noise. But the result is 0 if only cells with a noisy
+        value of 0 are not released.
         """
         if cut <= 1 and sides == 2:
             return 0.0
@@ -95,14 +95,15 @@ class Law:
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         """Return the values of Gaussian noise that are at least `low`, and the probability of each value.
 
-        For wide noise, neighbouring integers are grouped, and one value stands for each group.
+        For wide noise, neighbouring integers are grouped, and each group is replaced by its middle value.
         """
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution of the noise on one block of nodes (transformed counts). In a release,
-        blocks may get noise of different widths. This `Law` describes the noise that a block gets with the
-        whole budget of the release. The method computes from it the noise of the given block.
+        """Return the distribution of the noise on one block of nodes, which are sums or other transforms of
+        counts. This `Law` is the noise on single counts if they get the whole budget of the release. The
+        noise on the nodes is wider if the block gets only a share of the budget, or if one unit changes more
+        nodes.
         """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
@@ -110,14 +111,14 @@ class Law:
 
 
 def geometric_variance(decay: float) -> float:
-    """Return the variance of two-sided geometric noise, which is 2α/(1−α)² with α = exp(−decay)."""
+    """Return 2α/(1−α)² with α = exp(−decay), the variance of two-sided geometric noise."""
     return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
 
 
 @lru_cache(256)
 def _gaussian_variance(rate: float) -> float:
-    """Return the variance of discrete Gaussian noise. If it is at least 2, it equals 1/(2·rate) with a
-    relative error of at most 10⁻⁹. Otherwise it is computed as a sum.
+    """Return the variance of discrete Gaussian noise. If the variance is above 2, the result is 1/(2·rate),
+    with a relative error of at most 10⁻⁹. Otherwise the result is computed as a sum.
     """
     if rate < 0.25:
         return 0.5 / rate
@@ -138,8 +139,8 @@ def _gaussian_tail(rate: float, low: int) -> Any:
 
 
 def law_to_json(law: Law | None) -> Any:
-    """Return a distribution in the form in which files store it. For geometric noise this is the rate, and
-    for Gaussian noise a dictionary with the kind and the rate.
+    """Return a distribution as data for a JSON file. Geometric noise becomes a number, which is its rate.
+    Gaussian noise becomes a dictionary with the kind and the rate.
     """
     if law is None:
         return None
@@ -148,7 +149,7 @@ def law_to_json(law: Law | None) -> Any:
 
 
 def law_from_json(stored: Any) -> Law | None:
-    """Return the distribution from the form that `law_to_json` wrote. Raise a ValueError if the rate is too
+    """Return the distribution from data that `law_to_json` returned. Raise a ValueError if the rate is too
     small or not finite.
     """
     if stored is None:

@@ -1,18 +1,18 @@
 """Fast samplers for geometric distributions, and comparisons of random numbers with probabilities. All
-results are exact, because rounding never decides.
+results are exact, because rounding errors never decide an outcome.
 
 Exactness. A real number, for example a probability, is represented by a function. Called with a number of
-bits, the function returns an interval with this precision that contains the real number. To compare it with a
-uniform random number, the code draws more bits of the random number and increases the precision until the
-answer is certain.
+bits, the function returns an interval with this precision that contains the real number. To compare the real
+number with a uniform random number, the code draws more bits of the random number and increases the precision
+until the answer is certain.
 
 Distributions. The cumulative probabilities of a distribution are stored as intervals. The first 16 bits of a
 uniform number select an entry of a table, which contains the outcome. If a cumulative probability is so close
 that 16 bits cannot decide, the code uses 48 more bits and a search, and if necessary exact integers with more
-and more bits. The table ends at a large value. If a draw is beyond it, the amount beyond is drawn in the same
-way, because a geometric distribution has no memory. A wide distribution is split into blocks of values. The
-number of whole blocks is geometric. The position in the block is drawn uniformly, and accepted with a
-probability that makes the distribution exact.
+and more bits. The table ends at a large value. If a draw is larger, the excess is drawn in the same way,
+because a geometric distribution has no memory. A wide distribution is split into blocks of values. The number
+of whole blocks has a geometric distribution. The position in the block is drawn uniformly, and accepted with
+a probability that makes the distribution exact.
 
 Source  Inversion, and drawing again beyond the table, are classical methods. The computation of exp(−ε) with
         directed rounding is our own.
@@ -63,10 +63,12 @@ def is_below(word: int, real: Real, words: Words) -> bool:
 def accept(
     chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
 ) -> Bool[np.ndarray, " n"]:
-    """Toss n independent coins, and return a mask of those that show heads. The probability of coin i is
-    exactly the number that `exact(i, bits)` encloses. The float chance[i] is close to this probability.
+    """Toss n independent coins, and return a mask of those that show heads. For every number of bits, the
+    interval `exact(i, bits)` contains the exact probability of heads for coin i. The float chance[i] is close
+    to this probability.
 
-    The float decides the coin, unless the uniform random number differs from it by less than 2^-40.
+    The float decides the coin, unless the uniform random number of the coin differs from the float by less
+    than 2^-40.
     """
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
@@ -163,8 +165,8 @@ class Inversion:
 
 
 class Geometric:
-    """Sampler of the geometric distribution with Pr[X >= k] = ratio^k for k = 0, 1, 2, …. This is the number
-    of failures before the first success.
+    """Sampler of the geometric distribution with Pr[X >= k] = ratio^k for k = 0, 1, 2, …. X is the number of
+    failures before the first success.
     """
 
     def __init__(self, ratio: Real):
@@ -268,13 +270,13 @@ class TwoSided:
         raise NotImplementedError
 
     def _beyond(self, n: int, words: Words) -> np.ndarray:
-        """Draw how far n values are beyond the end of the table, under the condition that they are."""
+        """Draw how far n values are beyond the end of the table, given that they are beyond the end."""
         raise NotImplementedError
 
 
 class TwoSidedGeometric(TwoSided):
     """Sampler of two-sided geometric noise: Pr[X = x] = (1 − α)/(1 + α)·α^|x| for all integers x, with α =
-    exp(−decay). The decay ε/Δ is a fraction.
+    exp(−decay). The decay is an exact fraction.
     """
 
     def __init__(self, decay: Fraction):
@@ -322,7 +324,7 @@ class TwoSidedGeometric(TwoSided):
 
 @lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """Return the sampler of geometric noise with this decay. Its tables of up to 1.4 MB are computed once and
-    kept for later calls.
+    """Return the sampler of two-sided geometric noise with this decay. The sampler's tables of up to 1.4 MB
+    are computed once and kept for later calls.
     """
     return TwoSidedGeometric(decay)

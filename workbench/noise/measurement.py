@@ -4,9 +4,9 @@ of the noisy cells.
 Priority sampling. Each noisy cell gets a random priority, and the `size` cells with the largest priorities
 are released. The next largest priority is called τ_s. The cells are divided into parts that are drawn
 separately. All parts use the same guess of τ_s, and each part lists its cells whose priority is above this
-guess. The guess is lowered until the lists contain enough cells. It determines how long the lists are, but
-does not affect the release. Finally, the listed priorities are compared as exact real numbers, and the cells
-to release are chosen.
+guess. The guess is lowered until the lists contain enough cells. The guess determines how long the lists are,
+but does not affect the release. Finally, the listed priorities are compared as exact real numbers, and the
+cells to release are chosen.
 
 Empty cells. Most empty cells are not released, and their noise is never drawn. The released cells have the
 same distribution as if noise were added to every cell and then some of the noisy cells were selected.
@@ -59,8 +59,8 @@ from workbench.value import Bool, Int, UInt64, sealed
 
 
 class NoisyCells(NamedTuple):
-    """Released cells: their keys (numbers) in ascending order, their noisy values, and one receipt per block
-    of cells, which records the privacy cost.
+    """Released cells: their keys (numbers) in ascending order, their noisy values, and receipts, which record
+    the privacy cost. There is one receipt for each block of cells with the same noise.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -70,8 +70,8 @@ class NoisyCells(NamedTuple):
 
 class PrioritySample(NamedTuple):
     """Released cells, chosen by random priorities: their keys (numbers) in ascending order and their noisy
-    values. `tau` is the largest priority of a cell that was not released (τ_s). There is one receipt per
-    block of cells, which records the privacy cost.
+    values. `tau` is the largest priority of a cell that was not released (τ_s). The receipts record the
+    privacy cost, with one receipt for each block of cells with the same noise.
     """
 
     keys: Int[np.ndarray, " k"]
@@ -81,17 +81,19 @@ class PrioritySample(NamedTuple):
 
 
 class Measurement:
-    """Noise on all cells of a table, drawn in several parts. The cells are divided into blocks. All cells of
-    a block get noise from the same distribution, and each block has one receipt, whatever the number of
+    """Noise on all cells of a table, drawn in several parts, for example one part per file. Consecutive cells
+    with the same distribution of noise form a block. Each block has one receipt, whatever the number of
     parts.
 
     Parameters
     ----------
     blocks : sequence of Block
-        Runs of cells with the same noise. A block states the number of its cells, the sensitivity of their
-        counts to one unit (in the whole table), and the ε or ρ of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
+        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
+        of the noise.
     ranges : sequence
-        Ranges of cells for each part, in ascending order. Together, they must contain each cell exactly once.
+        For each part, its cells as pairs (number of the first cell, number of the last cell + 1) in ascending
+        order. All parts together must contain each cell exactly once.
     theta : number
         Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
         `sides` = 2, the absolute value of the noisy value is compared with θ.
@@ -100,7 +102,7 @@ class Measurement:
         values pass. Default 2.
     tau : number
         Sampling threshold τ for `threshold_sample`, in counts. A noisy value v that passes the filter is kept
-        with probability min(|v|/τ, 1). Default 0: all are kept.
+        with probability min(|v|/τ, 1). Default 0: all values that pass the filter are kept.
     size : int
         Number of cells that `priority_sample` releases. Default 0.
     rng : bytes or Generator, optional
@@ -141,38 +143,42 @@ class Measurement:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """One receipt per block, which records the privacy cost of its noise. The number of parts does not
-        matter.
+        """One receipt per block, which records the privacy cost of the noise on this block. The number of
+        parts does not change the cost.
         """
         return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
-        """Release the noisy cells of all parts that pass the filter and are then sampled.
+        """Release a random sample of the noisy cells that pass the filter θ, from all parts together. The
+        argument `tau` of the class determines how many cells are sampled.
 
         Parameters
         ----------
         draw : callable
-            Function that draws the parts where their data are. `draw(function, *arguments)` must call
-            `function(part, keys, counts, *arguments)` for each part, with the keys and counts of its
-            non-empty cells. It must return the results in the order of the parts.
+            Function that draws each part in the process that has the counts of the part. `draw(function,
+            *arguments)` must call `function(part, keys, counts, *arguments)` for each part. `keys` and
+            `counts` are the keys and counts of the non-empty cells of the part. `draw` must return the
+            results in the order of the parts.
 
         Returns
         -------
         NoisyCells
-            Keys and noisy values of the released cells, and a receipt for each block, which records the
-            privacy cost.
+            Keys and noisy values of the released cells, and one receipt per block, which records the privacy
+            cost.
         """
         parts = draw(survivors)
         released = _in_order(*map(np.concatenate, zip(*parts, strict=True)))
         return NoisyCells(*released, self.receipts)
 
     def priority_sample(self, draw: Callable[..., Sequence[Any]]) -> PrioritySample:
-        """Release the `size` noisy cells with the largest priorities among all parts.
+        """Release the `size` noisy cells with the largest priorities, from all parts together. The priority
+        of a noisy value v is |v|/r, where r is a random number between 0 and 1.
 
         Parameters
         ----------
         draw : callable
-            Function that draws the parts, as in `threshold_sample`. It is called twice or more often.
+            Function that draws the parts, as in `threshold_sample`. The method calls this function at least
+            twice.
 
         Returns
         -------
@@ -209,7 +215,7 @@ class Measurement:
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> NoisyCells:
-        """Release the noisy cells that pass the filter and are then sampled, for a table that is in memory."""
+        """Release a random sample of the noisy cells that pass the filter, for a table that is in memory."""
         runs = self._draw(draw_survivors, keys, counts, threads)
         return NoisyCells(*merged_on_threads(runs, threads), self.receipts)
 
@@ -244,7 +250,7 @@ class Measurement:
         return on_threads(of_part, self.parts, threads)
 
     def _first_guess(self, samples: Sequence[Sample]) -> float:
-        """Return a guess of τ_s, which is the largest priority that is not released."""
+        """Return a guess of τ_s, the largest priority of a cell that is not released."""
         part = self.parts[0]
         laws = [run.block.law for p in self.parts for run in p.runs]
         empty_cells = chain.from_iterable(own.empty for own in samples)
@@ -289,8 +295,8 @@ def threshold_sample(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order. The cells of all blocks are
-        numbered together.
+        Keys (numbers) of the cells that are not empty, in ascending order. The cells of the table are
+        numbered from 0, across all blocks.
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
@@ -310,13 +316,13 @@ def threshold_sample(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     threads : int, optional
-        Number of threads, which is used only if `rng` is None. By default, it is the number that
-        `thread_count` returns.
+        Number of threads. This argument has an effect only if `rng` is None. By default, the function uses
+        one thread per processor core (see `compiled.thread_count`).
 
     Returns
     -------
     NoisyCells
-        Keys and noisy values of the released cells, and a receipt for each block, which records the privacy
+        Keys and noisy values of the released cells, and one receipt per block, which records the privacy
         cost.
 
     Raises
@@ -346,9 +352,9 @@ def threshold_sample_public(
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Choose some of the given noisy values, which are already public. The function drops small values, and
-    keeps a random sample of the others. Larger values are kept with a higher probability. The steps are the
-    same as in `threshold_sample`.
+    """Choose some of the given noisy values, which are already public. As in `threshold_sample`, the function
+    drops small values, and keeps a random sample of the others. Larger values are kept with a higher
+    probability.
 
     Parameters
     ----------
@@ -386,8 +392,8 @@ def priority_sample(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order. The cells of all blocks are
-        numbered together.
+        Keys (numbers) of the cells that are not empty, in ascending order. The cells of the table are
+        numbered from 0, across all blocks.
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
@@ -406,8 +412,8 @@ def priority_sample(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     threads : int, optional
-        Number of threads, which is used only if `rng` is None. By default, it is the number that
-        `thread_count` returns.
+        Number of threads. This argument has an effect only if `rng` is None. By default, the function uses
+        one thread per processor core (see `compiled.thread_count`).
 
     Returns
     -------
@@ -439,8 +445,8 @@ def priority_sample_public(
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
     """Choose `size` of the given noisy values, which are already public. The function draws a random priority
-    for each value, as in `priority_sample`, and keeps those with the largest priorities. Values that do not
-    pass the filter are never kept.
+    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values that do
+    not pass the filter θ are never kept.
 
     Parameters
     ----------
@@ -471,7 +477,7 @@ def _threads_and_ranges(
     rng: np.random.Generator | None,
     threads: int | None,
 ) -> tuple[int, Sequence[Ranges]]:
-    """Return the number of threads, and the ranges of cells of the parts that they draw. With a seeded
+    """Return the number of threads, and for each part the range of cells that it contains. With a seeded
     generator, there is only one part.
     """
     threads = thread_count(threads)

@@ -1,12 +1,14 @@
-"""Private Misra–Gries sketch: counts of the frequent elements in a few counters, with noise and a threshold.
+"""Private Misra–Gries sketch: a summary that counts frequent keys with a few counters. The counters get
+noise, and only those that reach a threshold are released.
 
-Suppose that one element is removed from the stream of data. Then either one counter of the sketch decreases
-by one, or every counter increases by one. A key without a counter is treated as a counter of 0. Up to two
-keys can have a counter in only one of the two sketches, and these counters are at most 1. The mechanism adds
-one draw of noise that all counters share, which hides an increase of all counters. It also adds a separate
-draw to each counter, which hides a decrease of one counter. The two releases can also differ because one of
-up to four keys with a counter of 0 reaches the threshold τ. For two independent draws G₁ and G₂ of geometric
-noise with decay ε, this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
+The sketch reads a stream of elements, each of which has a key. Suppose that one element is removed from the
+stream. Then either one counter of the sketch decreases by one, or every counter increases by one. A key
+without a counter is treated as a counter of 0. Up to two keys can have a counter in only one of the two
+sketches, and these counters are at most 1. The mechanism adds one draw of noise that all counters share,
+which hides an increase of all counters. It also adds a separate draw to each counter, which hides a decrease
+of one counter. The two releases can also differ because one of up to four keys with a counter of 0 reaches
+the threshold τ. For two independent draws G₁ and G₂ of geometric noise with decay ε, this costs δ =
+4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
 
     α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
 
@@ -37,12 +39,12 @@ from workbench.value import Int, sealed
 
 
 def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
-    """Return the δ that a release costs, rounded up.
+    """Return the δ that a release of a noisy Misra–Gries sketch costs, rounded up.
 
     Parameters
     ----------
     rate : Fraction
-        Decay of the noise per element.
+        Decay of the geometric noise, which is the ε for one element.
     elements : int
         Largest number of elements of one unit.
     threshold : int
@@ -84,8 +86,8 @@ def misra_gries_threshold(
         Privacy loss ε and failure probability δ of the release.
     rule : str
         Rule for the threshold. "derived" gives the smallest τ that costs at most the given δ. "published"
-        gives the number 1 + 2·ln(3/δ)/ε from the paper of Lebeda & Tětek, rounded up. If the derived
-        threshold is larger, "published" gives the derived threshold.
+        gives the threshold from the paper of Lebeda & Tětek, which is 1 + 2·ln(3/δ)/ε for one element per
+        unit, rounded up. If the derived threshold is larger, "published" gives the derived threshold.
 
     Returns
     -------
@@ -121,15 +123,15 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Count the most frequent elements of a table with a Misra–Gries sketch, a small data structure that has
-    only `size` counters. Add noise to the counters, and release those that reach a threshold.
+    """Estimate the largest counts of a table with a Misra–Gries sketch, a small data structure that has only
+    `size` counters. Add noise to the counters, and release those that reach a threshold.
 
     Parameters
     ----------
     keys : int64[n]
         Keys (numbers) of the cells that are not empty, in ascending order.
     counts : int[n]
-        Number of elements in each of these cells.
+        Counts of these cells: the number of elements (records) in each cell.
     size : int
         Number of counters in the sketch.
     l1, epsilon, delta, rule : number, number, float and str
@@ -173,9 +175,9 @@ def sketch(
 
     The elements of a cell follow one another, so the loop handles them together. Elements whose key has no
     counter lower all counters by the same amount, until one of the counters is 0. The remaining elements of
-    this key then take over the counter that is 0. If several are 0, they take the one with the smallest key.
-    The code stores each counter plus a common number, so it can lower all counters in one step. Negative keys
-    stand for counters that are not used.
+    this key then take over the counter that is 0. If several counters are 0, the elements take over the
+    counter with the smallest key. The code stores each counter plus a common number, so it can lower all
+    counters in one step. Negative keys stand for counters that are not used.
     """
     heap = [(0, key) for key in range(-size, 0)]
     lowered = 0

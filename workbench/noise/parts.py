@@ -1,5 +1,5 @@
-"""Parts of one measurement, which are drawn separately: blocks of cells, the secret keys of parts, and the
-noise on each part.
+"""Division of one measurement into parts that are drawn separately: blocks of cells, secret keys of parts,
+and the noise on each part.
 
 The cells of a table are divided into parts, for example one part per thread or per file. The random draws for
 different cells are independent, and their distribution does not depend on the part. So the joint result of
@@ -45,12 +45,12 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells of a domain that get geometric noise from the same distribution. One unit (for
-    example a person) changes their counts by at most `l1` in total. The privacy cost of the noise is ε =
-    `epsilon`.
+    """Consecutive cells of a domain that get geometric noise from the same distribution. `size` is the number
+    of cells. One unit (for example a person) changes their counts by at most `l1` in total. The privacy cost
+    of the noise is ε = `epsilon`.
 
-    `linf` is the largest change of any single count by one unit. Default `l1`. The receipt, which records
-    the cost as an ε and as a ρ, contains a smaller ρ if `linf` is smaller. The ε stays the same.
+    `linf` is the largest change of any single count by one unit. Default `l1`. The receipt records the cost
+    as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     """
 
     size: int
@@ -65,8 +65,8 @@ class Block(NamedTuple):
 
     @property
     def moved(self) -> float | Fraction:
-        """Largest change of the counts in this block by one unit (for example a person), in the form that
-        `Source.add` takes.
+        """Largest total change of the counts in this block by one unit, for example a person. It is the
+        argument `moved` of `Source.add`.
         """
         return self.l1
 
@@ -80,7 +80,7 @@ AnyBlock = Block | GaussianBlock
 
 
 def as_block(block: Any) -> AnyBlock:
-    """Return a block. If the argument is a tuple of the fields of `Block`, create the block from it."""
+    """Return the argument as a block. A tuple with the fields of `Block` becomes a `Block`."""
     return block if isinstance(block, GaussianBlock) else Block(*block)
 
 
@@ -108,7 +108,7 @@ def check_size(size: int, released: float) -> None:
 
 
 def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the values v that pass the filter: v >= θ or, with `sides` = 2, also v <= −θ."""
+    """Return a mask of the values v that pass the filter θ: v >= θ or, with `sides` = 2, also v <= −θ."""
     if sides == 1:
         return noisy >= theta
     return (noisy >= theta) | (noisy <= -theta)
@@ -122,8 +122,8 @@ def passes_and_sampled(
     source: Source,
     names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the values v that pass the filter θ and are then sampled. If τ > 0, a value that
-    passes is kept with probability min(|v|/τ, 1). If τ = 0, all of these values are kept.
+    """Return a mask of the values v that pass the filter θ and are kept by the sampling at threshold τ. If τ
+    > 0, a value that passes is kept with probability min(|v|/τ, 1). If τ = 0, all values that pass are kept.
     """
     if not tau > 0:
         return passes(noisy, ceil(theta), sides)
@@ -152,7 +152,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """Some cells of a measurement, with everything that is needed to draw their noise except their counts.
+    """Some cells of a measurement: the settings and the secret key of their noise, but not their counts.
 
     Anyone with the key and the results of a part can compute the counts, so a part cannot be printed or
     saved. If there is only one part, `key` may be a source of random draws in place of a key.
@@ -182,10 +182,11 @@ class Part:
 def balanced_ranges(
     keys: Int[np.ndarray, " n"], size: int, parts: int
 ) -> list[list[tuple[int, int]]]:
-    """Divide the cells into ranges that contain about equally many cells and equally many non-empty cells.
+    """Divide the cells into ranges of consecutive cells. Each range has at most about 1/`parts` of all cells,
+    and of all non-empty cells.
 
-    The ranges depend on the private data, but they only divide the work among threads. They do not change the
-    distribution of a release, and are never published.
+    The ranges depend on the private data, but only divide the work among threads. The ranges do not change
+    the distribution of a release, and are never published.
     """
     places = [len(keys) * i // parts for i in range(1, parts)]
     ends = {0, size, *keys[places].tolist()} if len(keys) else {0, size}
@@ -253,7 +254,7 @@ class NoisyPart(NamedTuple):
 def survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> NoisyPart:
-    """Add noise to the cells of one part, and return those that pass the filter and are then sampled.
+    """Add noise to the cells of one part. Return a random sample of the noisy cells that pass the filter.
 
     Parameters
     ----------
@@ -273,9 +274,9 @@ def survivors(
 
 
 class DrawnRun(NamedTuple):
-    """Run of cells after noise was added. It contains the keys and noisy values of the non-empty cells with a
-    mask of those that are released, and the ranks and noisy values of the released empty cells. The rank of
-    an empty cell is its number among the empty cells of the run.
+    """Run of consecutive cells after noise was added. It contains the keys and noisy values of the non-empty
+    cells with a mask of those that are released, and the ranks and noisy values of the released empty cells.
+    The rank of an empty cell is its number among the empty cells of the run.
     """
 
     start: int
@@ -288,7 +289,7 @@ class DrawnRun(NamedTuple):
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
     """Return the keys and noisy values of all released cells of several runs, in order. If `out` is given,
-    they are written into its arrays.
+    the result is written into its arrays.
     """
     ends = list(accumulate(map(_released, runs), initial=0))
     if out is None:
@@ -321,7 +322,9 @@ def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> Noisy
 def draw_survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> list[DrawnRun]:
-    """Draw the noise of all cells of a part. Mark the cells that pass the filter and are then sampled."""
+    """Draw the noise of all cells of a part. Mark the cells that pass the filter and are kept by the
+    sampling.
+    """
     source = part.source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
@@ -363,7 +366,7 @@ class EmptyKeys(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Some noisy values of a part, from which the threshold of priority sampling is guessed. They are
+    """Some noisy values of a part, from which the threshold of priority sampling is guessed. The values are
     private, and only the code that joins the parts may use them.
     """
 
@@ -373,7 +376,7 @@ class Sample(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Cells that may have the largest priorities, with the first bits of each random priority. They are
+    """Cells that may have the largest priorities, with the first bits of each random priority. The cells are
     private until all parts are joined.
     """
 
@@ -390,9 +393,9 @@ def joined(pools: Sequence[Pool]) -> Pool:
 
 
 class Prioritised:
-    """Noisy cells of a part with their inverse priorities, for priority sampling. The object contains all
-    non-empty cells that pass the filter, and those empty cells whose inverse priority is below 1/τ, where τ
-    is a guessed threshold.
+    """Noisy cells of a part, for priority sampling, which releases the cells with the smallest inverse
+    priorities. The object contains all non-empty cells that pass the filter, and those empty cells whose
+    inverse priority is below 1/τ, where τ is a guessed threshold.
     """
 
     def __init__(self, part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]):
@@ -422,8 +425,7 @@ class Prioritised:
 
     def best(self, taus: Sequence[float]) -> list[Pool]:
         """Return the cells whose priority is above the last guess of the threshold in `taus`. The first pool
-        contains non-empty cells. For each guess, a further pool contains the empty cells that this guess
-        added.
+        contains non-empty cells. After it, one pool per guess contains the empty cells that this guess added.
         """
         for tau in taus[len(self.taus) :]:
             self._extend(tau)
@@ -457,8 +459,8 @@ def _inside(keys: Int[np.ndarray, " k"], run: Run) -> slice:
 
 
 def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """Draw a part for the first round of priority sampling. The result contains some noisy values, from which
-    the threshold is guessed.
+    """Draw a part for the first round of priority sampling. Return some noisy values, from which the
+    threshold is guessed.
 
     Parameters
     ----------
@@ -479,8 +481,8 @@ def best(
     counts: Int[np.ndarray, " n"],
     taus: Sequence[float],
 ) -> list[Pool]:
-    """Draw a part for a later round of priority sampling. The result contains the cells whose priority is
-    above the last guess of the threshold.
+    """Draw a part for a later round of priority sampling. Return the cells whose priority is above the last
+    guess of the threshold.
 
     Parameters
     ----------
@@ -494,6 +496,6 @@ def best(
     -------
     list of Pool
         First the non-empty cells whose priority is above the last guess, or so close to it that floating
-        point cannot decide. Then, for each guess, the empty cells that it added.
+        point cannot decide. Then, for each guess, the empty cells that this guess added.
     """
     return Prioritised(part, keys, counts).best(taus)

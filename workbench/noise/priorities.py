@@ -6,7 +6,7 @@ cell is drawn only if its q is below 1/τ for a guessed threshold τ. Under this
 noisy value, q is also uniform on an interval. So all inverse priorities are uniform real numbers. To compare
 two of them, the code draws as many of their bits as necessary.
 
-Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
+Source  Duffield, Lund & Thorup, J. ACM 2007; section 2.3 and Theorem 3 of Cormode et al., ICDT 2012.
 Differs If a guess was too high, we keep the drawn cells and draw additional cells for a lower guess. If we
         drew everything again, the published threshold τ_s would be biased. We round τ_s down to a multiple of
         2^-16, and use the rounded value to weight the released cells.
@@ -37,11 +37,12 @@ Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bound
 
 
 class Candidates:
-    """Cells that may be released by priority sampling. The inverse priority of each is low + u·(high − low),
-    where u is uniform on (0, 1].
+    """Cells that may be released by priority sampling. The inverse priority of each cell is low + u·(high −
+    low), where u is uniform on (0, 1].
 
-    For a cell with the noisy value v, low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). For example,
-    tau = 0 and above = ∞ give the interval from 0 to 1/|v|.
+    For a cell with the noisy value v, low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). Here `tau` is
+    the guessed threshold for which the cells were drawn, and `above` is the guess before. For non-empty
+    cells, tau = 0 and above = ∞ give the interval from 0 to 1/|v|.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class Candidates:
         return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
-        """Return two fractions between which the inverse priority of cell i is. They are computed from the
-        first 64 + `extra` bits of the random number u.
+        """Return a lower and an upper bound on the inverse priority of cell i, as fractions. The bounds are
+        computed from the first 64 + `extra` bits of the random number u.
         """
         u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
         while known_bits < 64 + extra:
@@ -136,10 +137,10 @@ def largest_priorities(
 
 
 def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
-    """Return the smallest inverse priority after the `size` smallest ones, as a float. It must be below
-    `last`.
+    """Return the inverse priority at position `size` + 1 in ascending order, as a float. This number must be
+    below `last`.
 
-    The method sorts only values that are close to `last`, which usually are few.
+    The function sorts only the values that are close to `last`. Usually there are few of them.
     """
     near = np.empty(sum(len(pool.values) for pool in pools))
     high = last + margin(last)
@@ -202,10 +203,10 @@ def guess_threshold(
     sides: int,
     wanted: float,
 ) -> float:
-    """Guess a threshold such that about `wanted` cells have a larger priority. If no more cells than this
-    pass the filter, return 0.
+    """Guess a threshold such that about `wanted` cells have a larger priority. If at most `wanted` cells are
+    expected to pass the filter, return 0.
 
-    The release has the same distribution for every guess, so floating point is exact enough. A good guess
+    The release has the same distribution for every guess, so floating point is exact enough. A better guess
     only saves time.
     """
     weight = occupied_cells / max(1, len(sample))

@@ -1,12 +1,12 @@
-"""Test tool that repeats the noise of a mechanism on a second table. It checks that the mechanism uses
+"""Test tool that repeats the noise of a mechanism on a second table. The tool checks that the mechanism uses
 private data only through its noisy measurements.
 
-The first run of the mechanism, on one table, records for each random draw the private numbers that the draw
-used and its outcome. The second run, on a neighbouring table, gets the same outcomes. The check passes if
-three conditions hold: the second run makes the same draws, the private numbers of each draw differ by at most
-the stated sensitivity, and both runs release the same result. This verifies the guarantee for these two
-tables and this noise, if each draw has its stated distribution. Noise is stored by the name of a cell, so it
-is also repeated for a cell that is empty in only one of the two tables.
+In the first run of the mechanism, on one table, the tool records each random draw: the private numbers that
+the draw used, and its outcome. The second run, on a neighbouring table, gets the same outcomes. The check
+passes if three conditions hold: the second run makes the same draws, the private numbers of each draw differ
+by at most the stated sensitivity, and both runs release the same result. A passed check verifies the
+guarantee for these two tables and this noise, if each draw has its stated distribution. Noise is stored by
+the name of its cell. So the noise is also repeated if the cell is empty in only one of the two tables.
 
 Source     Cebere et al., Privacy in Theory, Bugs in Practice, PETS 2026.
 Differs    We record single draws, and not the results of the functions that mechanisms call. So filters,
@@ -66,7 +66,7 @@ class Chosen(NamedTuple):
 
 class Replay(Source):
     """Source of random draws that records the first run of a mechanism and gives later runs the same
-    outcomes. Pass it as `rng`.
+    outcomes. Pass this object to the mechanism as `rng`.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ class Replay(Source):
         return self._rng
 
     def bytes(self, length: int) -> bytes:
-        """Return random bytes for the key that decides which rows of a user are kept. They are the same in
-        every run.
+        """Return random bytes for the key that decides which rows are kept if a user has too many. The bytes
+        are the same in every run.
         """
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """Return the differences between the last run and the first run that are larger than one unit may
-        cause, as a list of texts. An empty list means that the check passes.
+        """Return a list of texts, one for each difference between the last and the first run that is larger
+        than one unit may cause. An empty list means that the check passes.
         """
         found = []
         recorded = self._recorded or []
@@ -160,7 +160,7 @@ class _Recorded(Source):
         self.receipts: list[Receipt] = []
 
     def measurement(self) -> Source:
-        """Return this source itself, because it is for a single measurement."""
+        """Return this source itself, because each source is for a single measurement."""
         return self
 
     def step(self, number: int) -> Source:
@@ -262,7 +262,7 @@ class _Recorded(Source):
     # names
 
     def _named(self, names: Names, count: int) -> UInt64[np.ndarray, " count"]:
-        """Return 64 bits for each name. If a name occurs again, it gets other bits."""
+        """Return a 64-bit number for each name. If a name occurs again, it gets another number."""
         if names is None:
             start = self._places
             self._places += count
@@ -290,7 +290,9 @@ class _Recorded(Source):
         return ((self._mixed(named, about) >> np.uint64(11)) + 0.5) * 2.0**-53
 
     def _noise(self, law: Any, named: UInt64[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return noise for each name. It has about the width of the distribution, but need not be exact."""
+        """Return noise for each name. The noise has about the width of the distribution `law`, which is exact
+        enough for a test.
+        """
         u = self._uniform(named, "noise")
         if isinstance(law, _GAUSSIAN):
             from scipy.special import ndtri
@@ -311,8 +313,8 @@ class _Recorded(Source):
     # comparison
 
     def differences(self, other: _Recorded) -> list[str]:
-        """Return the differences between this measurement and that of another run that are larger than the
-        stated sensitivities, as a list of texts.
+        """Compare this measurement with the same measurement of another run. Return a list of texts, one for
+        each difference that is larger than the stated sensitivity.
         """
         found = []
         costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
@@ -352,8 +354,8 @@ class _Recorded(Source):
 
 
 def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
-    """Return the differences between the private numbers of two choices that are larger than the stated
-    sensitivity, as a list of texts.
+    """Compare the private numbers that two choices used. Return a list with a text if they differ by more
+    than the stated sensitivity, and otherwise an empty list.
     """
     if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
         return ["what it chooses by depends on data"]

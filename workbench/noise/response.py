@@ -1,11 +1,10 @@
-"""Randomised response, counts that are stored as flipped bits (the mechanism ALP), and loops over reports
-that consist of bits.
+"""Randomised response, and counts that are stored as flipped bits (Approximate Laplace Projection, ALP).
 
 Randomised response protects each record separately: every value is replaced at random with some probability.
-There are two variants, retention and flipping. All probabilities are exact. Floating point decides a coin
-only if rounding cannot change the result. To flip a bit, the code compares random bits with the binary digits
-of the probability until they differ (Knuth & Yao, 1976). Source: Warner, JASA 1965. Retention is from
-Agrawal, Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
+There are two variants, retention and flipping. All probabilities are exact. Floating point decides a random
+choice only if rounding cannot change the result. To decide whether to flip a bit, the code compares random
+bits with the binary digits of the probability until they differ (Knuth & Yao, 1976). Source: Warner, JASA
+1965. Retention is from Agrawal, Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
 
 Counts as flipped bits.
 Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
@@ -42,9 +41,9 @@ _MAX_BITS = 2**16  # of a report
 
 
 class BitLayout(NamedTuple):
-    """Layout of the bits in a report. `starts` is the number of the first bit of each attribute, and `words`
-    is the number of 64-bit words per report. An attribute with a single code needs no bit, and its entry in
-    `starts` is −1.
+    """Layout of the bits in a report, which is one randomised record. `starts` is the number of the first bit
+    of each attribute, and `words` is the number of 64-bit words per report. An attribute with a single code
+    (possible value) needs no bit, and its entry in `starts` is −1.
     """
 
     starts: Int[np.ndarray, " attributes"]
@@ -52,8 +51,8 @@ class BitLayout(NamedTuple):
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """Return the layout of the bits in reports over a domain. There is one bit per code of each attribute.
-    Raise a ValueError if there are more than 2¹⁶ bits.
+    """Return the layout of the bits in reports (randomised records) over a domain. There is one bit per code
+    (possible value) of each attribute. Raise a ValueError if there are more than 2¹⁶ bits.
     """
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
@@ -106,8 +105,8 @@ def count_cells(
     out: Int[np.ndarray, " cells"],
 ) -> None:
     """Count, for each query, the reports in which all bits of the query are set, and write the count to
-    `out`. There is one query for each combination of one code, or no code, per attribute. If a query has no
-    code for an attribute, it uses the last row of `columns`, in which all bits are set.
+    `out`. For each attribute, a query asks for one code or allows any code. There is one query for each
+    combination. If any code is allowed, the query uses the last row of `columns`, in which all bits are set.
     """
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)
@@ -155,8 +154,8 @@ def randomised_response(
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
     """Replace the values of every record at random, independently of other records. The result for one record
-    is called a report. Each report is locally ε-differentially private, for all attributes together. This
-    means that the record is protected even from someone who sees its own report.
+    is called a report. Each report is locally ε-differentially private, for all attributes together. So a
+    record is protected even from someone who sees its report.
 
     The function divides ε equally among all attributes with at least two possible values. The function sorts
     the reports by value, because the original order of the records could identify people.
@@ -213,8 +212,8 @@ def _retention(
     source: Source,
     reads: Reads,
 ) -> tuple[Int[np.ndarray, " tuples"], tuple[float, ...]]:
-    """Return the keys of the reports by retention in sorted order, and the probability that each attribute is
-    kept.
+    """Return the reports for the change "retention", as keys in sorted order. Also return, for each
+    attribute, the probability that its value is kept.
     """
     probabilities = []
     for k, size in enumerate(domain.shape):
@@ -234,8 +233,8 @@ def _flipping(
     source: Source,
     reads: Reads,
 ) -> tuple[UInt64[np.ndarray, "tuples words"], tuple[float, ...]]:
-    """Return the reports by flipping as rows of bits in sorted order, and the probability that a bit is
-    flipped.
+    """Return the reports for the change "flipping", as rows of bits in sorted order. Also return the
+    probability that a bit is flipped.
     """
     starts, width = bit_layout(domain)
     flip = flip_probability(share)
@@ -280,7 +279,9 @@ def flip_probability(decay: Fraction) -> Real:
 
 
 def _tuples_moved(one: Int[np.ndarray, " n"], other: Int[np.ndarray, " n"]) -> float:
-    """Return how many records differ between two lists of the same length, whatever their order."""
+    """Return how many records of a list have no equal partner in another list of the same length. The order
+    of the records does not matter.
+    """
     if len(one) != len(other):
         return inf
     return len(one) - sum((Counter(one.tolist()) & Counter(other.tolist())).values())
@@ -293,8 +294,8 @@ def flipped_codes(
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """Return random reports of `size` bits. First, one bit per attribute is set, which says which code the
-    attribute has. Then every bit is flipped with probability `flip`.
+    """Return a random report of `size` bits for each record. First, one bit per attribute is set, which says
+    which code the attribute has. Then every bit is flipped with probability `flip`.
     """
     width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
@@ -415,19 +416,19 @@ def alp_projection(
     is the argument `alpha`. The resulting bits are ε-differentially private.
 
     The function converts a count x to the number y = x·ε/(α·l1), which is the count in a coarser unit called
-    a level. It rounds y up or down at random to an integer, so that the mean is y. If the result is larger
-    than the number of hash functions, the function replaces it by this number. There is one hash function for
+    a level. The function rounds y up or down at random to an integer, so that the mean is y. An integer that
+    is larger than the number of hash functions is replaced by this number. There is one hash function for
     each level. If the count of a cell has k levels, the first k hash functions say which bits are set to 1
     for this cell.
 
     The following argument shows that the bits are ε-differentially private. Let f(k) be the probability of a
     certain output if one cell has k levels and all other cells are fixed. If this cell has one more level, at
     most one more bit is set. So the probability of the output changes by at most the factor (1−p)/p = α + 1,
-    where p = 1/(α+2) is the probability of a flip. Let F(y) be the probability of the output if the number of
-    levels before rounding is a real number y between k and k + 1. Because of random rounding, F interpolates
-    linearly between f(k) and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at most α·F. So
-    log F changes by at most α for each level, by at most ε/l1 for each count, and by at most ε for each unit
-    (for example a person).
+    where p = 1/(α+2) is the probability of a flip. Let F(y) be the probability of the output if the count of
+    the cell is y levels before rounding, with y between k and k + 1. Because of random rounding, F
+    interpolates linearly between f(k) and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at
+    most α·F. So log F changes by at most α per level, by at most ε/l1 if a count changes by 1, and by at most
+    ε if one unit (for example a person) is added or removed.
 
     Parameters
     ----------
@@ -444,8 +445,8 @@ def alp_projection(
     epsilon : number
         Privacy loss ε of the array of bits.
     alpha : number
-        Positive number α that determines how many bits are flipped and how large a level is. With a larger α,
-        fewer bits are flipped, but counts are rounded more coarsely.
+        Positive number α, which determines how many bits are flipped and how many counts a level is. With a
+        larger α, fewer bits are flipped, but counts are rounded more coarsely.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -453,7 +454,7 @@ def alp_projection(
     Returns
     -------
     uint64[size/64]
-        The bits.
+        Array of bits, with 64 bits per word.
     Receipt
         Receipt that records the privacy cost.
 

@@ -1,6 +1,6 @@
-"""Release of values without a public list of values, for example search terms (partition selection). Values
-that many users have are released. Random coins, or noisy weights and a threshold, decide which values these
-are.
+"""Release of values, for example search terms, without a public list of possible values (partition
+selection). A value is likely to be released if many users have it. Random coins, or noisy weights and a
+threshold, decide which values are released.
 
 Only values that at least one user has can be released, so a released value reveals that somebody has it. For
 each user, consider the values that nobody else has. The probability that any of them is released is at most
@@ -37,8 +37,8 @@ from workbench.value import Bool, Int
 
 
 class OptimalChance:
-    """Function π(n): the largest probability with which a value that n users have may be released under (ε,
-    δ)-differential privacy.
+    """Function π(n): the largest probability, under (ε, δ)-differential privacy, with which a value of n
+    users may be released.
 
     Suppose that each user has at most m values, and let s = ε/m (`step`) and D = δ/m (`share`). Then π(0) =
     0, and π(n) is the smallest of the three numbers e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), and 1. The
@@ -54,7 +54,7 @@ class OptimalChance:
         self.last = first_sufficient(lambda n: not self._rises(n), 1) - 1
 
     def _rises(self, n: int) -> bool:
-        """Return whether, for n users, the first of the three numbers is smaller than the second.
+        """Return whether the first of the three numbers in the formula for π(n) is smaller than the second.
 
         The two numbers are never equal, because e^s is transcendental.
         """
@@ -135,7 +135,7 @@ def select_values(
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If ε or `per_unit` is infinite, zero or negative, or if ε/per_unit is below 2⁻³⁶.
     """
     chance = optimal_chance(decay(per_unit, epsilon), Fraction(delta) / per_unit)
     source = Source.of(rng)
@@ -169,8 +169,8 @@ _ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
 
 
 def weight_of(values: int) -> int:
-    """Return the weight that a user with t values adds to each of these values, which is 1024/√t rounded
-    down. The squares of the t weights add up to at most 1024².
+    """Return the weight that a user with t values adds to each of these values. It is 1024/√t, rounded down.
+    The squares of the t weights add up to at most 1024².
     """
     return isqrt(MOST_VALUES // values)
 
@@ -184,15 +184,15 @@ def weight_law(rho: float) -> Law:
 
 @lru_cache(64)
 def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
-    """Return the smallest threshold T for which values that only one user has are released with probability
-    at most δ.
+    """Return the smallest proven threshold T for which, with probability at least 1 − δ, none of the values
+    that only one given user has is released.
 
     Suppose that a user has t values that nobody else has. Let w(t) be the weight of each of these values, and
     X the noise. The noisy weight of at least one of the values reaches T with probability 1 − (1 − Pr[w(t) +
     X >= T])^t. For the discrete Gaussian X with variance parameter σ² and x >= 1, Pr[X >= x] is at most the
-    probability that a continuous Gaussian is at least x − 1. The reason is that its terms decrease, and that
-    their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). Because of this
-    bound, T is one step larger than for continuous noise.
+    probability that a continuous Gaussian is at least x − 1. The reason is that the terms exp(−x²/(2σ²))
+    decrease, and that their sum over all integers is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS
+    2020, Proposition 25). Because of this bound, T is 1 unit larger than for continuous noise.
 
     Parameters
     ----------
@@ -201,14 +201,16 @@ def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, floa
     rho : number
         Privacy loss ρ of the noise.
     delta : float
-        Largest allowed probability that a value that only one user has is released.
+        For each user, the largest allowed probability that any of the values that nobody else has is
+        released.
 
     Returns
     -------
     int
-        Threshold T, in units of 1/1024.
+        Threshold T, in units of 1/1024 of the weight of a user with a single value.
     float
-        Probability that a value that only one user has is released, rounded up.
+        For the worst user, the probability that any of the values that nobody else has is released, rounded
+        up.
     """
     most = {weight_of(t): t for t in range(1, per_unit + 1)}  # the most values of each weight
     spread = (1 / float(gaussian_rate(MOST_VALUES, rho))) ** 0.5  # √2·σ
@@ -233,10 +235,11 @@ def heavy_values(
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
     """Release the values whose noisy weight reaches a threshold. A user with t values adds about 1/√t to the
-    weight of each. Gaussian noise is added to the weights.
+    weight of each of these values. Gaussian noise is added to the weights.
 
     If you give `rho`, the release is δ-approximate ρ-zCDP. If you give `epsilon`, it is (ε, δ)-differentially
-    private: the noise costs (ε, δ/2), and the other half of δ is for values that only one user has.
+    private: the noise costs (ε, δ/2), and the other δ/2 bounds the probability that values of a single user
+    are released.
 
     Parameters
     ----------
@@ -250,7 +253,8 @@ def heavy_values(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest allowed probability that a value that only one user has is released.
+        For each user, the largest allowed probability that any of the values that nobody else has is
+        released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

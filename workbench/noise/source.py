@@ -1,4 +1,6 @@
-"""Source of all random draws of a measurement, which also writes the receipts that record the privacy cost."""
+"""Source of all random draws of a measurement. The source also writes receipts, which record the privacy
+cost.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ Names = (
 
 class AdditiveLaw(Protocol):
     """Interface of distributions of noise. The `rate` of the distribution and the sensitivity of the values
-    together determine the privacy cost.
+    (their largest change by one unit) determine the privacy cost.
     """
 
     rate: Fraction
@@ -41,13 +43,13 @@ class AdditiveLaw(Protocol):
 
 
 class EmptyLaw(Protocol):
-    """Interface of distributions of empty cells. Such an object draws which cells survive (pass the filter
-    and the sampling), and their noisy values.
+    """Interface of distributions of the noise on empty cells. Such an object draws which empty cells survive,
+    which means that they pass a filter and a random sampling. It also draws their noisy values.
     """
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
-        """Draw which of `empty` cells survive. Return their ranks (their numbers among the empty cells) in
-        ascending order, and their noisy values.
+        """Draw which empty cells survive, out of `empty` cells. Return the ranks of the survivors (their
+        numbers among the empty cells) in ascending order, and their noisy values.
         """
 
 
@@ -55,8 +57,8 @@ class Reads(NamedTuple):
     """Private numbers on which a random choice depends, and the largest amount by which one unit can change
     them (`moved`).
 
-    The function `distance` measures how far the numbers of two tables are apart. By default, it is the sum of
-    absolute differences. `names` are identifiers of the numbers.
+    The function `distance` measures how far the numbers from two tables are apart. By default, it is the sum
+    of absolute differences. `names` contains an identifier for each number.
     """
 
     values: Any
@@ -70,12 +72,12 @@ class Source:
 
     Four methods make all random draws that protect a release: `add` adds noise, `survive` draws which empty
     cells are released, `choose` draws one of several outcomes, and `toss` tosses coins. If the order of the
-    draws depends on private data, the argument `names` says to which cell each draw belongs. A subclass that
-    is used in tests can then repeat the draw for the same cell of another table.
+    draws depends on private data, the argument `names` says to which cell each draw belongs. Tests use a
+    subclass that repeats the draw for the same cell of another table.
 
     The source marks a receipt as `simulated` if `rng` is not None, because the noise can then be computed
-    again. It marks the receipt as `idealised` if noise was drawn in floating point, because the proof of the
-    guarantee assumes exact real numbers. Mechanisms need not set these marks and cannot forget them.
+    again. The source marks a receipt as `idealised` if noise was drawn in floating point, because the proof
+    of the guarantee assumes exact real numbers. Mechanisms need not set these marks and cannot forget them.
 
     Parameters
     ----------
@@ -90,18 +92,17 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return the source for the next measurement. `rng` may be None, a generator, a key, or another
-        source.
+        """Return a source for the next measurement. `rng` may be None, a generator, a key, or another source.
         """
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
-        """Return the source for the next measurement, which uses the same `rng`."""
+        """Return a source for the next measurement. The new source uses the same `rng`."""
         return Source(self._rng)
 
     def step(self, number: int) -> Source:
-        """Return the source for one step of a drawing, given by its number. If the source has a key, the
-        draws of a step are the same every time.
+        """Return the source for step `number` of a measurement that makes its draws in several steps. If the
+        source was made from a key, the draws of a step are the same every time.
         """
         if not isinstance(self._rng, bytes):
             return self
@@ -111,11 +112,15 @@ class Source:
 
     @cached_property
     def words(self) -> Words:
-        """Function of n that returns n uniformly random 64-bit words. The exact samplers use these words."""
+        """Function that takes a number n and returns n uniformly random 64-bit words. All exact draws use
+        these words.
+        """
         return word_source(self._rng)
 
     def bytes(self, length: int) -> bytes:
-        """Return random bytes, for example for the key that decides which rows of a user are kept."""
+        """Return random bytes, for example for the key that decides which rows are kept if a user has too
+        many.
+        """
         return self.words(-(-length // 8)).tobytes()[:length]
 
     # verbs
@@ -131,7 +136,8 @@ class Source:
         """Add independent noise from a distribution to each of the values, in place.
 
         If `rng` is None, a long array is split into parts, and several threads add noise to the parts. Each
-        part has random words of its own. All draws are independent, so this does not change the distribution.
+        part has random words of its own. All draws are independent, so the split does not change the
+        distribution.
 
         Parameters
         ----------
@@ -140,8 +146,9 @@ class Source:
         values : int64[n]
             Exact values, to which noise is added.
         moved : number
-            Sensitivity for which the width of the noise was computed. It is the largest change of the values
-            by one unit in the l1 norm. For Gaussian noise, it is the square of this change in the l2 norm.
+            Sensitivity for which the width of the noise was computed. For geometric or Laplace noise, it is
+            the largest change of the values by one unit in the l1 norm. For Gaussian noise, it is the square
+            of the largest change in the l2 norm.
         names : array, optional
             Identifiers of the values. They are needed if the positions of the values depend on private data.
             Default None.
@@ -163,8 +170,9 @@ class Source:
     def survive(
         self, law: EmptyLaw, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of `empty` empty cells survive. Return their ranks (their numbers among the empty cells)
-        in ascending order, and their noisy values.
+        """Draw which empty cells survive a filter and a random sampling, out of `empty` cells. Return the
+        ranks of the survivors (their numbers among the empty cells) in ascending order, and their noisy
+        values.
         """
         return law.survivors(empty, self.words)
 
@@ -172,9 +180,9 @@ class Source:
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
         """Make a random choice: call `draw(*arguments, words)` with a source of random words, and return the
-        result. With `idealised`, the function receives a generator of floats in place of the words.
+        result. If `idealised` is true, `draw` receives a numpy generator in place of the words.
 
-        The result may depend on private data only through the numbers in `reads`.
+        The result may depend on private data only through the numbers in `reads.values`.
         """
         return draw(*arguments, self.floats if idealised else self.words)
 
@@ -184,28 +192,32 @@ class Source:
         exact: Callable[[int, int], Interval],
         names: Names = None,
     ) -> Bool[np.ndarray, " n"]:
-        """Toss independent coins, and return a mask of those that show heads. The probability of coin i is
-        exactly the number that `exact(i, bits)` encloses. The float chance[i] is close to this probability.
+        """Toss n independent coins, and return a mask of those that show heads. For every number of bits, the
+        interval `exact(i, bits)` contains the exact probability of heads for coin i. The float chance[i] is
+        close to this probability.
         """
         return accept(chance, exact, self.words)
 
     def places(
         self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
     ) -> Words:
-        """Return a source of random words for the priorities of n noisy values. The first n words are for
-        these values, and all later words give further bits of the priorities.
+        """Return a function that draws random words for the priorities of n noisy values, by which cells are
+        sampled. The first n words give the first bits of each priority, and all later words give further
+        bits.
         """
         return self.words
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return random words that may be published, for example for hash functions. `names` are identifiers
-        of the words.
+        """Return random words that may be published, for example for hash functions. `names` contains an
+        identifier for each word.
         """
         return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
-        """Generator for draws in floating point. If code uses it, the receipt is marked as idealised."""
+        """Numpy generator for draws in floating point. Any use of this property marks the receipt as
+        idealised.
+        """
         self._idealised = True
         return generator(self._rng)
 
@@ -227,8 +239,8 @@ class Source:
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Write one receipt for a whole procedure. A receipt records a privacy cost. Use this function if a
-    theorem proves that the procedure costs less than the sum of its measurements.
+    """Write one receipt (a record of a privacy cost) for a procedure that consists of several measurements.
+    Use this function if a theorem proves that the procedure costs less than the sum of its measurements.
 
     Parameters
     ----------
@@ -245,8 +257,8 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     Returns
     -------
     Receipt
-        Receipt that replaces the receipts in `replaces`. It is marked as simulated or idealised if at least
-        one of them is.
+        Receipt that takes the place of the receipts in `replaces`. It is marked as simulated or idealised if
+        at least one of these receipts is.
 
     Raises
     ------
@@ -257,8 +269,8 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Write one receipt, which records the privacy cost, for a procedure whose guarantee in its paper is
-    wrong. A release with this receipt has no guarantee.
+    """Write one receipt (a record of a privacy cost) for a procedure whose paper states a wrong guarantee. A
+    release with this receipt has no guarantee.
 
     Parameters
     ----------
@@ -271,8 +283,8 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     Returns
     -------
     Receipt
-        Receipt with ε = ∞ that replaces the receipts in `replaces`. A release with this receipt cannot be
-        saved.
+        Receipt with ε = ∞ that takes the place of the receipts in `replaces`. A release with this receipt
+        cannot be saved.
 
     Raises
     ------
@@ -283,8 +295,8 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
 
 
 def unprotected(name: str) -> Receipt:
-    """Write a receipt, which records the privacy cost, for a value that is read from the data without noise.
-    A release with this receipt has no guarantee.
+    """Write a receipt (a record of a privacy cost) for a value that is read from the data without noise. A
+    release with this receipt has no guarantee.
 
     Parameters
     ----------
@@ -300,8 +312,8 @@ def unprotected(name: str) -> Receipt:
 
 
 def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
-    """Return the receipt with three fields taken from the receipts that it replaces: `relation`, `simulated`
-    and `idealised`.
+    """Return a copy of `receipt` whose fields `relation`, `simulated` and `idealised` come from the receipts
+    that it replaces.
     """
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
@@ -345,8 +357,8 @@ def uniform_keys(
 
 
 def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " count"]:
-    """Return `count` different random integers from 0 to `size` − 1, in ascending order. All sets of this
-    size are equally likely.
+    """Return `count` different random integers from 0 to `size` − 1, in ascending order. All sets of `count`
+    such integers are equally likely.
     """
     if 2 * count > size:
         return np.delete(np.arange(size), distinct_ranks(size - count, size, words))
@@ -373,8 +385,8 @@ def random_words(
         With a seeded generator, you get the same words again. Use None (the default) for words that you
         publish.
     names : array, optional
-        One identifier per word, if there is one word for each row of private data. By default, the words have
-        no identifiers.
+        One identifier per word, if there is one word for each row of private data. Only tests that repeat
+        draws use identifiers. By default, the words have none.
 
     Returns
     -------

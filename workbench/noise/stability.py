@@ -3,7 +3,7 @@
 A stability histogram releases only non-empty cells, so a released cell reveals that somebody is in it.
 Suppose that k cells are empty without one person, and that this person adds the counts c_1 to c_k to them.
 The noise X is added to each count, and a cell is released if its noisy count is at least the threshold T. So
-a cell with count c is released with probability q(c) = Pr[c + X >= T]. At least one of the k cells is
+a cell with the count c is released with probability q(c) = Pr[c + X >= T]. At least one of the k cells is
 released with probability 1 − Π (1 − q(c_j)). The threshold is the smallest integer T for which this
 probability is at most δ, whatever counts the bound allows the person to add.
 
@@ -57,13 +57,13 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """Distribution of empty cells that is used only to draw which cells survive. It does not draw their
-    values.
+    """Distribution of the noise on empty cells, for draws of which cells reach a threshold. The noisy values
+    of these cells are not drawn.
     """
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
-        """Draw which of `empty` cells survive. Return their numbers in ascending order, and None in place of
-        their values.
+        """Draw which of `empty` cells reach the threshold. Return the numbers of these cells in ascending
+        order, and None in place of their values.
         """
         return survivor_ranks(empty, self.survival, words), None
 
@@ -92,7 +92,7 @@ def noisy_threshold(
     """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
     returned.
 
-    Usually, many more counts are 0. You need not list these counts, and pass only their number, in `zeros`.
+    Usually, many more counts are 0. For these counts, you pass only their number, as `zeros`.
 
     The comparisons cost as much privacy as a release of the noisy counts would. All counts of 0 reach the
     threshold with the same probability, independently of each other. If the counts are integers and the
@@ -103,8 +103,8 @@ def noisy_threshold(
     ----------
     counts : int[n] or float[n]
         Counts to compare. Integers get geometric noise. Floats get Laplace noise that is drawn in floating
-        point. The guarantee is not proven exactly for such noise. So the receipt, which records the privacy
-        cost, is marked as `idealised`.
+        point. The proof of the guarantee does not hold exactly for such noise. So the receipt, which records
+        the privacy cost, is marked as `idealised`.
     zeros : int
         Number of additional counts of 0.
     threshold : number
@@ -117,7 +117,7 @@ def noisy_threshold(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     names : tuple of arrays, optional
-        Identifiers of the counts, and identifiers of the counts of 0. Only tests that replay noise need
+        Identifiers of the counts, and identifiers of the counts of 0. Only tests that repeat draws need
         identifiers. Default None.
 
     Returns
@@ -201,7 +201,8 @@ def stability_histogram(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest allowed probability that a cell with records of only one unit is released.
+        For each unit, the largest allowed probability that any cell with records of only this unit is
+        released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -225,8 +226,8 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """Threshold, parts of a histogram that are drawn separately, and one receipt for all parts, which records
-    the privacy cost.
+    """Stability histogram that is drawn in separate parts: its threshold, its parts, and one receipt for all
+    parts, which records the privacy cost.
     """
 
     threshold: int
@@ -236,8 +237,8 @@ class StableParts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class StablePart:
-    """Part of a histogram, with everything that is needed to draw its noise except the counts. Its key and
-    its results reveal the counts, so a part is never printed.
+    """Part of a stability histogram: the settings and the secret key of its noise, but not its counts. Anyone
+    with the key and the results of a part can compute the counts, so a part is never printed.
     """
 
     law: Law
@@ -260,7 +261,7 @@ def stable_parts(
     Parameters
     ----------
     bound, epsilon, rho, delta
-        Bound and privacy cost of the whole histogram, as in `stability_histogram`.
+        Bound, and privacy cost of all parts together, as in `stability_histogram`.
     parts : int
         Number of parts.
     rng : bytes, optional
@@ -270,7 +271,7 @@ def stable_parts(
     Returns
     -------
     StableParts
-        Threshold, receipt, and one part for each call of `stable_cells`.
+        Threshold, parts and receipt. Call `stable_cells` once for each part.
 
     Raises
     ------
@@ -336,7 +337,8 @@ def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
     """Return the smallest threshold that is safe for `stability_histogram`. With this threshold, the
-    probability is at most δ that any cell with records of only one unit (for example a person) is released.
+    probability is at most δ that any cell with records of only one given unit (for example a person) is
+    released.
 
     For Gaussian noise with a standard deviation above 512, the threshold may be a little larger than
     necessary.
@@ -348,14 +350,16 @@ def stability_threshold(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        Largest allowed probability that a cell with records of only one unit is released, between 0 and 1.
+        For each unit, the largest allowed probability that any cell with records of only this unit is
+        released. It must be between 0 and 1.
 
     Returns
     -------
     int
         Threshold, in counts.
     float
-        Probability that a cell with records of only one unit is released, rounded up to a float.
+        For the worst unit, the probability that any cell with records of only this unit is released, rounded
+        up to a float.
 
     Raises
     ------
@@ -369,8 +373,8 @@ def stability_threshold(
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
-    """Return some ways in which one unit can add counts to empty cells. The way with the highest probability
-    that any of the cells is released is among them.
+    """Return some ways in which one unit can add counts to empty cells. The worst way, with which the release
+    of any of these cells is most likely, is among them.
 
     Each way, called a *filling*, is a dictionary from counts to the number of cells that get this count. Let
     q(c) be the probability that a cell with count c is released. The function g(c) = −log(1 − q(c)) is convex
@@ -379,10 +383,10 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     one cell gets the remainder, and each of the others gets the count 1.
 
     It remains to find the worst k. To fill one more cell, a count of 1 is taken from a cell with count r,
-    which changes the sum of g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then
-    begins again at linf. Within such a round, the changes grow, and all rounds have the same changes. So the
-    worst k is the smallest possible k, the largest possible k, or one at which the first or the last whole
-    round ends.
+    which changes the sum of g by g(1) − (g(r) − g(r−1)). As k grows, r falls from linf to 2 and then begins
+    again at linf. Call each run of r from linf down to 2 a round. Within a round, the changes grow, and all
+    rounds have the same changes. So the worst k is the smallest or the largest possible k, or a k at which
+    the first or the last whole round ends.
     """
     linf = max(1, int(bound.linf))
     total = max(1, min(int(bound.l1), int(bound.l0) * linf))
@@ -399,8 +403,8 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
 
 
 def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
-    """Return the way to distribute `total` counts over `cells` cells in which as many cells as possible get
-    the count `linf`.
+    """Return a way to distribute the total count `total` over `cells` cells, where as many cells as possible
+    get the count `linf`.
     """
     full, rest = divmod(total - cells, max(linf - 1, 1))
     filling = {1: cells - full - (rest > 0)}
@@ -413,7 +417,7 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
 
 def upper_tail(x: int, law: Law, bits: int) -> Interval:
     """Return an interval that contains the probability that the noise is at least x. For wide Gaussian noise,
-    it contains an upper bound on this probability.
+    the interval contains an upper bound on this probability.
     """
     if law.kind == GAUSSIAN:
         return empty_cells.upper_tail(Fraction(law.rate), x, bits)
@@ -425,8 +429,8 @@ def upper_tail(x: int, law: Law, bits: int) -> Interval:
 
 
 def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
-    """Return the probability that at least one cell with records of only one unit is released, for the worst
-    unit that the bound allows.
+    """Return the probability that at least one cell with records of only one unit is released. The unit fills
+    cells in the worst way that the bound allows.
     """
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
@@ -464,12 +468,12 @@ def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
 
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
-    """Return the smallest threshold for which the probability that a cell with records of only one unit is
-    released is at most δ. Also return this probability, rounded up.
+    """Return the smallest threshold for which, with probability at least 1 − δ, no cell with records of only
+    one given unit is released. Also return the remaining probability for the worst unit, rounded up.
 
-    The function compares the probability with δ, and increases the precision until the result is certain.
-    This always ends, because the probability is a transcendental number and so never equals δ, which is a
-    float.
+    The function compares the probability with δ, and increases the precision until the result is certain. The
+    comparison always ends, because the probability is a transcendental number and so never equals δ, which is
+    a float.
     """
     exact_delta = Fraction(delta)
 
