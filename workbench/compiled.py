@@ -1,11 +1,11 @@
 """Functions that are compiled on first use, libraries that are loaded on first use, threads, plug-ins, and
 the project folder.
 
-Plug-ins are mechanisms, datasets and figures from other packages, which you use by name. If the workbench has
-an object with this name, the name always means the workbench's object. Any other name is searched first in
-the modules that you name with the option `--with`. Then it is searched among the entry points
-`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. No name in a
-release file causes code to be loaded.
+Plug-ins are mechanisms, datasets and figures from other packages, which you use by name. If the workbench
+itself has an object with the same name, the name always means this object. Any other name is looked up first
+in the modules that you list with the option `--with`. Then it is looked up among the entry points
+`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. Names that are
+read from a release file never cause code to be loaded.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if sys.prefix != sys.base_prefix:  # numba reads it when imported
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
-    """Decorator that replaces `numba.njit`. It loads numba only when the decorated function is called for the
-    first time.
+    """Return a decorator that replaces `numba.njit`. Numba is loaded only when the decorated function is
+    called for the first time.
     """
     return lambda function: Compiled(function, options)
 
 
 def prange(*bounds: int) -> range:
-    """Range of a parallel loop, in place of `numba.prange`. When numba compiles the function, it puts its own
-    `prange` here.
+    """Return the range of a loop that may run in parallel. When numba compiles a function, `numba.prange`
+    takes the place of this function.
     """
     return range(*bounds)
 
@@ -69,8 +69,9 @@ class Compiled:
         return self.dispatcher()(*args)
 
     def dispatcher(self) -> Callable[..., Any]:
-        """Return the function as compiled by numba. Other functions of this class that it calls are also
-        replaced by their compiled versions, because numba requires this.
+        """Return the version of this function that numba compiled. Numba requires that functions which it
+        calls are compiled too, so other objects of this class in its module are replaced by compiled
+        versions.
         """
         with _LOCK:
             if self._dispatcher is None:
@@ -160,9 +161,9 @@ def load_nbformat() -> Any:
     """Load and return `nbformat`, the library that reads notebooks. Call this function before papermill or
     nbconvert imports the library.
 
-    This saves two seconds. The library `nbformat` loads jsonschema, which spends the two seconds on a grammar
-    for checking web addresses. Notebooks need no such check, so the function hides the grammar from
-    jsonschema.
+    The library `nbformat` loads jsonschema, which spends two seconds on a grammar for checking web addresses.
+    Notebooks need no such check. So the function hides the grammar from jsonschema, which saves the two
+    seconds.
     """
     grammar = "rfc3987_syntax"
     if "jsonschema" not in sys.modules and grammar not in sys.modules:
@@ -197,7 +198,7 @@ def thread_count(threads: int | None = None) -> int:
     Parameters
     ----------
     threads : int, optional
-        Number of threads that the caller asks for.
+        Number of threads that the caller asks for. Default None.
 
     Returns
     -------
@@ -316,8 +317,8 @@ found: list[Any] = []  # what this process has asked for and got
 
 
 def find(kind: str, name: str) -> Any:
-    """Return the mechanism, dataset or figure with this name from a plug-in. Return None if there is no such
-    plug-in.
+    """Return the mechanism, dataset or figure with this name from a plug-in, which is a module or package
+    outside the workbench. Return None if there is no such plug-in.
 
     Parameters
     ----------
@@ -377,8 +378,8 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Make the modules in the current folder importable, and return the folder. Python does this by itself
-    for `python -m`, but not for an installed command.
+    """Make the modules in the current folder importable, and return the path of this folder. Python does this
+    by itself for `python -m`, but not for an installed command.
     """
     here = os.getcwd()
     if here not in sys.path:
@@ -407,12 +408,12 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """Return the folder of your project: the nearest folder that contains the subfolders `notebooks` and
+    """Return the path of your project: the nearest folder that contains the subfolders `notebooks` and
     `experiments`.
 
-    The search begins in the current folder and continues with the folders above it. If none of them has both
-    subfolders, the function tries the source folder that contains this package. If this folder does not have
-    both subfolders either, the function returns the current folder.
+    The search begins in the current folder and continues with the folders above it. If none of these folders
+    has both subfolders, the function tries the source folder that contains the workbench. If that folder does
+    not have both subfolders either, the function returns the current folder.
     """
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[1]
@@ -425,8 +426,8 @@ def project_folder() -> Path:
 def template_folder() -> Path:
     """Return the folder with the files that are copied into a new project.
 
-    If the package was installed, this folder is part of it. Otherwise it is the source folder that contains
-    the package.
+    If the workbench was installed, the template folder is part of the installed package. Otherwise it is the
+    source folder that contains the package.
     """
     installed = Path(__file__).resolve().parent / "_project"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[1]

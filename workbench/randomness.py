@@ -23,11 +23,12 @@ Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
 def word_source(rng: np.random.Generator | bytes | None) -> Words:
-    """Return a function of n that draws n uniformly random 64-bit words. Noise from the words is fit to
-    publish only if `rng` is None.
+    """Return a function that takes a number n and draws n uniformly random 64-bit words. You may publish
+    noise from these words only if `rng` is None.
 
     If `rng` is None, the words are the `Keystream` of a new secret key from the operating system. Every call
-    gets a new key, so two processes never draw the same noise, even if one is a copy of the other.
+    of `word_source` gets a new key, so two processes never draw the same noise, even if one process is a copy
+    of the other.
     """
     if isinstance(rng, Aligned):
         return rng.measurement()
@@ -48,8 +49,8 @@ class Keystream:
     """Sequence of random 64-bit words that is computed from a secret key. The same key gives the same words.
 
     The words are the output of the cipher AES-256 in counter mode. One key has many streams of words, and
-    `number` says which one. The streams of one key do not overlap, because stream number n begins at block
-    n·2^64 of the cipher.
+    `number` chooses one of them. The streams of one key do not overlap, because stream number n begins at
+    block n·2^64 of the cipher.
 
     Parameters
     ----------
@@ -72,18 +73,19 @@ class Keystream:
 
 
 class Aligned(np.random.Generator):
-    """Seeded generator of noise for interactive pages. If you move a slider, each cell of the table keeps its
-    noise.
+    """Seeded generator of noise for interactive pages. If you move a slider, the noise of each table cell
+    stays the same.
 
-    Every measurement, and every range of cells within a measurement, draws from a random sequence that
-    belongs to it alone. So the noise of a cell does not depend on the number of draws for other cells. The
+    A measurement takes its random numbers from a sequence of its own, and so does each group of consecutive
+    cells in a measurement. So the noise of a cell does not depend on the number of draws for other cells. The
     noise has the same distribution as with any other generator. Releases are marked as simulated, because
-    anyone with the seed can compute the noise again. You cannot copy the generator or split it into several,
-    because a copy would draw the same noise a second time.
+    anyone with the seed can compute the noise again. You cannot copy or split the generator, because a copy
+    would draw the same noise a second time.
 
     Parameters
     ----------
     seed : int or sequence of int
+        Seed of the noise: one integer, or several.
 
     Raises
     ------
@@ -103,30 +105,30 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return the source of random words for the next measurement."""
+        """Return the random words for the next measurement, as a function that takes their number."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Raise a ValueError, because this generator cannot be split. Call `measurement` for each measurement
-        instead.
+        """Raise a ValueError, because this generator cannot be split. Create several generators from
+        different seeds instead.
         """
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
 def _stream(place: tuple[Any, ...]) -> np.random.Generator:
-    """Return a numpy generator that is seeded by a hash of `place`, a tuple that names the measurement and
-    the part of it. Different places give different generators.
+    """Return a numpy generator that is seeded by a hash of `place`, a tuple that identifies a measurement or
+    a part of one. Different places give different generators.
     """
     digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest))
 
 
 class Stream:
-    """Sequence of random 64-bit words for one place: a measurement, or a part of it. Draws at other places do
-    not change these words.
+    """Sequence of random 64-bit words for one measurement, or for one part of a measurement. Draws from other
+    sequences do not change these words.
     """
 
     def __init__(self, place: tuple[Any, ...]):
@@ -142,8 +144,8 @@ class Stream:
         return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
-        """Return the random words for the next part of this place. Each call returns the words of another
-        part.
+        """Return the random words for the next part of this measurement. Each call returns the words for
+        another part.
         """
         return Stream((*self._place, next(self._substreams)))
 
@@ -158,9 +160,10 @@ def substream(words: Words) -> Words:
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """Return a numpy generator for draws in floating point. Such draws are never published as private noise.
+    """Return a numpy generator for draws in floating point. The guarantee does not hold exactly for such
+    draws, so releases with them are marked as idealised.
 
-    The result is `rng` itself if that is a generator. If `rng` is a key, the key is the seed. If `rng` is
+    If `rng` is a generator, the result is `rng` itself. If `rng` is a key, the key is the seed. If `rng` is
     None, the seed comes from the operating system.
     """
     if rng is None or isinstance(rng, bytes):

@@ -1,4 +1,4 @@
-"""Frozen dataclasses whose fields are checked, numbers as people write them, and checks of arrays."""
+"""Frozen dataclasses that check their fields, numbers as text, and checks of arrays."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def parameter(
     The declaration is used to check the field, to build sliders and command-line options, and to write the
     docs.
 
-    A number must be at least `low` and at most `high`, or above `low` if `strict` is true. With `integer`, it
-    must be an integer. `unit` and `doc` are text for the reader. `choices` is a tuple of the allowed values.
-    `check` is a function that is called with the value. It returns None if the value is allowed, and
-    otherwise a text that says which values are allowed. If you give both `choices` and `check`, a value has
-    to pass only one of the two.
+    A number must be at least `low` and at most `high`. If `strict` is true, the number must be above `low`.
+    If `integer` is true, the number must be an integer. `unit` and `doc` are the unit and a description of
+    the field, as text. `choices` is a tuple of the allowed values. `check` is a function that is called with
+    the value. It returns None if the value is allowed, and otherwise a text that says which values are
+    allowed. If you give both `choices` and `check`, a value has to pass only one of the two.
 
-    With `many`, the value is a tuple of one or more values that are all different, and each of them is
+    If `many` is true, the value is a tuple of one or more values that are all different, and each of them is
     checked. If the default is None, then None is allowed and means that the object chooses the value itself.
-    `kind` is used in figures only, where it says what a parameter stands for (see `figures.KINDS`).
+    Only figures use `kind`, which says what a parameter stands for (see `figures.KINDS`).
     """
     limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
     rules = limits | dict(choices=choices, check=check, many=many)
@@ -68,8 +68,8 @@ def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type) -> type:
-    """Turn `cls` into a frozen dataclass that checks its fields. Its `repr` leaves out fields that have their
-    default.
+    """Turn `cls` into a frozen dataclass that checks its fields. The `repr` of its objects leaves out fields
+    that have their default value.
 
     If a field is given as a numpy number, it is converted to a Python number. So equal objects have the same
     `repr`.
@@ -209,7 +209,7 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
 
 def _need(rules: Mapping[str, Any], is_beyond: bool = False) -> str:
     """Return the allowed values in words, for example "need an integer >= 1". An upper limit above one
-    million is named only if the value `is_beyond` it.
+    million is named only if `is_beyond` is true, which means that the value exceeds the limit.
     """
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
@@ -283,8 +283,8 @@ def stated(x: float) -> str:
 
 
 def stated_at_most(x: float, digits: int = 4) -> str:
-    """Return a number as text, rounded up to `digits` digits. Use it for an upper limit such as δ, which
-    stays true if it is rounded up.
+    """Return a number as text, rounded up to `digits` digits. Use this function for an upper limit, for
+    example δ, because a limit stays true if it is rounded up.
 
     >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
     ('2.142', '0.3', '12350')
@@ -313,7 +313,7 @@ def _not_finite(x: float) -> str:
 
 
 def power_of_ten(x: float, digits: int = 3) -> str:
-    """Return a number as text with a power of ten. At most `digits` digits stand before the power.
+    """Return a number as text with a power of ten. The factor before the power has at most `digits` digits.
 
     >>> power_of_ten(1e6), power_of_ten(-2.5e-7)
     ('10⁶', '−2.5·10⁻⁷')
@@ -350,8 +350,8 @@ def cell(x: Any) -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return the end of an error message about an unknown name. It names up to three similar names. If no
-    name is similar, it lists the first six.
+    """Return the end of an error message about an unknown name. The text names up to three similar names. If
+    no name is similar, it lists the first six names.
 
     >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
     ('the nearest is Bern', 'there are Bern, Genf')
@@ -367,8 +367,8 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the end of an error message about an unknown name. It names up to three similar names. If no
-    name is similar, it lists all.
+    """Return the end of an error message about an unknown name. The text names up to three similar names. If
+    no name is similar, it lists all names.
     """
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
