@@ -92,8 +92,7 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return a source for the next measurement. `rng` may be None, a generator, a key, or another source.
-        """
+        """Return a source for the next measurement. `rng` is None, a generator, a key, or a source."""
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
