@@ -2,10 +2,10 @@
 paid for.
 
 Choice of the method: if a junction tree with few cells can represent all paid answers, the bank fits a
-maximum-entropy network that agrees with them. Otherwise it uses kernel PCA (principal component analysis).
-The prior is the product of the marginals that the bank contains. The parameter α is the value with the
-smallest unbiased estimate of the squared error. Questions and paid answers are public, so new answers cost
-nothing.
+maximum-entropy model to these answers. Otherwise it uses kernel PCA (principal component analysis). The prior
+is the product of the marginals of single attributes that the bank contains. Kernel PCA has a parameter α. The
+bank takes the value of α with the smallest unbiased estimate of the squared error. Questions and paid answers
+are public, so new answers cost nothing.
 
 Error bars: an error bar has two parts. The first part is the effect of the noise in the paid answers. The
 bank computes it from a posterior, or by repeating the fit with additional noise. The second part is the error
@@ -15,9 +15,9 @@ chosen factor, 19 of 20 of these answers are within ±2 error bars of their pred
 answers about a set of attributes together, in five parts, because most new questions are about attributes
 that no past question combined.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 there for held-out answers; McKenna,
-           Sheldon & Miklau, ICML 2019, for the network; Vovk, Gammerman & Shafer 2005 for bars from held-out
-           answers.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 of this paper for held-out answers.
+           McKenna, Sheldon & Miklau, ICML 2019, for models on junction trees. Vovk, Gammerman & Shafer 2005
+           for error bars from held-out answers.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers that the bank computed. You can unpack the object to two arrays: `values, errors =
-    session.recall(…)`.
+    """Answers that an answer bank computed from answers that were already paid for. You can unpack the object
+    to two arrays: `values, errors = session.recall(…)`.
 
     Parameters
     ----------
     values : float64[queries]
         Estimated answers, as counts of records.
     errors : float64[queries] or None
-        Error bars, as counts of records. The truth should be within ±2 error bars of the estimate. An error
-        bar is inf if the bank cannot estimate it. It is None if you did not request error bars.
+        Error bars, as counts of records. The true answer should be within ±2 error bars of the estimate. An
+        error bar is inf if the bank cannot estimate it. The field is None if you did not request error bars.
     by : str
         Name of the method that computed the answers.
     why : str
         Reason why the bank used this method, and the kinds of error that the error bars include.
     noise_only : bool
         True if the error bars include only the noise. This is the case if the bank has too few or too many
-        answers to estimate the error of the method itself. It is then unknown how often the truth is within
-        ±2 error bars.
+        answers to estimate the error of the method itself. It is then unknown how often the true answer is
+        within ±2 error bars.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -128,7 +128,8 @@ class AnswerBank:
         self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
-        """Compute answers to questions from the paid answers. This costs no budget.
+        """Compute answers to questions from the noisy answers that were already paid for. This costs no
+        budget.
 
         Parameters
         ----------
@@ -198,8 +199,8 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """Return a list of warnings. Each is a sentence about a fault in the paid answers, or about a method
-        that does not fit them well.
+        """Return a list of warnings. A warning is a sentence that says that the paid answers contradict each
+        other, or that the method `by` does not fit the answers well.
         """
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
@@ -257,7 +258,7 @@ class AnswerBank:
     @property
     def cautious_alpha(self) -> float:
         """Value of α for which the errors that kernel PCA predicts are about as large as the error bars. With
-        this α, the bank predicts how much better answers would cost.
+        this α, the bank predicts the cost of more accurate answers.
         """
         if self._sets is None or not np.isfinite(self._scale(KERNEL)):
             return self.total or inf
@@ -267,8 +268,8 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """Problem of fitting a network to the paid answers. It is None if the total is unknown, or if every
-        set of attributes has too many cells.
+        """Problem of fitting a network (model on a junction tree) to the paid answers. It is None if the
+        total is unknown, or if every set of attributes has too many cells.
         """
         if self.marginals.total is None:
             return None
@@ -281,7 +282,9 @@ class AnswerBank:
 
     @cached_property
     def tree(self) -> NetworkFit:
-        """Network that was fitted to the paid answers. It agrees with them up to their noise."""
+        """Network (model on a junction tree) that was fitted to the paid answers. It agrees with these
+        answers up to their noise.
+        """
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
         return self.network.fit(STRENGTH)
@@ -291,8 +294,8 @@ class AnswerBank:
         values: Float[np.ndarray, " queries"] | None = None,
         used: Bool[np.ndarray, " queries"] | None = None,
     ) -> NetworkFit:
-        """Fit a network to answers with other values, or to some of the answers. This is needed for the error
-        bars.
+        """Fit the network again, to other values of the answers, or only to the answers in `used`. Error bars
+        are computed from such fits.
         """
         network = self.tree.problem
         rows = None if used is None else used[network.rows]
@@ -311,7 +314,9 @@ class AnswerBank:
 
     @cached_property
     def _tree_of_more(self) -> NetworkFit | None:
-        """Network for a total that is larger by one standard error. It is None if the total is known."""
+        """Network that is fitted with a total that is larger by one standard error. It is None if the total
+        is known.
+        """
         if self.total is not None:
             return None
         assert self.marginals.total is not None
@@ -326,8 +331,8 @@ class AnswerBank:
 
     @cached_property
     def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
-        """Positions of the answers about each set of attributes, for sets that are not part of another
-        set. It is None if there are too few sets.
+        """Positions of the answers about each set of attributes, for sets of two or more attributes that are
+        not part of a larger set. It is None if there are fewer than five such sets.
         """
         number = largest_sets(self._used)
         sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
@@ -336,8 +341,8 @@ class AnswerBank:
 
     @cached_property
     def folds(self) -> list[Int[np.ndarray, " held_out"]]:
-        """Five parts of the answers, which are held out in turn. There are no parts if the bank has very few
-        answers.
+        """Positions of the answers in each of five parts, which are held out in turn. The list is empty if
+        the bank has fewer than five answers.
         """
         units = self._sets
         if units is None:
@@ -388,12 +393,12 @@ class AnswerBank:
         return missed
 
     def _scale(self, by: str) -> float:
-        """Return the factor for the second part of error bars, the error of the method. With this factor,
-        nineteen of twenty held-out answers are within ±2 error bars.
+        """Return the factor for the second part of error bars, which is the error of the method itself. With
+        this factor, 19 of 20 held-out answers are within ±2 error bars of their prediction.
 
         Noise could hide an error of the method, because the mean of missed² − σ² has the variance 5σ⁴/n for n
-        answers with Laplace noise of variance σ². The factor is at least as large as the largest error that
-        could be hidden. It is NaN if there are too few or too many answers.
+        answers with Laplace noise of variance σ². The factor is large enough to cover an error that the noise
+        could hide. It is NaN if there are too few or too many answers.
         """
         if by in self._scales:
             return self._scales[by]
@@ -448,8 +453,9 @@ class AnswerBank:
         return errors, words
 
     def _noise_of_tree(self, queries: Linear) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of the network's answers when the fit is repeated with new noise of
-        the same variance. If the total was estimated, its error is included.
+        """Return the standard deviations of the network's answers if the fit is repeated with additional
+        noise, which has the variance of the original noise. If the total was estimated, its error is
+        included.
         """
         first = self.tree.model.answer(queries)
         squares = np.zeros(len(first))

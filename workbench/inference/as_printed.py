@@ -1,7 +1,7 @@
 """The maximum entropy method exactly as Chen, Zhou & Bhowmick print it: a single Markov chain, which changes
 the weights of the model after each record that it draws.
 
-Source     EDBT 2012, section 4.2. The docstring of `maximum_entropy` explains what we improved.
+Source     EDBT 2012, section 4.2. The docstring of the module `maximum_entropy` explains what we improved.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class MaximumEntropyAsPrinted:
 def _walk(
     w, pi, box, t, shape, prior, begin, touching, first, starts, strides, gamma, steps, rng
 ):
-    """Run the procedure of section 4.2 as printed. Weights grow between two visits of a cell, and are
-    updated at the next visit.
+    """Run the Markov chain of section 4.2 of Chen, Zhou & Bhowmick (EDBT 2012). The weight of a cell grows
+    with every step, but the code computes the new weight only when it is next needed.
     """
     last = np.zeros(w.size, np.int64)
     places = starts[:-1].copy()  # of the tuple, in the table of each set
@@ -155,8 +155,8 @@ def _settled_margins(
     rng: np.random.Generator,
     sweeps: int,
 ) -> list[np.ndarray]:
-    """Return the expected tables of the chains at fixed weights. Half as many sweeps come first and are
-    not counted.
+    """Return the expected table of each set of attributes at fixed weights, averaged over `sweeps` sweeps of
+    the chains. Before these sweeps, the chains make half as many sweeps that are not counted.
     """
     for _ in range(sweeps // 2):
         chains.step(states, rng)

@@ -9,37 +9,37 @@ Differs    nothing. The pooling of violators gives the same result as the min-ma
 
 Consistent:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: if an ancestor of a node did not
-           pass the filter, the node has probably passed only because of noise.
-Differs    nothing. If there are two attributes, an ancestor of a node is any larger node that contains it on
-           both axes.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3. The count of a region is at most the
+           count of a larger region. So if the larger region did not pass the filter, the smaller one has
+           probably passed only because of noise.
+Differs    nothing.
 
 Refilter:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: a release that is too large is
-           filtered again, instead of being drawn again.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: a release with too many cells is
+           filtered again, instead of being repeated with new noise.
 Differs    nothing. A lower threshold raises an error, because cells below the old threshold were never
            released.
 
 Simplex:
 
-Source     Projection on a simplex by water-filling (Held, Wolfe & Crowder, Mathematical Programming 1974),
-           in integers.
-Differs    If the counts must be lowered by a number that cannot be divided evenly, the largest counts keep
-           the remainder, in the order of keys.
+Source     Projection on a simplex (Held, Wolfe & Crowder, Mathematical Programming 1974), in integers. The
+           simplex contains all lists of counts >= 0 with a given sum.
+Differs    If the total decrease cannot be divided evenly among the counts, the largest counts are lowered by
+           one more. Equal counts are taken in the order of their keys.
 
 Least squares:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3.
 Differs    Our trees need not be complete, so the last node of a level may have fewer children.
-Cost       Time is two passes over the tree. They work on blocks that fit into a processor's cache.
+Cost       The time of two passes over the tree. Both passes work on blocks that fit into a processor's cache.
 
 Nonnegative:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4.2; Júdice & Pires, Computers & Operations
            Research 1994 (block principal pivoting).
 Differs    The paper has only the heuristic (`zero_negative_subtrees`). The exact solution is our addition.
-Cost       Time is one pass over the tree for the heuristic, and about ten times two passes for the exact
+Cost       The time of one pass over the tree for the heuristic, and of about twenty passes for the exact
            solution.
 """
 
@@ -116,17 +116,18 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def consistent(tree: Summary) -> Summary:
-    """Return a release that contains only some nodes of a tree: those for which all nodes above them were
-    also released.
+    """Return a released tree without its inconsistent nodes. A node is inconsistent if a node above it in the
+    tree was not released.
 
-    The function is for nodes that passed a filter, which keeps large noisy counts. It cannot be used for a
-    random sample of nodes. In a sample, a node above another may be missing by chance.
+    A node is an interval of cells with its noisy count, or a box if there are two attributes. The function
+    accepts only the output of a filter, which releases the nodes with large noisy counts. It refuses random
+    samples of nodes, because a node may be missing in a sample by chance.
 
     Parameters
     ----------
     tree : TransformedSummary
-        Estimate of a release that was made with a `Dyadic()` transform (sums over intervals), with a filter
-        threshold theta >= 1 and without sampling.
+        Estimate in a release (its attribute `estimate`). The release must use the transform `Dyadic()` (sums
+        over intervals), a filter threshold `theta` >= 1, and no sampling.
 
     Returns
     -------
@@ -164,8 +165,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
     """Return a summary with the released cells whose noisy value reaches a new, higher threshold.
 
     The result has the same distribution as a release with this higher threshold, and costs no budget. So if a
-    release has too many cells, you can make it smaller afterwards. Do not make new releases until one is
-    small enough, because this could cost twice the budget.
+    release has too many cells, you can make it smaller afterwards. Do not repeat the release until its size
+    suits you, because this could cost twice the budget.
 
     Parameters
     ----------
@@ -234,8 +235,8 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
 
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:
-    """Return the largest integer by which all counts can be lowered, but not below 0, without making their
-    sum smaller than `total`.
+    """Return the largest integer by which all counts can be lowered, so that their sum is still at least
+    `total`. Counts are not lowered below 0.
     """
 
     def too_much(loss: int) -> bool:
@@ -272,7 +273,9 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
 
 
 def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
-    """Return the sums of all nodes of a tree with the given leaves, level by level from the root down."""
+    """Return the sums of all nodes of a tree, given the counts of its leaves (lowest nodes). The sums are
+    listed level by level from the root down.
+    """
     levels = [np.asarray(leaves, float)]
     while levels[-1].size > 1:
         first_children = np.arange(0, levels[-1].size, branching)
@@ -340,7 +343,9 @@ def tree_least_squares(
 
 
 def _level_of_blocks(levels: int, branching: int) -> int:
-    """Return the highest level of the tree on which all leaves below one node fit in the processor's cache."""
+    """Return the highest level of a tree such that all leaves below one node of this level fit in the
+    processor's cache.
+    """
     level = max(0, levels - 2)
     while level and branching ** (levels - level) <= _BLOCK:
         level -= 1
@@ -348,8 +353,9 @@ def _level_of_blocks(levels: int, branching: int) -> int:
 
 
 class _SubtreeVariances(NamedTuple):
-    """Variances of the sums on one level, if each is estimated only from the node and the nodes below it. The
-    last node has a separate variance, because there may be fewer nodes below it.
+    """Variances of the estimated sums on one level of a tree, if each sum is estimated only from its node and
+    the nodes below it. `last` is the variance for the last node, which may have fewer nodes below it. `full`
+    is the variance for every other node.
     """
 
     full: float
@@ -377,8 +383,9 @@ def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVarianc
 def _shares(
     subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
 ) -> Iterator[tuple[float, float]]:
-    """When a difference is divided among the children of a level's last node, its last child can get a
-    different share. Return two shares for each level: that of the other children, and that of the last child.
+    """Yield two numbers for each level: the shares in which a difference is divided among the children of the
+    level's last node. The second number is the share of the last child, and the first is the share of every
+    other child.
     """
     for depth, below in enumerate(subtrees[1:]):
         siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
@@ -390,9 +397,9 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
     """Compute values = weight · noisy + (1 − weight) · Σ children. This is the weighted mean of two estimates
     of the same sum.
 
-    This covers `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of
-    that level. The nodes are processed one after the other, because everything below one node fits in a
-    cache. Leaves are copied.
+    The function goes through the levels from `levels[1]` − 1 up to `levels[0]`. It covers only the nodes
+    `first` … `stop` − 1 of level `levels[0]`, and the nodes below them. All nodes below one of these nodes
+    fit in a cache, so the function finishes them before it goes on. Leaves are copied.
     """
     top, bottom = levels
     for block in range(first, stop):
@@ -416,8 +423,8 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _average_nodes(values, noisy, low, high, child, children, w):
-    """Do the work of `_average` for the nodes from `low` to `high`. Each of them has `children` children, and
-    the first child is at position `child`.
+    """Compute the weighted means of `_average` for the nodes `low` … `high` − 1. Each of these nodes has
+    `children` children, and the first child of the first node is at position `child`.
     """
     if children == 2:
         for i in range(low, high):
@@ -437,7 +444,7 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
     """Divide the difference between each parent and the sum of its children among the children, in proportion
     to their variances.
 
-    `levels` contains the levels of the parents, from the highest downwards. The other arguments are the same
+    The parents are on the levels from `levels[0]` down to `levels[1]` − 1. The other arguments are the same
     as for `_average`.
     """
     top, bottom = levels
@@ -461,8 +468,8 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _distribute_nodes(values, low, high, child, children, share):
-    """Do the work of `_distribute` for the parents from `low` to `high`. Each of them has `children`
-    children, and the first child is at position `child`.
+    """Divide the differences as in `_distribute` for the parents `low` … `high` − 1. Each parent has
+    `children` children, and the first child of the first parent is at position `child`.
     """
     if children == 2:
         for i in range(low, high):
@@ -488,8 +495,9 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Make the first pass of least squares, if each node has a variance of its own. The pass computes
-    weighted means from the leaves upwards. It writes the variance of each mean to `below`.
+    """Make the first pass of least squares on a tree whose nodes may have different variances. From the
+    leaves upwards, it replaces the sums `out` by weighted means, and the variances `below` by the variances
+    of these means.
     """
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
@@ -511,8 +519,8 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Make the second pass of least squares, if each node has a variance of its own. The pass divides
-    differences among children, from the root downwards.
+    """Make the second pass of least squares, after `average_upwards`. From the root downwards, it divides the
+    difference between a parent and the sum of its children among the children.
     """
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
@@ -575,10 +583,10 @@ def nonnegative_least_squares(
     """Adjust a noisy tree by least squares so that no leaf is negative and every node is the sum of its
     children.
 
-    The result is the exact solution of this problem. The method is block principal pivoting. The method
-    guesses which leaves (lowest nodes of the tree) are 0. In each step, it corrects all wrong guesses, or
-    only one if the same guesses have occurred before. A step takes two passes over the tree, and about ten
-    steps are needed.
+    The result is the exact solution of this problem. The method, block principal pivoting, guesses which
+    leaves (lowest nodes of the tree) are 0. In each step, it corrects all wrong guesses. If this no longer
+    reduces the number of wrong guesses, it corrects only one guess per step. A step takes two passes over the
+    tree, and about ten steps are needed.
 
     Parameters
     ----------
@@ -630,7 +638,7 @@ def nonnegative_least_squares(
 def _sums_to_leaves(
     nodes: Float[np.ndarray, " nodes"], sizes: list[int], branching: int
 ) -> Float[np.ndarray, " leaves"]:
-    """Return one number per leaf, the sum of the values of the leaf and of all of its ancestors."""
+    """Return one number per leaf: its value plus the values of all nodes above it."""
     sums = nodes[:1]
     start = 1
     for size in sizes[1:]:
@@ -642,11 +650,12 @@ def _sums_to_leaves(
 @value
 class Zeroed:
     """Method that improves a released tree of noisy counts at no privacy cost. The method applies least
-    squares (`tree_least_squares`), and then sets negative parts to zero (`zero_negative_subtrees`).
+    squares (`tree_least_squares`). Then it sets each node with a value <= 0, and all nodes below it, to 0
+    (`zero_negative_subtrees`).
 
-    The result answers a range by adding up the fewest nodes that cover the range. You could also add up the
-    leaves (lowest nodes) in the range. Because nodes were set to 0, this sum can differ from the answer,
-    and is too large on average.
+    To answer a range query, the result adds up the fewest nodes that cover the range. You could also add up
+    the leaves (lowest nodes) in the range. Because nodes were set to 0, the sum of the leaves can differ from
+    the answer, and is too large on average.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:

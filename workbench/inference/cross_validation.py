@@ -1,4 +1,5 @@
-"""Cross-validation: it chooses α, the trade-off between bias and variance, from the noisy answers themselves.
+"""Cross-validation for `KernelPCA`. It chooses α, the trade-off between bias and variance, from the noisy
+answers themselves.
 
 Held-out answers: let r be the vector of all noisy answers, in units of their noise, and H the matrix that
 computes smoothed answers from r. Suppose that the answers in a part F (a fold) are held out, that is,
@@ -12,14 +13,15 @@ Choice of α:
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over held-out answers a,
            where a' is the prediction from the other answers, is an unbiased estimate of the squared error.
 Differs    The paper uses a ternary search, which needs a unique minimum. We try a grid of values, and then
-           use golden-section search around the best one. The total is known for every fold. The smallest of
-           many estimated errors is too optimistic. So we divide the answers into new folds, and report the
-           error that they give for the chosen α. Because folds are held out, both estimates are for
-           predictions from fewer past queries. By the formula above, one decomposition is enough for all
-           folds, all values of α, and the final fit.
+           use golden-section search around the best one. If the total is known, it is used in every fold. The
+           smallest of many estimated errors is too optimistic. So we divide the answers into new folds, and
+           report the error that they give for the chosen α. Because folds are held out, both estimates are
+           for predictions from fewer past queries. By the formula above, one eigendecomposition is enough for
+           all folds, all values of α, and the final fit.
 Cost       If the sets of attributes overlap little, one fit of `kernel_ridge` per α and fold. Otherwise, one
-           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If some α is above
-           10⁴/λ₁, where λ₁ is the square root of the largest eigenvalue, one decomposition per fold.
+           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. For values of α
+           above 10⁴/λ₁, one more eigendecomposition per fold is needed. Here λ₁ is the square root of the
+           largest eigenvalue.
 """
 
 from __future__ import annotations
@@ -52,11 +54,12 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """Prediction error of each past answer when it is held out, that is, when it is predicted from the other
-    answers. The object also contains the variance that the model with this α predicts for the error.
+    """Prediction errors of past answers that were held out, that is, predicted from the other answers.
+    `variances` contains the variances that kernel PCA predicts for these errors.
 
-    Both numbers are in units of the answer's noise. The variance includes this noise. For answers that were
-    never held out, both are NaN.
+    `residuals` are in standard deviations of each answer's noise, and `variances` in squares of this unit.
+    The variances include the noise of the held-out answers. For answers that were never held out, both
+    numbers are NaN.
     """
 
     residuals: Float[np.ndarray, " queries"]
@@ -98,7 +101,9 @@ class HeldOut:
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 
     def missed(self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]) -> Missed:
-        """Hold out each fold (part of the answers) in turn, and return the prediction errors."""
+        """Hold out each fold (part of the answers) in turn. Return the prediction errors of its answers, with
+        the variances that kernel PCA predicts for the given α.
+        """
         residuals = np.full(len(self.whitened), np.nan)
         variances = residuals.copy()
         for fold in folds:
@@ -109,7 +114,9 @@ class HeldOut:
         return Missed(residuals, variances)
 
     def residuals(self, alpha: float, fold: Int[np.ndarray, " held_out"]) -> np.ndarray:
-        """Hold out one fold (part of the answers), and return the prediction errors of its answers."""
+        """Hold out one fold (part of the answers), and return the prediction errors of its answers, in units
+        of their noise.
+        """
         from scipy.linalg import solve
 
         rest, residual = self._rest(alpha, fold)
@@ -118,7 +125,9 @@ class HeldOut:
     def _rest(
         self, alpha: float, fold: Int[np.ndarray, " held_out"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return I − H_FF and (r − Hr)_F."""
+        """Return the matrix I − H_FF and the vector (r − Hr)_F for a fold F, as defined at the top of this
+        module.
+        """
         eigen = self.eigen
         smoother = eigen.squares * shrinkage(eigen.squares, alpha)
         vectors = self._vectors(fold)
@@ -128,8 +137,8 @@ class HeldOut:
         return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
-        """Return one number per α: an unbiased estimate of the mean squared error for the past queries. No
-        answers are held out.
+        """Return one number per α: an unbiased estimate of the mean squared error of smoothed answers to the
+        past queries. No answers are held out.
 
         In the mean, queries are weighted by `reliabilities`. The estimate is Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii.
         Here a is a noisy answer, σ² is the variance of its noise, â is the smoothed answer, and H is the
@@ -144,11 +153,13 @@ class HeldOut:
     def _vectors(
         self, rows: Int[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "rows eigenqueries"]:
-        """Return rows of a matrix with orthonormal columns."""
+        """Return the rows of the matrix of eigenvectors that belong to the given past answers."""
         return self.eigen.basis[rows] * self.deviations[rows, None]
 
     def _smoothed(self, alphas: Float[np.ndarray, " alphas"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smoother's diagonal, and the smoothed answers, for each α, in blocks of answers."""
+        """Return two arrays with a row per past answer and a column per α. The first contains the diagonal of
+        H (the matrix that computes smoothed answers), and the second the smoothed answers.
+        """
         squares = self.eigen.squares
         smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
         coefficients = self.eigen.answers[:, None] * smoothers
@@ -169,12 +180,13 @@ _GOLDEN = (sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SelectedAlpha:
-    """Selected value of α, with the estimated errors for all values that were tried. The mean squared error
-    for the selected value was estimated again, with another division of the answers into folds.
+    """Selected value of α (the trade-off of kernel PCA between bias and variance), with the estimated errors
+    for all values that were tried. For the selected value, `error` was estimated again, with another division
+    of the answers into folds.
 
-    All errors are squared, in squared counts of records. An estimated error may be negative, because the
-    variance of the noise is subtracted. `past` is the fit to all past answers. It can give answers for any α
-    that was tried.
+    All errors are mean squared errors, in squared counts of records. An estimated error may be negative,
+    because the variance of the noise is subtracted. `past` is the fit to all past answers. It can give
+    answers for any α that was tried.
     """
 
     alpha: float
@@ -190,8 +202,8 @@ class SelectedAlpha:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Posterior from all past answers at the selected α. It can answer queries with errors. It is
-        computed when it is first needed.
+        """Fit to all past answers at the selected α, which can answer any linear query with a standard
+        deviation. The fit is computed when it is first needed.
         """
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
@@ -265,8 +277,7 @@ def select_alpha(
     Returns
     -------
     SelectedAlpha
-        Selected α, the estimated errors of all values that were tried, and the posterior (the fitted
-        estimate) at the selected α.
+        Selected α, the estimated errors of all values that were tried, and the fit to all past answers.
 
     Raises
     ------
@@ -321,7 +332,7 @@ def cross_validated_errors(
         For example, it returns `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
         Number of parts into which the past answers are divided. Each part is held out once, and predicted
-        from the other parts. The parts are the same as in `select_alpha`.
+        from the other parts. The parts are the same as in `select_alpha` with its default seed.
 
     Returns
     -------
@@ -353,8 +364,8 @@ def _check_folds(folds: int, m: int) -> None:
 def _search(
     error: Callable[[float], float], grid: list[float], refine: int
 ) -> dict[float, float]:
-    """Return the values of α that were tried and their errors: first those of the grid, then those of golden
-    section search around the best value.
+    """Return a dictionary with the error for each value of α that was tried. The search first tries the
+    values of the grid, and then uses golden-section search around the best of them.
     """
     errors = {alpha: error(alpha) for alpha in grid}
     best = min(range(len(grid)), key=lambda i: errors[grid[i]])
@@ -391,8 +402,8 @@ class _Residuals:
         self.held_out = HeldOut(eigen, history.values, history.variances)
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return a function of α: the mean error of Theorem 4, for one division of the past answers into
-        parts.
+        """Return a function that computes the estimated mean squared error for any α, for one division of the
+        past answers into parts (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012).
         """
         held_out = self.held_out
         without = [cache(partial(self._without, part)) for part in parts]
@@ -410,8 +421,8 @@ class _Residuals:
         return error
 
     def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
-        """Return a function of α: the errors when one part of the answers is predicted from the eigenqueries
-        of the other parts.
+        """Return a function that computes, for any α, the prediction errors of one part of the answers. The
+        part is predicted from the eigenqueries of the other parts.
         """
         whitened = self.held_out.whitened
         rest = np.setdiff1d(np.arange(len(whitened)), part)
@@ -424,7 +435,7 @@ class _Residuals:
 
     @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products in units of the noise. They are computed when they are first needed."""
+        """Inner products of the past queries, divided by the standard deviations of their noise."""
         eigen = self.held_out.eigen
         prior = prior_vectors(eigen.prior, self.history.domain)
         gram = centred_gram(self.history, prior, eigen.total is not None).products

@@ -1,5 +1,6 @@
-"""The dual problem of maximum entropy. The module also contains steps towards its optimum, and covariances of
-queries. Both are estimated from records that were drawn from a model.
+"""The dual problem of maximum entropy, in which each query has a weight. The module also contains steps
+towards the best weights, and covariances of queries. Both are estimated from records that were drawn from a
+model.
 
 The dual problem: the primal problem minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]| over all models p. Here p0
 is the prior, f_i is a query, p[f_i] is its mean under the model, π_i = answer/total, and β_i = α·total/b_i
@@ -14,8 +15,8 @@ bounds the distance from the best model p*. The primal value at p_w is larger th
 least KL(p_w ‖ p*), because the primal objective is KL plus a convex function. The dual value at w is smaller
 than the optimal value by at least KL(p* ‖ p_w), because Σ β|r*| >= w·r*. By Pinsker's inequality, each of
 these two divergences is at least ‖p_w − p*‖₁²/2. So ‖p_w − p*‖₁ <= √gap.
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007. Equation 39
-           of the former omits the sign of the covariance.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007. Equation 39 of
+           Chen, Zhou & Bhowmick omits the sign of the covariance.
 
 The covariance matrix from drawn records: its product with a vector takes time proportional to the number of
 records and to the number of cells of the queries' tables.
@@ -59,12 +60,13 @@ _ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no varian
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Dual problem of maximum entropy. It consists of the noisy shares π (answers divided by the total), the
-    limits β of the weights, and the queries, grouped by the attributes of their terms.
+    """Dual problem of maximum entropy, in which each query has a weight. `pi` contains the noisy shares π
+    (answers divided by the total), and `box` the limits β of the weights. `terms` contains the queries,
+    grouped by the attributes of their terms.
 
-    `constants` contains, for each query, the part that is the same for every record. `peak` contains the
-    largest absolute value of each query. `fixed` contains the best value of those weights for which it does
-    not depend on other weights, and NaN for all other weights.
+    `constants` contains, for each query, the part that is the same for every record. `peak` contains an upper
+    bound on the absolute value of each query. If the best value of a weight does not depend on the other
+    weights, `fixed` contains this value. Otherwise, it contains NaN.
     """
 
     domain: Domain
@@ -126,8 +128,8 @@ class DualProblem:
 
     @cached_property
     def first_cells(self) -> Int[np.ndarray, " ends"]:
-        """Positions at which the table of each set starts, if all tables are stored in one vector. The last
-        number is the length of the vector.
+        """Positions at which the table of each set of attributes starts, if all tables are stored in one
+        vector. The last number is the length of the vector.
         """
         return np.cumsum([0, *map(prod, self.shapes)])
 
@@ -148,7 +150,9 @@ class DualProblem:
 
     @cached_property
     def binary(self) -> bool:
-        """Whether each query has a single term with the values 0 and 1. In this case p[f²] = p[f]."""
+        """Whether each query f has a single term with the values 0 and 1. Its mean square p[f²] is then its
+        mean p[f].
+        """
         count = np.zeros(len(self.pi), np.int64)
         for part in self.terms:
             np.add.at(count, part.query, 1)
@@ -156,7 +160,7 @@ class DualProblem:
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the weights, with the weights in `fixed` set to their best values."""
+        """Return the weights `w`, in which each weight with a value in `fixed` is replaced by this value."""
         return np.where(np.isnan(self.fixed), w, self.fixed)
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
@@ -184,14 +188,16 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query, p[f_i], given the expected tables of the model."""
+        """Return the mean p[f_i] of each query f_i under a model, given the model's expected tables
+        `margins`.
+        """
         return self.means_of_cells(flattened(margins))
 
     def means_of_cells(
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean of each query, p[f_i], given one vector that contains the cells of all expected
-        tables.
+        """Return the mean p[f_i] of each query f_i under a model, given one vector that contains the cells of
+        all expected tables.
         """
         means = self.constants.copy()
         rectangles, others = self._parts
@@ -203,7 +209,9 @@ class DualProblem:
     def mean_squares(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean square p[f²] of each query, summed over its terms."""
+        """For each query, return the sum of the mean squares of its terms. If the query has a single term,
+        this is its mean square p[f²].
+        """
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
             np.add.at(squares, part.query, part.mean_squares(margins[i]))
@@ -216,7 +224,9 @@ class DualProblem:
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each query, given the expected tables of the model."""
+        """Return the variance of each query under a model, given the model's expected tables. If a query has
+        several terms, products of different terms are left out of its mean square.
+        """
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
         variances = squares - means**2
@@ -225,8 +235,9 @@ class DualProblem:
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each query. If its residual is larger, return the residual instead, because
-        a variance that is smaller than the residual is not reliable.
+        """Return a number above 0 for each query. It is the query's variance, or its residual (noisy share
+        minus mean) times its largest absolute value if this is larger. A smaller variance would not be
+        reliable.
         """
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
@@ -245,13 +256,16 @@ class DualProblem:
         return self.within(w + change)
 
     def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the weights, cut to their limits ±β."""
+        """Return the weights, limited to the range from −β to β. Each weight with a value in `fixed` is
+        replaced by this value.
+        """
         return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
         self, w: Float[np.ndarray, " queries"], margins: Sequence[Float[np.ndarray, "..."]]
     ) -> float:
-        """Return the duality gap, Σ (β_i |r_i| − w_i r_i) with r = π − p[f].
+        """Return the duality gap Σ (β_i |r_i| − w_i r_i), where the residual r is the noisy shares π minus
+        the queries' means.
 
         If the margins were estimated from drawn records, r is noisy. The estimated gap is then too large on
         average.
@@ -307,14 +321,14 @@ class SampledCovariance:
             self.cells[:, s] = first + np.ravel_multi_index(codes, problem.shapes[s])
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the product of the covariance with a vector."""
+        """Return the product of the covariance matrix with the vector `v`."""
         sums = self.sums(v)
         sums -= np.mean(sums)
         return self.means(sums)
 
     def sums(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " tuples"]:
-        """Return one number per record: the sum of the queries' values for this record, each multiplied by
-        its component of a vector.
+        """Return one number per record: the weighted sum of the queries' values for this record, with the
+        weights `v`.
         """
         return _sums_of_cells(self.problem.cells_of(v), self.cells)
 
@@ -383,9 +397,9 @@ def sampled_step(
     covariance: SampledCovariance,
     damping: float,
 ) -> tuple[Float[np.ndarray, " queries"], float]:
-    """Return weights within their limits that maximise the estimated dual objective minus the damping, and
-    the rise of this objective in nats. If the estimate is not accurate at such a distance, return weights
-    that are only part of the way there.
+    """Return the weights after one step from `w`, and the expected rise of the damped dual objective in nats.
+    The step maximises the dual objective, as estimated from drawn records, minus a damping term. If the step
+    is so long that the estimate is not accurate, only a part of the step is made.
     """
     from scipy.optimize import minimize
 

@@ -1,8 +1,9 @@
 """Eigenqueries, which are combinations of past queries that are orthonormal under a product prior (a
 distribution in which attributes are independent).
 
-The inner product of two queries is an average over the prior, which `queries.inner` computes. If the total is
-known, all queries are first made orthogonal to the query that counts all records, whose answer is the total.
+The inner product of two queries is the mean of their product under the prior, which `queries.inner` computes.
+If the total is known, the mean of each query under the prior is first subtracted, because the total
+determines this part of the answer.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 """
 
@@ -26,15 +27,17 @@ from workbench.value import Float, parameter, sealed
 
 
 def prior_field() -> Any:
-    """Return the field `prior` of a method of inference. The function `normalised_prior` checks its value."""
+    """Return the declaration of the field `prior`, which several methods of inference have. The function
+    `normalised_prior` checks the value of this field.
+    """
     return parameter(
         None, check=lambda x: None, doc="prior weights of codes, one vector per attribute"
     )
 
 
 def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
-    """Convert the weights of each attribute's codes to probabilities. Raise a ValueError if a weight is not
-    above 0.
+    """Convert the weights of each attribute's codes to probabilities that add up to 1. Raise a ValueError if
+    a weight is not above 0.
     """
     if prior is None:
         return None
@@ -122,8 +125,8 @@ _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
 class CentredGram(NamedTuple):
-    """Inner products of past queries, and the means of the queries under the prior. If the total is known,
-    the part of each query that the total determines is left out.
+    """Inner products of past queries under the prior, and the means of these queries. If the total is known,
+    each query's mean was subtracted from the query before the products were computed.
     """
 
     products: Float[np.ndarray, "queries queries"]
@@ -132,11 +135,11 @@ class CentredGram(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Eigenqueries:
-    """Eigenqueries: orthonormal combinations of past queries, whose answers have independent errors.
+    """Eigenqueries: orthonormal combinations of past queries, whose answers have uncorrelated errors.
 
-    The answer to each eigenquery has a standard error, which is called 1/λ. `squares` contains the numbers λ²
-    in descending order. Each column of `basis` belongs to an eigenquery. It contains the weights with which
-    past queries are combined, multiplied by λ. `answers` contains the answers to the eigenqueries, multiplied
+    Each eigenquery has a number λ, and the standard error of its answer is 1/λ. `squares` contains the
+    numbers λ² in descending order. Each column of `basis` contains the weights with which past queries are
+    combined to an eigenquery, multiplied by λ. `answers` contains the answers to the eigenqueries, multiplied
     by λ.
     """
 
@@ -156,7 +159,7 @@ class Eigenqueries:
         total: float | None = None,
         prior: tuple[Any, ...] | None = None,
     ) -> Eigenqueries:
-        """Compute the eigenqueries of past answers by one eigendecomposition."""
+        """Compute the eigenqueries of past queries from their noisy answers."""
         gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
         residuals = history.values - (total or 0.0) * gram.means
         deviations = np.sqrt(history.variances)
@@ -176,7 +179,9 @@ class Eigenqueries:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
     def project(self, workload: Recipe) -> ProjectedQueries:
-        """Express queries as combinations of eigenqueries. The result can give answers for any value of α."""
+        """Express new queries as combinations of eigenqueries. The result can answer them for any value of α
+        (the trade-off between bias and variance).
+        """
         queries = linear_queries(workload, self.domain)
         prior = prior_vectors(self.prior, self.domain)
         mean = means(queries, self.domain, prior)
@@ -191,15 +196,17 @@ class Eigenqueries:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Return answers to linear queries, as counts of records. The result has one row per value of α."""
+        """Return answers to linear queries for several values of α (the trade-off between bias and variance).
+        The result has one row per value of α and one column per query, in counts of records.
+        """
         projected = self.project(workload)
         return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the inner products of queries with the past queries, in blocks. If the total is known, the
-        part of each query that the total determines is left out.
+        """Yield the inner products of new queries with past queries, in blocks of new queries. If the total
+        is known, the mean of each query under the prior is subtracted first.
         """
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
@@ -215,12 +222,12 @@ class Eigenqueries:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedQueries:
-    """Queries that are expressed as combinations of m eigenqueries. An answer takes time O(m) for each value
-    of α.
+    """New queries that are expressed as combinations of m eigenqueries. After this step, an answer takes time
+    O(m) for each value of α (the trade-off between bias and variance).
 
-    `means` contains the mean of each query q under the prior. `squares` contains the squared norm ‖q‖²,
-    without the part that the total determines. `coefficients` (queries × eigenqueries) contains the inner
-    product of each query with each eigenquery, multiplied by λ.
+    `means` contains the mean of each query q under the prior. `squares` contains the squared norm ‖q‖². If
+    the total is known, the squared mean is subtracted from it. `coefficients` (queries × eigenqueries)
+    contains the inner product of each query with each eigenquery, multiplied by λ.
     """
 
     eigen: Eigenqueries
@@ -229,7 +236,9 @@ class ProjectedQueries:
     coefficients: Float[np.ndarray, "queries eigenqueries"]
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the answers to the queries for the given α, as counts of records."""
+        """Return the answers to the queries for the given α, as counts of records. With `hard` = True,
+        eigenqueries with a standard error above α are dropped, and the others are not shrunk.
+        """
         from_total = (self.eigen.total or 0.0) * self.means
         weights = shrinkage(self.eigen.squares, alpha, hard)
         return from_total + self.coefficients @ (self.eigen.answers * weights)
@@ -243,11 +252,11 @@ class ProjectedQueries:
         return share_of_bias(self.squares, self.means, reached)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the errors of the answers. For a finite α, they are posterior standard deviations, and
-        include the bias whose size α assumes.
+        """Return the errors of the answers, as counts of records. For a finite α, these are posterior
+        standard deviations. They include the bias, because α is an assumption about its size.
 
-        For α = ∞, they are standard errors from noise alone. In this case, they are NaN for queries that past
-        queries do not determine.
+        For α = ∞, these are standard errors from noise alone. They are then NaN for queries that past queries
+        do not determine.
         """
         squares = self.eigen.squares
         bias_share = self.bias_share
@@ -272,7 +281,9 @@ def share_of_bias(
     means: Float[np.ndarray, " queries"],
     reached: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Return the share of the squared norm ‖q‖² that past queries do not determine."""
+    """Return the share of each query's squared norm (`squares`) that past queries do not determine. `reached`
+    contains the part of the squared norm that they determine.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / squares, 0, 1)
     from_total = squares <= _ROUNDING * (squares + means**2)
@@ -280,8 +291,8 @@ def share_of_bias(
 
 
 def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
-    """Return the inner products of past queries. If the total is known, the part of each query that the total
-    determines is left out.
+    """Return the inner products of past queries under the prior, and the means of these queries. If the total
+    is known, each query's mean is subtracted before the products are computed.
     """
     products = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
@@ -310,8 +321,8 @@ def eigendecomposition(
 def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
-    """Return one factor per eigenquery, α²/(α² + 1/λ²)/λ². It is the factor by which the eigenquery's answer
-    is shrunk, divided by λ².
+    """Return one number per eigenquery: the factor α²/(α² + 1/λ²) by which its answer is shrunk, divided by
+    λ². With `hard` = True, the factor is 1 if 1/λ is below α, and otherwise 0.
     """
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)

@@ -1,5 +1,5 @@
-"""Markov chains that draw records from a distribution that is a product of potentials, and a simpler
-distribution (a tree of attributes) from which they start.
+"""Markov chains that draw records from a distribution that is a product of potentials. The chains start from
+a simpler distribution, a tree of attributes.
 
 The tree is a Chow–Liu tree, in which the probabilities of each attribute depend on at most one other
 attribute.
@@ -34,9 +34,9 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Distribution of records that is a tree of attributes. Attributes are in the order in which they are
-    drawn. The probabilities of an attribute depend on the value of its parent in the tree. The number of the
-    parent is −1 if there is none.
+    """Distribution of records in which the attributes form a tree. The probabilities of an attribute depend
+    only on the value of its parent in the tree. `order` contains the attributes in the order in which they
+    are drawn, and `parents` contains their parents, or −1 for an attribute without a parent.
 
     Each attribute has a table, with a row for each code of the parent and a column for each code of the
     attribute. All tables are stored one after another, and begin at the positions `starts`. They contain
@@ -86,8 +86,8 @@ def attribute_tree(
 
 
 def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
-    """Return a table for each pair of attributes that are in one set. If several sets contain the pair, the
-    table comes from the smallest set.
+    """Return the joint probabilities of each pair of attributes that are in one set. If several sets contain
+    the pair, the table comes from the smallest set.
     """
     pairs = {}
     by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
@@ -143,7 +143,9 @@ _PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
 
 
 class _Copy(NamedTuple):
-    """Copy of a set's table in which a certain axis is last, with the position of the copy in `Chains.rows`."""
+    """Copy of the table of a set of attributes, in which a certain axis is last. `cells` is the position of
+    the copy in `Chains.rows`.
+    """
 
     set_index: int
     axis: int
@@ -256,7 +258,7 @@ class Chains:
         always: bool = False,
     ) -> int:
         """Propose a new record to every chain (a Metropolis–Hastings step). Return the number of chains that
-        accepted it.
+        accepted their proposal.
 
         Without jumps, a chain that draws one attribute at a time may never leave a mode of the distribution.
         If `always` is True, every proposal is accepted.
@@ -287,8 +289,8 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Draw every attribute of every chain again, and change `states` in place. Add the conditional
-        distributions from which they were drawn to `sums`.
+        """Draw every attribute of every chain's record again, and change `states` (the records) in place. If
+        `sums` is given, add the conditional distributions from which the attributes were drawn.
 
         The result does not depend on the number of threads, because all random numbers are drawn beforehand,
         and sums always have the same number of parts.
@@ -331,12 +333,13 @@ class Chains:
         self.sweep(states, rng, sums)
 
     def sums(self) -> Float[np.ndarray, " rows"]:
-        """Return arrays of zeros, to which sums of conditional distributions can be added."""
+        """Return an array of zeros, to which `sweep` can add conditional distributions."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected table of each set of attributes. It is computed from sums of conditional
-        distributions. Each attribute of the set gives such a table, and the result is their mean.
+        """Return the expected table of each set of attributes, computed from sums of conditional
+        distributions. Each attribute of a set gives one estimate of the table, and the result is the mean of
+        these estimates.
         """
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:
@@ -348,7 +351,9 @@ class Chains:
 
 
 def _row_major(shape: Sequence[int]) -> list[int]:
-    """Return one number per axis, the number of cells between neighbours along this axis."""
+    """Return the strides of a table in row-major order: for each axis, the number of cells from one cell to
+    the next along this axis.
+    """
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 

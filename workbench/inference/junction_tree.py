@@ -29,8 +29,8 @@ _LEAST = 1e-300  # so that logarithms stay finite
 def cliques_of(
     sets: Iterable[Iterable[int]], shape: Sequence[int], most: float = np.inf
 ) -> list[tuple[int, ...]] | None:
-    """Return the cliques of a junction tree, as sets of attributes. Each of the given sets is contained in
-    one clique. Return None if the cliques have too many cells.
+    """Return the cliques of a junction tree, which are sets of attributes. Each of the given sets is
+    contained in at least one clique. Return None if all cliques together have more than `most` cells.
     """
     neighbours: dict[int, set[int]] = {}
     for axes in sets:
@@ -56,8 +56,8 @@ def cliques_of(
 
 
 def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return two numbers that describe the elimination of an attribute: the number of new pairs of attributes
-    that it joins, and the number of cells of the clique.
+    """Return numbers by which the next attribute to eliminate is chosen: the number of new pairs of
+    attributes that its elimination joins, and the number of cells of its clique. Its own number decides ties.
     """
     around = neighbours[k]
     joined = sum(j not in neighbours[i] for i, j in combinations(around, 2))
@@ -66,8 +66,8 @@ def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tupl
 
 @dataclass(frozen=True)
 class _Edge:
-    """Place of a clique in the tree: the number of its parent (−1 for a root), and the attributes that both
-    have.
+    """Place of a clique in the tree: the number of its parent (−1 for a root), and the attributes that the
+    clique shares with its parent.
     """
 
     parent: int
@@ -121,7 +121,7 @@ class JunctionTree:
 
     def _lay_out_edges(self) -> None:
         """Connect the cliques to a tree (or several trees), so that neighbours have as many common attributes
-        as possible. Parents come before their children.
+        as possible. In `order`, parents come before their children.
         """
         count = len(self.cliques)
         self.order: list[int] = []
@@ -330,7 +330,7 @@ def spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
     """Reshape a table over `axes`, so that numpy can combine it with a table over the larger set of axes
-    `onto`. Both must be in ascending order.
+    `onto`. The axes `onto` must be in ascending order.
     """
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)

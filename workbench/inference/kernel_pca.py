@@ -4,17 +4,19 @@ to past queries.
 How answers are computed: the answer to a query q is a sum Σ_j c_j·⟨q, q_j⟩ over the past queries q_j, where
 c_j are weights and ⟨q, q_j⟩ are inner products. The inner product of two queries depends only on the
 attributes that both use. So all past queries on a set of attributes can be added up to one table first.
-Errors need the inner products of the questions on a set T with all m past queries. They are a product of two
-matrices. The first has r columns, one for each code that T shares with past sets, or one for each past query
-on T itself. The second has r rows, which are computed once per set. After a QR decomposition of these rows,
-an error is the length of a vector of r numbers. Cost: values take time O(cells of the past sets and of the
-questions). Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per question. Memory is
-O(r·m).
+Errors need the inner products of the new queries on a set T with all m past queries. This matrix is the
+product of two matrices, with r columns and r rows. Past queries are grouped by the attributes that they share
+with T. For each group, there is one column per combination of values of the shared attributes, or one per
+past query if the group has fewer queries. The r rows are computed once per set T. After a QR decomposition of
+these rows, an error is the length of a vector of r numbers. Cost: answers take time O(cells of the past sets
+and of the new queries). Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per new
+query. Memory is O(r·m).
 
 Kernel PCA: a query q is approximated by a linear combination q' of past queries with the best balance of bias
-and variance. It minimises α²·‖q − q'‖² + Var(q'). This is ridge regression. The answer is k_qᵀ(K + Σ/α²)⁻¹a.
-Here a is the vector of past answers, and Σ is the covariance of their noise. K contains the inner products of
-past queries with each other, and k_q those of q with past queries. No array over the whole domain is needed.
+and variance. The combination minimises α²·‖q − q'‖² + Var(q'), so this is ridge regression. The answer is
+k_qᵀ(K + Σ/α²)⁻¹a. Here a is the vector of past answers, and Σ is the covariance of their noise. K contains
+the inner products of past queries with each other, and k_q those of q with past queries. No array over the
+whole domain is needed.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 Differs    We use ridge regression, which is equivalent to the paper's eigenqueries. We use a known total
            exactly, by a projection. The paper uses a virtual query with tiny variance, and the safe size of
@@ -66,7 +68,7 @@ _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 
 @dataclass(frozen=True, eq=False)
 class KernelAnswers:
-    """Answers to queries, and the two parts of their errors.
+    """Answers of kernel PCA to queries, and the two parts of their errors.
 
     `noise` is the part of the error that comes from the noise in past answers. `model` is the part that comes
     from the bias, because the past queries do not determine the answer completely. Its size follows from the
@@ -85,7 +87,9 @@ _Columns = tuple[
 
 
 class SetTables:
-    """Past queries, written as tables. Queries that use the same attributes are together in one table."""
+    """Past queries, each written as a table over the attributes that the query uses. Queries on the same set
+    of attributes are stored together.
+    """
 
     def __init__(self, workload: Linear, domain: Domain, prior: Prior):
         self.domain = domain
@@ -107,8 +111,8 @@ class SetTables:
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
-        """Return the conditional mean of each past query on a set, given the values of the attributes that
-        are shared with another set. The mean is multiplied by the probability of these values.
+        """Return the conditional mean of each past query in `part`, given each combination of values of the
+        attributes `shared`. Each mean is multiplied by the prior probability of this combination.
         """
         shape = [self.domain.shape[k] for k in part.axes]
         weights = np.ones(())
@@ -128,7 +132,7 @@ class SetTables:
         return tables.sum(axis=outside).reshape(len(part.rows), cells)
 
     def sums(self, coefficients: Float[np.ndarray, " queries"]) -> _WeighedSum:
-        """Return the weighted sum of past queries, Σ_j c_j·q_j, as one table per set of attributes."""
+        """Return the weighted sum Σ_j c_j·q_j of the past queries q_j, as one table per set of attributes."""
         tables = []
         for part in self.terms:
             shape = [self.domain.shape[k] for k in part.axes]
@@ -157,7 +161,7 @@ class _WeighedSum(Margins):
         self.constant = constant
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the table over the given attributes, summed over all other attributes."""
+        """Return the table over the given attributes (numbers of axes), summed over all other attributes."""
         shape = [self.domain.shape[k] for k in axes]
         total = np.full(shape, self.constant)
         for own, table in self.tables:
@@ -175,8 +179,8 @@ class _WeighedSum(Margins):
 
 
 class KernelBlocks:
-    """Answers for one value of α. If the tables are small enough, all queries on the same set of attributes
-    are answered together. Otherwise they are answered one by one.
+    """Answers of kernel PCA to new queries, for one value of α (the trade-off between bias and variance). If
+    a table over a set of attributes has few cells, all queries on this set are answered together.
 
     Parameters
     ----------
@@ -192,7 +196,7 @@ class KernelBlocks:
 
     @cached_property
     def tables(self) -> SetTables | None:
-        """Past queries as tables, or None if a set of attributes has too many cells."""
+        """Past queries, written as tables over their attributes, or None if such a table has too many cells."""
         try:
             prior = prior_vectors(self.eigen.prior, self.eigen.domain)
             return SetTables(self.eigen.workload, self.eigen.domain, prior)
@@ -200,8 +204,8 @@ class KernelBlocks:
             return None
 
     def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Return answers to queries. In these answers, each eigenquery's answer is multiplied by its entry of
-        `weights`.
+        """Return answers to queries, as counts of records. The answer to each eigenquery enters with a
+        factor, its entry of `weights`.
         """
         eigen = self.eigen
         mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
@@ -259,8 +263,8 @@ class KernelBlocks:
             yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
 
     def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
-        """Return the matrix rows that are common to all queries on a set, or None if they would take more
-        memory than the queries.
+        """Compute the matrix rows that all queries on one set of attributes share. Return None if there would
+        be more than about twice as many rows as eigenqueries.
         """
         eigen = self.eigen
         columns: list[_Columns] = []
@@ -342,7 +346,9 @@ class _SetRows:
 
 
 def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
-    """Return a matrix R with R·Rᵀ = rows·rowsᵀ and at most as many columns as rows has."""
+    """Return a matrix R with R·Rᵀ = rows·rowsᵀ. R is `rows` itself, or a smaller square matrix if `rows` has
+    more columns than rows.
+    """
     if rows.shape[0] >= rows.shape[1]:
         return rows
     return np.transpose(np.linalg.qr(rows.T, mode="r"))
@@ -369,8 +375,8 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """Return the part of the errors that is due to bias, as α assumes it. It comes from the parts of queries
-    that past queries do not determine, and from shrinkage.
+    """Return the part of the errors that is due to bias. The size of the bias follows from α. It comes from
+    shrinkage, and from the parts of queries that past queries do not determine.
     """
     share = share_of_bias(norms, mean, reached)
     if alpha == inf:
@@ -409,7 +415,7 @@ def _by_kernel(
 
 
 def check_alpha(x: Any) -> str | None:
-    """Return a text that says what is wrong with a value of α, or None if the value is allowed."""
+    """Return a text that says which values of α are allowed. Return None if the value `x` is allowed."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf (unbiased)"
@@ -420,14 +426,17 @@ class KernelPCA:
     """Method that estimates the answers to linear queries from past noisy answers to other queries. The
     parameter α sets the trade-off between bias and variance.
 
-    PCA stands for principal component analysis. The prior guess of the table is `total` records that are
-    distributed like `prior`. `alpha` is the assumed distance, as a number of records, between this guess and
-    the true table. With a small value, answers stay close to the guess. With an infinite value, answers are
-    unbiased (least squares). `total` must be public, or a noisy number that was paid for. Leave `total` out
-    if it is unknown. `prior` contains one vector of weights per attribute. The method computes combinations
-    of the past queries, which are called eigenqueries. It shrinks the answer to each eigenquery, and shrinks
-    it more if the answer has more noise. With `hard` = True, the method instead drops the eigenqueries whose
-    answers have a standard error above α, and does not shrink the others.
+    PCA stands for principal component analysis. The method starts from a prior guess of the table: `total`
+    records that are distributed like `prior`. `alpha` is the assumed distance, as a number of records,
+    between this guess and the true table. If `alpha` is small, answers stay close to the guess. If `alpha` is
+    inf, answers are unbiased (least squares). `total` must be public, or a noisy number that was paid for.
+    Leave `total` out if it is unknown. `prior` contains one vector of weights per attribute, with one weight
+    per code.
+
+    The method computes orthonormal combinations of the past queries, which are called eigenqueries. It
+    shrinks the answer to each eigenquery towards the guess. If an answer has more noise, it is shrunk more.
+    With `hard` = True, the method instead drops the eigenqueries whose answers have a standard error above
+    `alpha`, and does not shrink the others.
     """
 
     alpha: float = parameter(
@@ -473,8 +482,8 @@ class KernelPCA:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Estimate that can answer any linear query over the domain, computed from past answers at one value of α
-    (the trade-off between bias and variance).
+    """Estimate of kernel PCA that can answer any linear query over the domain. It was computed from past
+    answers at one value of α (the trade-off between bias and variance).
     """
 
     eigen: Eigenqueries
@@ -531,8 +540,8 @@ class Posterior:
         Returns
         -------
         float64[queries], or a pair of them
-            One answer per query, as a count of records. If `error` is True, a pair of answers and posterior
-            standard deviations. At infinite α, these are standard errors.
+            One answer per query, as a count of records. If `error` is True, a pair: the answers, and their
+            posterior standard deviations. For α = ∞, the second array contains standard errors.
 
         Raises
         ------
@@ -548,8 +557,9 @@ class Posterior:
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
-        """Return answers with the two parts of their errors. One part comes from noise, and the other from
-        bias, because past queries do not determine the answers completely.
+        """Return answers to queries, with their errors in two parts. One part comes from the noise in past
+        answers. The other part comes from bias, because past queries do not determine the new answers
+        completely.
 
         Parameters
         ----------
@@ -559,7 +569,8 @@ class Posterior:
         Returns
         -------
         KernelAnswers
-            Answers and the two parts of their errors. The method is not available with `hard` = True.
+            Answers and the two parts of their errors. The method ignores the field `hard`, and always shrinks
+            eigenqueries.
         """
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)

@@ -11,8 +11,8 @@ Woodbury's identity gives (K + α⁻²)⁻¹a.
 Source     Hoeffding, Annals of Mathematical Statistics 1948, for the decomposition of queries; Woodbury,
            Princeton memorandum 42, 1950.
 Cost       Let m_s be the number of past queries on a set, m the number of all past queries, and c the number
-           of codes of all attributes. Memory is O(Σ m_s² + m·c), and time is O(Σ m_s³ + c³) for each α and
-           fold.
+           of codes of all attributes. Memory is O(Σ m_s² + m·c). Time is O(Σ m_s³ + c³) for each α, and for
+           each part of the answers that is held out.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class _Set:
-    """Past queries on one set of attributes, with their block of the matrix B and their rows of the
-    matrix U.
+    """Past queries on one set of attributes, with their block of the matrix B and their rows of the matrix U.
+    Both matrices are defined at the top of this module.
     """
 
     rows: Int[np.ndarray, " queries"]
@@ -55,12 +55,14 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """Fit to past answers, for any α up to `largest_alpha`. It is faster than `Eigenqueries`, because it
-    treats answers about the same set of attributes together.
+    """Fit of kernel PCA to past answers, for any α (the trade-off between bias and variance) up to
+    `largest_alpha`. It is faster than `Eigenqueries`, because it treats answers about the same set of
+    attributes together.
 
     `vectors` contains the probabilities of the prior, one vector per attribute, and `means` the means of past
     queries under the prior. `residuals` contains the past answers in units of the noise, minus the part that
-    a known total explains. `width` is the number of columns of the matrix U.
+    a known total explains. `width` is the number of columns of the matrix U, which is defined at the top of
+    this module.
     """
 
     history: NoisyAnswers
@@ -76,8 +78,8 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Prepare the fit to past answers. Return None if an eigendecomposition would be faster, or if the
-        sets of attributes overlap too much.
+        """Prepare the fit to past answers. Return None if an eigendecomposition would be faster, or if two of
+        the queries' sets of attributes share more than one attribute.
         """
         domain = history.domain
         width = sum(domain.shape) + (total is None)
@@ -117,14 +119,16 @@ class KernelRidge:
 
     @cached_property
     def largest_alpha(self) -> float:
-        """Largest useful value of α. For larger values, rounding errors dominate."""
+        """Largest allowed value of α. For larger values, rounding errors dominate."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
         return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
 
     def weights(
         self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Return the weight of each past answer, (K + α⁻²)⁻¹a. Answers in `left_out` get the weight 0."""
+        """Return the weights (K + α⁻²)⁻¹a of the past answers a. Answers in `left_out` are not used, and get
+        the weight 0.
+        """
         from scipy.linalg import cho_factor, cho_solve, solve
 
         if not 1e-100 <= alpha <= self.largest_alpha:
@@ -170,14 +174,16 @@ class KernelRidge:
     def mean_error(
         self, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Callable[[float], float]:
-        """Return a function of α: the estimated mean squared error of Theorem 4 (Chen, Zhou & Bhowmick), for
-        one division of the answers into folds.
+        """Return a function that computes the estimated mean squared error for any α, for one division of the
+        past answers into folds (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012).
         """
         variances = self.history.variances
         return lambda alpha: float(((self.missed(alpha, folds) ** 2 - 1) * variances).mean())
 
     def _fitted(self, weights: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the product of the matrix K with weights of past answers."""
+        """Return the product of the matrix K (inner products of past queries) with the given weights of past
+        answers.
+        """
         common = np.zeros(self.width)
         for s in self.sets:
             common[s.columns] += s.shared.T @ weights[s.rows]
@@ -189,7 +195,9 @@ class KernelRidge:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Return answers to linear queries, as counts of records. The result has one row per value of α."""
+        """Return answers to linear queries for several values of α (the trade-off between bias and variance).
+        The result has one row per value of α and one column per query, in counts of records.
+        """
         domain = self.history.domain
         queries = linear_queries(workload, domain)
         mean = means(queries, domain, self.vectors)
@@ -213,8 +221,8 @@ class KernelRidge:
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
 ) -> KernelRidge | Eigenqueries:
-    """Fit past answers for any α up to `largest`. The function uses `KernelRidge` if possible, and otherwise
-    `Eigenqueries`.
+    """Fit kernel PCA to past answers, for any α up to `largest`. The function uses `KernelRidge` if possible,
+    and otherwise `Eigenqueries`, which is slower.
 
     Parameters
     ----------
@@ -243,8 +251,9 @@ def _given_one(
     mean: Float[np.ndarray, " queries"],
     with_means: bool,
 ) -> tuple[Int[np.ndarray, " columns"], Float[np.ndarray, "queries columns"]]:
-    """Return the rows of the matrix U for queries q on one set. For each code v with probability p(v), they
-    contain √p(v)·(E[q | v] − E[q]). If the means are needed, the last column contains E[q].
+    """Return the rows of the matrix U (see the top of this module) for queries q on one set of attributes,
+    and the numbers of their columns. For each code v with probability p(v), there is a column √p(v)·(E[q | v]
+    − E[q]). If `with_means` is True, the last column contains E[q].
     """
     first = np.cumsum([0, *tables.domain.shape])
     columns = [np.arange(first[k], first[k + 1]) for k in axes]

@@ -1,5 +1,6 @@
-"""Optimised strategies for marginals. A strategy is a list of queries that is asked instead of a workload,
-because the workload's answers, computed from it, have less error.
+"""Optimised strategies for marginals. A strategy is a list of queries that a mechanism asks instead of a
+workload (the queries that you want to answer). The workload's answers are then computed from the strategy's
+answers, because this gives smaller errors.
 
 The space of tables is a direct sum of subspaces, one for each set S of attributes. If attribute k has n_k
 codes, the subspace of S has m_S = Π(n_k − 1) dimensions. On each subspace, the matrices of marginals are
@@ -8,9 +9,10 @@ noise, the strategy asks orthonormal contrasts in each subspace. There is a form
 which attains the singular-value bound. These contrasts are the residual marginals of ResidualPlanner.
 ResidualPlanner can also minimise other losses than the sum of the variances of all cells. For example, take
 all pairs of three attributes with 2, 3 and 4 codes, at sensitivity 1. The sum of the variances is 50.85 with
-the strategy, and 78 if the pairs themselves are asked. For Laplace noise, there are three candidates: the
-cells of marginals, with weights θ_S that minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, the contrasts, and the workload
-itself. The strategy is the candidate with the smallest error.
+the strategy, and 78 if the pairs themselves are asked. For Laplace noise, there are three candidates, and the
+strategy is the one with the smallest error. The first asks the cells of marginals, with weights θ_S that
+minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S. The second asks the contrasts, if every attribute has two codes. The third
+is the workload itself.
 Source     Xiao, He, Zhang & Kifer, NeurIPS 2023, for Gaussian noise; McKenna, Miklau, Hay &
            Machanavajjhala, PVLDB 2018, for weights of marginals. Implemented from the papers' formulas.
 """
@@ -73,7 +75,9 @@ class Strategy:
 
     @property
     def share(self) -> float:
-        """Smallest possible error, divided by the error of this strategy. It is 1 if no strategy is better."""
+        """Lower bound on the squared error of any strategy, divided by the squared error of this strategy. If
+        it is 1, no strategy is better.
+        """
         return self.bound / self.squared_error
 
     def __str__(self) -> str:
@@ -87,7 +91,7 @@ def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
     """Return the sum of the singular values of a workload matrix W, given the matrix WᵀW or WWᵀ.
 
     The square of this sum, divided by the number of cells and by the number of queries, is a lower bound on
-    the error of all strategies.
+    the mean squared error of any strategy. It is stated for noise that has variance 1 at sensitivity 1.
     """
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
 
@@ -200,7 +204,9 @@ def of_marginals(
 
 
 def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
-    """Return the smallest mean squared error for weights that add up to 1, and these weights."""
+    """Return the smallest mean squared error of a strategy that asks weighted cells of marginals, and its
+    weights. The weights add up to 1.
+    """
     acted = parts.acted_on()
     needed = parts.dimensions * parts.squares
     largest = max(len(axes) for axes in parts.sets)
@@ -261,8 +267,8 @@ def _cells(
 def _contrasts(
     domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
 ) -> Products:
-    """Return queries for all products of contrasts on the given sets. The queries of each set are multiplied
-    by the scale of the set. Without the scale, they are orthonormal.
+    """Return queries for all products of contrasts on the given sets of attributes. The queries of each set
+    are multiplied by the scale of the set. Without the scale, they are orthonormal.
     """
     factors = _factors(domain, sets, _orthonormal_contrasts)
     which = []
@@ -276,8 +282,8 @@ def _contrasts(
 def _factors(
     domain: Domain, sets: Sequence[tuple[int, ...]], rows_of: Callable[[int], np.ndarray]
 ) -> tuple[Float[np.ndarray, "rows values"], ...]:
-    """Return one matrix per attribute, whose first row contains ones. If any set uses the attribute, further
-    rows follow.
+    """Return one matrix per attribute, whose first row contains ones. If a set uses the attribute, the rows
+    `rows_of(number of codes)` follow.
     """
     factors = [np.ones((1, n)) for n in domain.shape]
     for k in {k for axes in sets for k in axes}:

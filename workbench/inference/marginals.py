@@ -1,5 +1,5 @@
-"""Marginals of an answer bank, which are noisy tables of counts. They are adjusted so that they agree with
-each other.
+"""Marginals of an answer bank, which are noisy tables of counts. The tables are adjusted so that they agree
+with each other.
 
 Adjustment:
 
@@ -158,8 +158,8 @@ class BankMarginals:
 
     @property
     def complaint(self) -> str:
-        """Sentence that says that the given total contradicts the answers. It is "" if there is no
-        contradiction.
+        """Sentence about a contradiction between the given total and the answers. If no total is given, the
+        sentence is about a contradiction between the answers. It is "" if there is none.
         """
         if self.summed is None:
             return ""
@@ -183,8 +183,8 @@ class BankMarginals:
         """Return one vector of weights per attribute, with one weight per value. If no table determines the
         weights of an attribute, all of them are equal. Return None if there is no table or no total.
 
-        If a share is smaller than the standard deviation of its noise, it is raised to this standard
-        deviation. A weight of 0 would exclude the value from all results.
+        If a share is smaller than the standard deviation of its noise, or smaller than 1/total, it is raised
+        to the larger of these two numbers. A weight of 0 would exclude the value from all results.
         """
         if self.total is None:
             return None
@@ -236,7 +236,7 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
 def is_held(
     used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
 ) -> Bool[np.ndarray, " queries"]:
-    """Return a mask that is True for each question for which a single past query uses all of its attributes."""
+    """Return a mask that is True for a question if a single past query uses all attributes of the question."""
     sets = np.unique(bought, axis=0)
     own, place = np.unique(used, axis=0, return_inverse=True)
     held = [bool((row <= sets).all(axis=1).any()) for row in own]

@@ -1,29 +1,29 @@
 """Markov networks, which are models on a junction tree. They are fitted to noisy answers by Newton steps.
 
+The objective: the fit minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²) over models p. Here p0 is the
+prior and κ its strength, a_i is a noisy answer to the query f_i with noise variance σ_i², N is the total, and
+p[f_i] is the mean of the query under the model. `MaximumEntropy` has absolute residuals where this objective
+has squares. With squares, no answer is fitted more closely than its noise justifies. The dual problem is
+smooth and strongly convex. It minimises ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2 over weights w, with π_i =
+a_i/N and s_i = κσ_i²/N². At the minimum, the residual is π_i − p[f_i] = s_i w_i. For κ → 0 the fit becomes
+least squares over all distributions, as in Private-PGM.
+Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
+Differs    Our objective contains the entropy, with a strength κ that the caller chooses. If the tree of all
+           sets of attributes would be too large, the least informative sets are left out, and
+           `NetworkProblem.left_out` is the number of their queries.
+Cost       The cost of the search, which is described below.
+
 The search: the Hessian of the dual problem is the covariance matrix of the queries under the model, plus the
 numbers s_i on its diagonal. The product of this matrix with a vector takes two passes of messages over the
 junction tree. So a Newton step can be computed by conjugate gradients. If noise makes an answer negative, the
-probability of its cells goes to 0, and their weights become as large as 1/κ. For a weak prior (small κ),
-these are thousands of nats. A Newton step is accurate if the prior becomes only a few times weaker. Longer
+probability of the query's cells goes to 0, and the size of its weight grows like 1/κ. For a weak prior (small
+κ), it is thousands of nats. A Newton step is accurate if the prior becomes only a few times weaker. Longer
 steps, or steps along the gradient, do not reach the minimum. The fit therefore makes the prior weaker step by
 step.
 Source     Nocedal & Wright 2006, chapter 7, for the steps. Allgower & Georg 1990 for the path of priors.
 Cost       A step takes about a hundred products of the Hessian with a vector, each with two passes of
            messages. One or two steps are needed per prior. The search stops when the allowed number of
            products is used up. Its residual then shows the remaining distance from the minimum.
-
-The objective: the fit minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²) over models p. Here p0 is the
-prior, κ its strength, a_i a noisy answer to the query f_i with noise variance σ_i², N the total, and p[f_i]
-the mean of the query under the model. `MaximumEntropy` has absolute residuals where this objective has
-squares. With squares, no answer is fitted more closely than its noise justifies. The dual problem is smooth
-and strongly convex. It minimises ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2 over weights w, with π_i = a_i/N and
-s_i = κσ_i²/N². At the minimum, the residual is π_i − p[f_i] = s_i w_i. For κ → 0 the fit becomes least
-squares over all distributions, as in Private-PGM.
-Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
-Differs    Our objective contains the entropy, with a strength κ that the caller chooses. If the tree of all
-           sets of attributes would be too large, the least informative sets are left out, and
-           `NetworkProblem.left_out` is the number of their queries.
-Cost       That of the search, which is described above.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Point that a search has reached. It consists of the weights of queries, the value and the gradient of
-    the dual objective there, and the largest component of the gradient in units of the noise.
+    """Point that a search for the best weights has reached. It consists of the weights of queries, and of the
+    value and the gradient of the dual objective at these weights. `residual` is the largest component of the
+    gradient, in units of the noise.
     """
 
     weights: Float[np.ndarray, " queries"]
@@ -78,7 +79,8 @@ class Point:
 @dataclass(eq=False)
 class Descent:
     """Search for the weights w that minimise the dual objective, ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2.
-    Only the queries in `used` have weights, and all other weights are 0.
+    The symbols are defined at the top of this module. Only the queries in `used` have weights, and all other
+    weights are 0.
 
     `noise` contains the variances of the noisy shares, and `unit` is the unit in which residuals are
     measured. `products` is the number of times that the Hessian may still be multiplied by a vector.
@@ -114,9 +116,9 @@ class Descent:
     def _along(
         self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
     ) -> tuple[Point, int]:
-        """Make the prior weaker step by step, and return the last point. If `stop` is True, stop at the first
-        point that is not near its minimum, and return this point. Before the last prior, residuals up to
-        `on_the_way` are near enough.
+        """Make the prior weaker step by step until it has the given strength. Return the last point, and the
+        number of Newton steps. If `stop` is True, stop at the first point that is not near its minimum, and
+        return this point. Before the last prior, residuals up to `on_the_way` are near enough.
         """
         weights = np.zeros(len(self.pi))
         steps = 0
@@ -130,7 +132,7 @@ class Descent:
         return found, steps
 
     def at(self, weights: Float[np.ndarray, " queries"], strength: float) -> Point:
-        """Return the point with the given weights."""
+        """Return the point with the given weights, for a prior of the given strength."""
         calibrated = self.tree.calibrate(self.dual.potentials(weights))
         expected = self.dual.means(calibrated.of_sets()) - self.dual.constants
         penalty = strength * self.noise * weights
@@ -181,8 +183,8 @@ class Descent:
     def _direction(
         self, point: Point, strength: float, near: float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the direction of a Newton step, computed by conjugate gradients. They stop when the
-        remaining residual is far below `near`.
+        """Return the direction of a Newton step, computed by conjugate gradients. The computation stops when
+        the remaining residual is at most a quarter of `near`.
         """
         dual = self.dual
         margins = point.calibrated.of_sets()
@@ -209,8 +211,8 @@ class Descent:
 
 
 def _path(strength: float, weaker: float) -> Iterator[float]:
-    """Return a list of prior strengths that ends with `strength`. Each prior is a few times weaker than the
-    prior before.
+    """Yield strengths of priors, from strong to weak. The last one is `strength`. Each prior is weaker than
+    the prior before by at most the factor `weaker`.
     """
     steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(weaker)))
     for i in range(steps, 0, -1):
@@ -231,10 +233,11 @@ _FEWEST_PRODUCTS = 100
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """Result of a fit: the weights of queries, and in `residual` how far they are from the best weights, in
-    standard deviations of the noise.
+    """Result of fitting a network (model on a junction tree) to noisy answers: one weight per query.
+    `residual` is the largest component of the gradient at these weights, in standard deviations of the noise.
+    It is 0 for the best weights.
 
-    If there is very little noise, `residual` is measured in thousandths of the total instead.
+    If there is very little noise, the unit of `residual` is a thousandth of the total instead.
     """
 
     problem: NetworkProblem
@@ -249,7 +252,7 @@ class NetworkFit:
 
     @cached_property
     def model(self) -> TreeModel:
-        """Network (model) with these weights."""
+        """Model with the fitted weights."""
         dual = self.problem.dual
         codes = self.problem.codes
         prior = self.problem.prior
@@ -276,11 +279,12 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Problem of fitting a network to noisy answers. It uses only answers that a junction tree with few cells
-    can represent. `rows` contains their positions among the given answers.
+    """Problem of fitting a network (model on a junction tree) to noisy answers. It uses only answers that a
+    junction tree with few cells can represent. `rows` contains their positions among the given answers, and
+    `left_out` is the number of the other answers.
 
-    Neighbouring codes of an attribute that no answer distinguishes are merged to one run. `codes` contains
-    these runs. `dual` and `tree` use the runs, and `prior` uses the original codes.
+    If no answer distinguishes neighbouring codes of an attribute, these codes are merged to one run. `codes`
+    contains the runs. `dual` and `tree` use the runs instead of codes, and `prior` uses the original codes.
     """
 
     codes: MergedCodes
@@ -340,7 +344,7 @@ class NetworkProblem:
 
     @property
     def _products(self) -> int:
-        """Number of times that a fit may multiply the Hessian by a vector."""
+        """Number of times that a fit may multiply the Hessian of the dual objective by a vector."""
         entries = self.tree.cells + sum(p.left.size + p.right.size for p in self.dual.terms)
         return int(np.clip(_MOST_NUMBERS / entries, _FEWEST_PRODUCTS, _MOST_PRODUCTS))
 
@@ -369,7 +373,7 @@ class NetworkProblem:
 
 
 def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarray, " queries"]:
-    """Return a mask that is True for the queries whose terms all belong to the given sets."""
+    """Return the positions of the queries whose terms all belong to the given sets of attributes."""
     outside = np.zeros(len(dual.pi), bool)
     for part in dual.terms:
         if part.axes not in sets:
@@ -383,8 +387,9 @@ def _sets_that_fit(
     shape: Sequence[int],
     limit: int,
 ) -> set[tuple[int, ...]]:
-    """Return sets of attributes, sorted by how much their answers tell beyond the prior. Sets that would make
-    the junction tree too large are left out.
+    """Choose the sets of attributes that a junction tree with at most `limit` cells can represent. Sets of
+    one attribute come first, and then the sets whose answers differ most from the prior. Sets that would make
+    the tree too large are left out.
     """
     expected = dual.means(dual.prior_margins())
     noise = variances / dual.total**2

@@ -1,13 +1,14 @@
 """Maximum entropy: among the models that agree with noisy answers, it finds the one that is nearest to a
 prior distribution.
 
-Fit with Markov chains: if the model has many cells, Markov chains draw records from the model with the
-current weights. Averages of their conditional distributions estimate the gradient of the dual problem (see
-`dual_problem`). The fit consists of stages. Each step follows the gradient, divided by the variance of each
-query. Long stages use momentum, and the weights are averaged over a stage. The variances are computed at the
-start of a stage, because variances from the same records would bias the steps near the optimum. If there are
-many more records than queries, later stages draw records at fixed weights, and maximise the dual objective
-that is estimated from these records.
+Fit with Markov chains: the model has one weight per query. If the model has many cells, Markov chains draw
+records from the model with the current weights. Averages of the chains' conditional distributions estimate
+the gradient of the dual problem (see `dual_problem`). The fit consists of stages. Each step follows the
+gradient, divided by the variance of each query. Long stages use momentum. The result of a stage is the mean
+of the weights over its second half. The variances are computed at the start of a stage, because variances
+from the same records would bias the steps near the optimum. If there are many more records than queries,
+later stages draw records at fixed weights, and maximise the dual objective that is estimated from these
+records.
 
 The method:
 
@@ -86,8 +87,8 @@ class _Seen(NamedTuple):
 def ascend_dual(
     problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
-    """Fit the weights of queries. Return the first model with a duality gap of at most `tolerance`. If there
-    is none within `steps` steps, return the last model.
+    """Fit a maximum-entropy model by `count` Markov chains. Return the first model with a duality gap of at
+    most `tolerance`. If there is none within `steps` steps, return the last model.
 
     In one step, every chain draws all of its attributes again. Each stage has twice as many steps as the
     stage before, and the steps are shorter by the factor √2. If many more records than queries can be
@@ -180,7 +181,7 @@ def _move(at: _Seen, seen: _Seen) -> float:
 
 
 class _Ascent:
-    """Markov chains with their current records."""
+    """Markov chains that fit the weights of queries, with the current record of each chain."""
 
     def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
         self.problem = problem
@@ -255,17 +256,18 @@ def divergence(
     other_potentials: Sequence[Float[np.ndarray, "..."]],
     other_margins: Sequence[Float[np.ndarray, "..."]],
 ) -> float:
-    """Return the sum of the two KL divergences between two models, one in each direction. It needs no
-    normalising constants, and noise in estimated margins hardly changes it.
+    """Return the sum of the two KL divergences between two models, one in each direction. The computation
+    needs no normalising constants, and noise in estimated margins hardly changes the result.
     """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def estimate_left(moves: list[float]) -> float:
-    """Estimate the KL divergence between the model and the limit of the fit. `moves` contains the divergences
-    between the models of consecutive stages. The estimate assumes that further stages move the model less and
-    less, by the ratio of the last two moves or by √½.
+    """Estimate the KL divergence between the current model and the model to which the fit converges. `moves`
+    contains the divergences between the models of consecutive stages. The estimate assumes that the
+    divergence shrinks by the same factor from stage to stage. This factor is the ratio of the last two
+    divergences, but at least ½.
 
     If noise is averaged over twice as many steps, it becomes smaller by the factor √½. If the fit makes slow
     progress, moves become smaller more slowly. The square roots of divergences are distances. The estimate
@@ -279,7 +281,7 @@ def estimate_left(moves: list[float]) -> float:
 
 
 def _progress_bar(steps: int) -> tqdm:
-    """Return a progress bar."""
+    """Return a progress bar for a fit of `steps` steps."""
     from tqdm.auto import tqdm
 
     return tqdm(
@@ -291,8 +293,8 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """Warning that the fit of a maximum-entropy model stopped early. Its duality gap, which bounds the
-    distance from the best model, is still larger than `tolerance`.
+    """Warning that the fit of a maximum-entropy model stopped early. The duality gap, which bounds the
+    distance from the best model, is still larger than the field `tolerance` of `MaximumEntropy`.
     """
 
 
@@ -300,12 +302,12 @@ _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "g
 
 
 def likelihood_weight() -> Any:
-    """Return the field for the weight of the likelihood, relative to the entropy."""
+    """Return the declaration of the field `alpha`, the weight of the likelihood relative to the entropy."""
     return parameter(check=check_alpha, doc="weight of the likelihood relative to the entropy")
 
 
 def total_field() -> Any:
-    """Return the field `total`, the number of records."""
+    """Return the declaration of the field `total`, the number of records."""
     return parameter(
         None, 0, strict=True, unit="tuples", doc="number of tuples, public or paid for"
     )
@@ -317,15 +319,17 @@ class MaximumEntropy:
     their noise, the model is the one with the largest entropy. Noisy answers are public, so the fit costs no
     budget.
 
-    Without a `prior`, the model is as close to the uniform distribution as the answers allow. With a `prior`,
-    it is as close to the prior as they allow. The prior contains one vector of weights per attribute. If
-    there are at most `limit` combinations of values of the queried attributes, the fit is exact. Otherwise,
-    `chains` Markov chains draw records from the model, in stages with more and more steps. In one step, every
-    chain draws all of its attributes again. The duality gap bounds the distance from the best model. The fit
-    ends when the estimated gap is at most `tolerance`, when a further stage is expected to improve the fit by
-    less than a quarter of `tolerance`, or after `steps` steps. If the gap is larger than `tolerance` at the
-    end, the fit gives the warning `NotConverged`. With a tolerance of 0, it takes all steps and gives no
-    warning.
+    The model is a distribution over the cells of the domain. It is as close to the prior distribution as the
+    answers allow. `prior` contains one vector of weights per attribute. By default, the prior distribution is
+    uniform. With a larger `alpha`, the model follows the noisy answers more closely.
+
+    If there are at most `limit` combinations of values of the queried attributes, the fit is exact.
+    Otherwise, `chains` Markov chains draw records from the model, in stages with more and more steps. In one
+    step, every chain draws all attributes of its record again. The fit estimates the duality gap, which
+    bounds the distance from the best model. It ends when the gap is at most `tolerance`, when a stage was
+    expected to improve the fit by less than a quarter of `tolerance`, or after `steps` steps. If the gap is
+    then larger than `tolerance`, the fit gives the warning `NotConverged`. With a tolerance of 0, the fit
+    takes all steps and gives no warning.
     """
 
     alpha: float = likelihood_weight()
@@ -353,8 +357,8 @@ class MaximumEntropy:
         Returns
         -------
         Model
-            Model of `total` records. Its attributes `gap` and `steps` describe how far the fit is from the
-            best model. Its attribute `distance` bounds the effect of this on answers.
+            Model of `total` records. Its attribute `gap` is the duality gap after `steps` steps. Its
+            attribute `distance` bounds the distance from the best model.
 
         Raises
         ------
@@ -390,7 +394,7 @@ class MaximumEntropy:
 
 
 def _exact(problem: DualProblem) -> Model:
-    """Return the best model, computed by maximising the dual objective over all cells."""
+    """Return the best model. The function maximises the exact dual objective, computed on a junction tree."""
     from scipy.optimize import minimize
 
     tree = JunctionTree(problem.domain.shape, problem.prior, problem.sets)

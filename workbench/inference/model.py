@@ -1,5 +1,5 @@
-"""Models of records. A model is a probability distribution over the cells of a domain. Its answers are
-computed exactly on a tree, or from records that Markov chains draw.
+"""Models of records. A model is a probability distribution over the cells of a domain. The answer of a model
+to a query is computed exactly on a tree, or from records that Markov chains draw.
 """
 
 from __future__ import annotations
@@ -31,20 +31,23 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Model(Estimate):
-    """Model of `total` records. The probability of a record t is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S
-    potential_S(t_S)). It is the product of a prior for each attribute k and of a factor for each set S of
-    attributes.
+    """Model of `total` records: a probability distribution over the cells of a domain. The probability of a
+    record t is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). It is a product of one factor for each
+    attribute k and one factor for each set S of attributes.
+
+    A model can answer any linear query, and its answers do not contradict each other. Standard errors are
+    NaN, because the difference between the model and the true table is unknown.
 
     `sets` contains the sets of attributes, as numbers of axes. For each set, `potentials` contains the table
-    potential_S in nats, and `margins` the expected shares of its cells. If `explicit` is True, all attributes
-    in `sets` together have few cells, and every answer is exact. Otherwise, only answers that follow from a
-    stored margin are exact. Other answers are means over 2¹⁷ drawn records, which are the same for all
-    answers. `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It is 0 for the best
-    model p*. If records are drawn, its estimate is too large on average. The attribute `distance` is computed
-    from `gap`. `lacks` is an estimate of the divergence KL(p* ‖ p) in nats, but not a bound. `sweeps` is the
-    number of times that a Markov chain draws each attribute again before its record is used. A model can
-    answer any linear query, and its answers do not contradict each other. Standard errors are NaN, because
-    the difference between the model and the true table is unknown.
+    potential_S in nats, and `margins` contains the probabilities of the table's cells. If `explicit` is True,
+    all attributes in `sets` together have few cells, and every answer is exact. Otherwise, only answers that
+    follow from a stored margin are exact. Other answers are means over 2¹⁷ drawn records, which are the same
+    for all answers.
+
+    `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It is 0 for the best model p*.
+    If the gap is estimated from drawn records, the estimate is too large on average. `lacks` is an estimate
+    of the divergence KL(p* ‖ p) in nats, but not a bound. `sweeps` is the number of times that a Markov chain
+    draws each attribute again before its record is used.
     """
 
     domain: Domain
@@ -87,8 +90,8 @@ class Model(Estimate):
         return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected share of each combination of values of some attributes. Return None if this
-        cannot be computed without drawing records.
+        """Return the expected share of each combination of values of some attributes. Return None if there
+        are too many combinations, or if the shares cannot be computed without drawing records.
 
         Parameters
         ----------
@@ -125,8 +128,8 @@ class Model(Estimate):
         """Upper bound on the distance Σ|p − p*| between this model p and the best model p*. The bound is
         √gap, but at most 2.
 
-        The incomplete fit changes the answer to a query with weights between 0 and 1 by at most half of this
-        distance times the total. If records are drawn for an answer, this adds another error.
+        If all weights of a query are between 0 and 1, the answers of the two models differ by at most half of
+        this distance times the total. If records are drawn for an answer, there is an additional error.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
@@ -137,8 +140,8 @@ class Model(Estimate):
 
     @cached_property
     def tree(self) -> CalibratedTree:
-        """Junction tree of the model with its margins, from which exact answers are computed. It exists only
-        if the tables of the tree have few cells.
+        """Junction tree of the model with its marginal distributions, from which exact answers are computed.
+        It can be computed only if the tables of the tree have few cells.
         """
         tree = JunctionTree(self.domain.shape, self.prior, self.sets)
         return tree.calibrate(self.potentials)
@@ -152,8 +155,8 @@ class Model(Estimate):
         tree, each of them is drawn by a separate Markov chain.
 
         A chain starts at a record that is drawn from a simpler distribution, a tree of attributes with the
-        margins of the model. Then it repeats two steps `sweeps` times. It may jump to another record from
-        this distribution, and it draws every attribute again.
+        margins of the model. Then it repeats two steps `sweeps` times. First, it may jump to another record
+        that is drawn from the simpler distribution. Second, it draws every attribute again.
 
         Parameters
         ----------
@@ -214,8 +217,8 @@ class Model(Estimate):
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Divide the rows of a table into one table per set of attributes that has a potential. Each table
-        has the labels of its attributes.
+        """Divide the rows of `to_frame()` into one table per set of attributes. Each table has columns with
+        the labels of its attributes.
         """
         counts = frame.drop(columns=["attributes", "cell", "potential"])
         tables = []
@@ -231,7 +234,9 @@ class Model(Estimate):
         return by_name(tables)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They have one row per cell, one potential after another."""
+        """Return the columns of the file in which the model is saved. They have one row per cell, one set of
+        attributes after another.
+        """
         return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
 
     @classmethod
@@ -249,8 +254,8 @@ class Model(Estimate):
 
 
 class _ExpectedMargins(Margins):
-    """Expected shares of a model. The class has the methods of a table of sums, so queries can be answered
-    from it.
+    """Expected shares of cells under a model. The class has the methods of a table of sums, so queries can be
+    answered from it.
     """
 
     def __init__(self, model: Model):
@@ -296,16 +301,15 @@ def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(Model):
-    """`Model` that is computed on a junction tree. Every margin with few cells is exact, and drawn records
-    are independent.
+    """Model of records (see `Model`) whose answers are computed on a junction tree. Every margin with few
+    cells is exact, and drawn records are independent.
     """
 
     kind: ClassVar[str] = "tree-model"
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected share of each combination of values of some attributes.
-
-        The result is None only if there are too many combinations.
+        """Return the expected share of each combination of values of some attributes. Return None if there
+        are too many combinations.
         """
         return self.tree.margin(axes)
 

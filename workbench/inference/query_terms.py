@@ -1,9 +1,10 @@
-"""Terms of linear queries, grouped by their sets of attributes. Terms that are rectangles of cells are
-treated faster. Codes that no query distinguishes can be merged.
+"""Terms of linear queries, grouped by their sets of attributes. A query is a sum of terms, and a term gives a
+weight to each cell of a table over some attributes. Codes that no query distinguishes can be merged.
 
-If every term is a rectangle of a table, the weighted sum of all terms is computed by running sums, from
-weights at the corners of the rectangles. The mean of a term is a difference of running sums of a table of
-probabilities. Both computations take one pass over the cells and four corners per term.
+Some terms are rectangles: their weight is 1 on consecutive rows and columns of a table, and 0 elsewhere. The
+weighted sum of rectangles is computed by running sums, from weights at the corners of the rectangles. The
+mean of a term is a difference of running sums of a table of probabilities. Both computations take one pass
+over the cells and four corners per term.
 Source     Crow, SIGGRAPH 1984 (summed-area tables).
 """
 
@@ -55,13 +56,15 @@ class QueryTerms:
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "terms cells"]:
-        """Weights of all cells for each term. If there are too many, a ValueError is raised."""
+        """Array with the weights of all cells for each term. If the array would be too large, a ValueError is
+        raised.
+        """
         _refuse_large(self.left.size * self.right.shape[1])
         return outer_rows(self.left, self.right)
 
     @cached_property
     def binary(self) -> bool:
-        """Whether all weights are 0 or 1."""
+        """Whether all weights of all terms are 0 or 1."""
         return all(bool(((half == 0) | (half == 1)).all()) for half in (self.left, self.right))
 
     def bounds(self) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
@@ -115,8 +118,8 @@ def terms_by_axes(
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
 ) -> Iterator[QueryTerms]:
-    """Return the terms of all queries, grouped by their sets of attributes. Queries get numbers from `first`
-    on. The constant parts of queries are added to `constants`.
+    """Yield the terms of all queries, grouped by their sets of attributes. The queries are numbered from
+    `first`. The parts of queries that are the same for every record are added to `constants`.
     """
     if isinstance(workload, Together):
         for part in workload.parts:
@@ -183,7 +186,9 @@ def _products(
 
 
 def _one_code(factor: Float[np.ndarray, "rows values"]) -> np.ndarray:
-    """Return a mask of the rows of `factor` that are 1 at one code and 0 at all others."""
+    """Return a mask that is True for each row of `factor` that is 1 at a single code and 0 at all other
+    codes.
+    """
     zeros = (factor == 0).sum(1)
     ones = (factor == 1).sum(1)
     return (zeros + ones == factor.shape[1]) & (factor.sum(1) == 1)
@@ -315,7 +320,9 @@ def _sums(shapes, first, table, ends, weights):
 
 @njit(cache=True, nogil=True)
 def _add_means(shapes, first, query, table, ends, cells, means):
-    """Add the mean of each rectangle, a difference of running sums, to the mean of its query."""
+    """Compute the mean of each rectangle as a difference of running sums, and add it to the mean of its
+    query.
+    """
     sums = cells.copy()
     _run_on(shapes, first, sums)
     for t in range(table.size):
@@ -334,7 +341,7 @@ def _add_means(shapes, first, query, table, ends, cells, means):
 
 @njit(cache=True, nogil=True)
 def _run_on(shapes, first, cells):
-    """Replace each table by its running sums."""
+    """Replace each table by its running sums over rows and columns, in place."""
     for s in range(len(shapes)):
         n, m = shapes[s]
         for i in range(n):
@@ -350,8 +357,8 @@ def _run_on(shapes, first, cells):
 
 @dataclass(frozen=True, eq=False)
 class MergedCodes:
-    """Codes of each attribute, merged to runs of consecutive codes. `starts` contains the first code of each
-    run, in ascending order from 0.
+    """Codes of each attribute, merged to runs of consecutive codes that no query distinguishes. For each
+    attribute, `starts` contains the first code of each run, in ascending order from 0.
     """
 
     domain: Domain
@@ -377,8 +384,8 @@ class MergedCodes:
         return Domain(self.domain.attributes, tuple(map(len, self.starts)))
 
     def queries(self, queries: Linear) -> Linear:
-        """Convert queries to queries over the smaller domain. The queries must not distinguish the codes of a
-        run.
+        """Convert queries to queries over the smaller domain, which has one code per run. The queries must
+        not distinguish the codes of a run.
         """
         if isinstance(queries, Together):
             return Together(tuple(map(self.queries, queries.parts)))

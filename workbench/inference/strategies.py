@@ -1,6 +1,7 @@
-"""Optimised strategies. A strategy is a list of queries that is asked instead of a workload, because the
-workload's answers, computed from it, have less error. There are formulas for marginals, and weighted trees
-for ranges of one attribute.
+"""Optimised strategies for a workload (the list of queries that you want to answer). A strategy is another
+list of queries, which a mechanism asks instead. The workload's answers are then computed from the strategy's
+answers, because this gives smaller errors. There are formulas for marginals, and weighted trees for ranges of
+one attribute.
 
 The mechanism asks the queries of a strategy A. The answers to the workload W are then computed from the noisy
 answers by least squares. Suppose that the noise for sensitivity 1 has variance 1. Then the sum of the
@@ -82,8 +83,8 @@ def answers_by_cells(
     """Estimate answers to queries about one attribute by least squares, with standard errors. The given noisy
     answers must be about this attribute, and must determine the count of each of its values.
 
-    Each query must consist of a single term. The function decomposes one matrix with a row and a column per
-    value of the attribute, however many answers there are.
+    Each query must consist of a single term. The time depends on the number of values of the attribute,
+    because the function decomposes a matrix with one row and one column per value.
     """
     from scipy.linalg import solve_triangular
 
@@ -105,8 +106,8 @@ def _rows_of_line(queries: Linear, axis: int) -> Float[np.ndarray, "queries code
 def _weighed_levels(
     rows: Float[np.ndarray, "queries cells"], branching: int, norm: str
 ) -> tuple[float, Float[np.ndarray, " levels"]]:
-    """Return the expected mean squared error of a tree with the best weights, and these weights, scaled to
-    sensitivity 1.
+    """Return the expected mean squared error of a tree with the best weights for its levels, and these
+    weights. The weights are scaled so that the tree has sensitivity 1.
     """
     width = 1
     energies = []  # of what is constant on nodes of each width
@@ -169,9 +170,7 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
     norm : "l1" or "l2"
         Norm in which the sensitivity is measured: "l1" for Laplace noise, "l2" for Gaussian noise.
 
-    Returns
-    -------
-    Strategy
+    Returns ------- Strategy
 
     Raises
     ------
