@@ -1,7 +1,9 @@
-"""What is run for each figure, what the paper printed beside it, and what it is said to show.
+"""Experiments that recompute the figures, tables and theorems of five papers. There is one folder per paper.
 
-A spec exposes `TITLE` and `PAGE` (where in the paper), `rows(profile, store)`, which runs what the
-store does not hold and returns one tidy DataFrame, `PAPER` (numbers that the paper prints, with their
-reading error) and `CLAIMS`. Numbers, words turned into numbers and open parameters were written
-down before the first run; a claim that differs stays, with what was measured and why.
+A module of such a folder contains a figure: a class that says which mechanisms run on which datasets, and how
+the results are drawn. `PAPER` in a module contains the numbers that the paper prints, with the error of
+reading them. The file `statements.toml` of a folder contains the paper's claims and the statements that test
+them. We wrote down the statements, and the values of parameters that the paper does not print, before the
+first run. If our results contradict a statement, the statement stays, with the measured values and an
+explanation.
 """

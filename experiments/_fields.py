@@ -1,4 +1,6 @@
-"""Fields of figures that the papers do not print, or that are effort."""
+"""Functions that declare parameters of figures. They mark a parameter that the paper does not print
+(`unprinted`), or a parameter that only changes the time of a run and the accuracy of its results (`effort`).
+"""
 
 from functools import partial
 

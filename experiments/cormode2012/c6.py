@@ -1,13 +1,15 @@
-"""Cormode et al. 2012, appendix C.6: the count sketch, and how many rows it should have.
+"""Appendix C.6 of Cormode et al. (2012): how many rows a count sketch should have. A count sketch adds each
+count to one random bucket in each of its d rows. A row has w buckets.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: appendix C.6 and its Lemma 5.
-Read    from the text; the study itself was left out of the paper.
-Open    Sizes are not printed: w from 10⁵ buckets, as many as other summaries hold cells, to 10⁷, either
-        w or w·d held fixed. Single cells are ranges of one; ranges of up to 10⁴ beside them, since a
-        sketch visits each cell of a query. Rows are joined by their mean, which is unbiased, or by
-        their median. A bucket counts as much as a cell, though a cell is released with its place.
-        Theory: `CountSketch.variance`, with ‖M‖₂² and the noise of all rows; Lemma 5 has ‖M‖₂, and a
-        sensitivity of 2d for replacing a unit. It is the mean of squared errors.
+Read    We compare with the text of the appendix, because the paper leaves out the study itself.
+Open    The paper does not print the sizes of sketches. We use w from 10⁵ (as many buckets as other summaries
+        have cells) to 10⁷, and keep either w or w·d fixed. Queries are single cells, and ranges of up to 10⁴
+        cells, because a sketch has to visit each cell of a query. The estimates of the rows are combined by
+        their mean, which is unbiased, or by their median. A bucket counts as much as a released cell,
+        although a released cell also needs its position. The theoretical curves are `CountSketch.variance`,
+        with ‖M‖₂² and the noise of all rows. Lemma 5 of the paper has ‖M‖₂ instead, and a sensitivity of 2d
+        for a replaced unit.
 """
 
 from __future__ import annotations
@@ -48,15 +50,15 @@ ESTIMATES = ("mean", "median")
 
 
 def squares(data: GaussianSparse) -> float:
-    """‖M‖₂²."""
+    """Return ‖M‖₂², the sum of the squared counts of a dataset."""
     return float(np.square(data.load().counts).sum())
 
 
 def variance(data: GaussianSparse, epsilon: float, what: str, size: int) -> Callable:
-    """Of the mean of d rows, by d: ‖M‖₂²/(w·d) + 2α/(1 − α)²/d, α = exp(−ε/d).
+    """Return a function that computes, for d rows, the variance of the mean of the rows' estimates of one
+    cell. It is ‖M‖₂²/(w·d) + 2α/(1 − α)²/d with α = exp(−ε/d).
 
-    Of `what`, `w·d` or `w`, there are `size` buckets. The noise of d rows is that of one row where a
-    unit moves d counts.
+    `what` is the number that is fixed, "w·d" or "w", and `size` is its value.
     """
     row = CountSketch(DP(epsilon), width=size)
     total = squares(data)
@@ -64,7 +66,9 @@ def variance(data: GaussianSparse, epsilon: float, what: str, size: int) -> Call
 
 
 def parts(data: GaussianSparse, epsilon: float, widths: Sequence[int]) -> pd.DataFrame:
-    """Rows of the two parts of a single row's variance, in the mean over cells."""
+    """Return a data frame with the two parts of the variance of a sketch with one row: the part from
+    collisions of cells in a bucket (a mean over cells), and the part from noise.
+    """
     others = squares(data) * (1 - 1 / data.m)
     rows = []
     for width in widths:
@@ -78,18 +82,22 @@ def parts(data: GaussianSparse, epsilon: float, widths: Sequence[int]) -> pd.Dat
 
 
 def by_depth(rows: pd.DataFrame, panel: str, estimate: str) -> pd.DataFrame:
-    """Errors of single cells by d; of one or two rows mean and median are the same."""
+    """Return the errors of single cells in one panel, for one way to combine the rows of a sketch. With one
+    or two rows, the mean and the median are the same.
+    """
     own = select(rows, panel=panel, metric=ABSOLUTE)
     return own[(own.estimate == estimate) | (own.depth <= 2)]
 
 
 def held(what: str, size: int) -> str:
-    """The panel in which `w·d` or `w` is the same for all d."""
+    """Return the name of the panel in which `w·d` or `w` is the same for all numbers of rows d."""
     return f"{what} = {format_size(size)}"
 
 
 def noise_dominates(rows, level, width: int) -> Finding:
-    """Whether the noise of a row has more variance than its sketching."""
+    """Check whether noise contributes more to the variance of a sketch with one row than collisions of cells
+    do.
+    """
     own = select(rows, panel="theory", width=width).set_index("metric").value
     noise, sketching = own["NoiseVariance"], own["SketchingVariance"]
     measured = f"{format_number(noise)} of noise, {format_number(sketching)} of sketching"
@@ -97,7 +105,9 @@ def noise_dominates(rows, level, width: int) -> Finding:
 
 
 def one_row(rows, level, fixed: str, size: int, estimate: str) -> Finding:
-    """Whether one row has less error than more of them, where `w·d` or `w` is fixed."""
+    """Check whether a sketch with one row has smaller errors than sketches with more rows, if `w·d` or `w` is
+    fixed.
+    """
     errors = by_depth(rows, held(fixed, size), estimate)
     more = errors[errors.depth > 1]
     one = select(errors, depth=1).drop(columns="depth")
@@ -107,7 +117,9 @@ def one_row(rows, level, fixed: str, size: int, estimate: str) -> Finding:
 
 @value
 class C6(Counts, Figure):
-    """Sketches of several sizes with more and more rows; of one row, beside other summaries."""
+    """Count sketches of several sizes with one or more rows. Sketches with one row are also compared with the
+    other summaries of the paper.
+    """
 
     title = "The count sketch, and how many rows it should have"
     page = "Cormode et al., ICDT 2012, appendix C.6, Lemma 5"
@@ -140,7 +152,7 @@ class C6(Counts, Figure):
     seeds: int = seeds(40)
 
     def by_rows(self, what: str, size: int) -> list[CountSketch]:
-        """Sketches with more and more rows, where `w·d` or `w` is held fixed."""
+        """Return count sketches with different numbers of rows, where `w·d` or `w` is fixed at `size`."""
         made = []
         for depth in self.depths:
             width = size // depth if what == "w·d" else size
@@ -151,7 +163,9 @@ class C6(Counts, Figure):
         return made
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Sketches by their rows, all summaries by their size, and by the length of ranges."""
+        """Return the runs: sketches by their number of rows, all summaries by their size, and all summaries
+        by the length of ranges.
+        """
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
         filtered = partial(HighPassFilter, budget)
@@ -184,7 +198,9 @@ class C6(Counts, Figure):
         return {panel: Sweep([self.data], *run, self.seeds) for panel, run in runs.items()}
 
     def rows(self, store) -> pd.DataFrame:
-        """With `target`, the parameter that chose a summary's size, and the two parts of theory."""
+        """Return the results, with the two parts of the theoretical variance. The column `target` contains
+        the parameter that determines the size of a summary.
+        """
         rows = super().rows(store)
         sketch = ", " + rows.estimate
         of_range = ", w = " + rows["width"].dropna().astype(int).map(format_size)
@@ -196,7 +212,9 @@ class C6(Counts, Figure):
         return pd.concat([rows, theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute errors by size and by range; squared errors of single cells with their theory."""
+        """Return the panels: absolute errors by size and by length of ranges, and squared errors of single
+        cells with their theoretical curve.
+        """
         of_depth = [
             metric_panel(
                 f"one cell, {held(*x)}",

@@ -1,10 +1,12 @@
-"""The published tables of Cormode et al. 2012 by name, and the sizes of queries and summaries on them.
+"""Published tables for the figures of Cormode et al. (2012), by name. The module also contains parameters for
+the sizes of queries and summaries on these tables.
 
-The paper's is OnTheMap in 47 states (2008, version 4), which we take to be all but CT, DC, MA and NH.
-Where its files are not at hand its twin stands for it, with the printed numbers of cells, non-empty cells
-and their mean. Beside it real data: all US counties (another survey), and Rhode Island by block, by
-tract, and by tract2, the paper's unit, which makes 10 × 10 cells of one state. Keys are ordered by work
-location and then by home.
+The paper uses OnTheMap, a table of jobs by workplace and home, for 47 states (2008, version 4). It does not
+name the states. We take all except CT, DC, MA and NH. If the files of OnTheMap are missing, a synthetic
+stand-in (`OnTheMapTwin`) is used. It has the numbers of cells and of non-empty cells, and the mean count,
+that the paper prints. There are also real tables: all US counties (from another survey), and Rhode Island by
+block, by tract, and by the paper's unit (tract2), for which a domain of one state has 10 × 10 cells. Cells
+are ordered by workplace, and then by home.
 """
 
 from __future__ import annotations
@@ -57,17 +59,19 @@ COMMUTING = (ONTHEMAP, JUDGED, COUNTIES, TRACTS, TRACT2)
 
 
 def dataset_named(name: str) -> Any:
-    """One of ours, or of another package."""
+    """Return the dataset with the given name, from this paper or from another one."""
     return DATASETS[name] if name in DATASETS else other_dataset(name)
 
 
 def table_total(name: str) -> int:
-    """The public total of a table of jobs."""
+    """Return the total number of jobs in a table. It is public."""
     return TOTALS.get(name) or dataset_named(name).load().total
 
 
 def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
-    """The parameter `data` of a figure; OnTheMap itself comes before its twin."""
+    """Return the declaration of a figure's parameter `data`, a list of published tables. If the list contains
+    the stand-in for OnTheMap, OnTheMap itself is added before it.
+    """
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
     doc = "tables (left out if their files are missing)"
@@ -75,23 +79,27 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
 
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:
-    """The parameter `shares` of a figure: sizes of queries."""
+    """Return the declaration of a figure's parameter `shares`, the sizes of queries as shares of all cells."""
     return unprinted_number(default, f"{doc}, as shares of all cells", 0, 1, strict=True)
 
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of OnTheMap: of its files, or else of its twin."""
+    """Return the results on OnTheMap, with which the paper's statements are tested. If the files of OnTheMap
+    are missing, these are the results on its stand-in.
+    """
     panel = ONTHEMAP if ONTHEMAP in set(rows.panel) else JUDGED
     return rows[rows.panel == panel]
 
 
 class PublishedTables:
-    """What a figure knows of the tables that its parameter `data` names."""
+    """Base class of figures with a parameter `data`, which names published tables."""
 
     data: tuple[str, ...]
 
     def datasets(self) -> dict[str, Any]:
-        """Those whose files are at hand, and no twin of one; a ValueError if there are none."""
+        """Return the datasets in `data` whose files are available. The stand-in for OnTheMap is left out if
+        OnTheMap is available. If no dataset is available, a ValueError is raised.
+        """
         named = {name: dataset_named(name) for name in self.data}
         available = {name: x for name, x in named.items() if first_available(x, None)}
         if not available:
@@ -101,22 +109,25 @@ class PublishedTables:
         return available
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Whether rows rest on a published file; of OnTheMap on the paper's, not on one state's."""
+        """Return whether results come from the published file of a dataset. For OnTheMap, the file must be
+        the paper's, and not that of a single state.
+        """
         if name == ONTHEMAP:
             return repr(DATASETS[ONTHEMAP]) in set(rows.dataset)
         return super().has_file(name, rows)
 
     def missing_datasets(self) -> list[str]:
-        """Those whose files are not."""
+        """Return a list of texts, one for each dataset in `data` whose files are missing."""
         available = self.datasets()
         left_out = [name for name in self.data if name not in available]
         return [f"{name}: not at hand" for name in left_out if name != JUDGED]
 
 
 class CommutingTables(PublishedTables):
-    """A figure on commuting data: a sweep a table, sizes that are the same share of its cells everywhere.
+    """Base class of figures on tables of jobs by workplace and home. Query sizes are the same shares of the
+    cells in every table.
 
-    Its `mechanisms` are those of a table, by name; its queries are ranges unless `metrics` says otherwise.
+    A subclass defines `mechanisms(name)`, the mechanisms for a table. By default, the queries are ranges.
     """
 
     size: int
@@ -125,28 +136,34 @@ class CommutingTables(PublishedTables):
     seeds: int
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One a table at hand."""
+        """Return one sweep (plan of runs) per available table."""
         return {
             name: Sweep([x], self.mechanisms(name), self.metrics(x.domain), self.seeds)
             for name, x in self.datasets().items()
         }
 
     def metrics(self, domain: Domain) -> list:
-        """What is asked of a domain."""
+        """Return the metrics for a domain. By default, these are the mean absolute errors of random ranges."""
         sizes = self.query_sizes(domain)
         return [MeanAbsoluteError(RandomRanges(size, self.queries)) for size in sizes]
 
     def query_sizes(self, domain: Domain) -> dict[int, float]:
-        """Shares of a domain by the number of cells; shares that do not fill a cell are left out."""
+        """Return the sizes of queries on a domain, as a dictionary from the number of cells to the share of
+        all cells. Shares of less than one cell are left out.
+        """
         m = domain.size
         return {round(share * m): share for share in self.shares if share * m >= 1}
 
     def summary_size(self, domain: Domain) -> int:
-        """What is released of a domain, where it is `size` on the judged one."""
+        """Return the number of released cells for a domain. It is the same share of all cells as `size` is on
+        OnTheMap's stand-in.
+        """
         return max(1, round(self.size / DATASETS[JUDGED].domain.size * domain.size))
 
     def rows(self, store) -> pd.DataFrame:
-        """`cells` are all of a table, `share` the part of them that a query covers."""
+        """Return the results. The column `cells` contains the number of all cells of the table, and `share`
+        the share of the cells that a query covers.
+        """
         rows = super().rows(store)
         domains = {name: dataset_named(name).domain for name in rows.panel.unique()}
         by_size = {name: self.query_sizes(domain) for name, domain in domains.items()}

@@ -1,12 +1,14 @@
-"""Cormode et al. 2012, Figure 2: what its parameter does to each summary.
+"""Figure 2 of Cormode et al. (2012): how the error of each summary depends on its parameter. A summary is a
+released part of the noisy counts.
 
-Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.2 and Figure 2 (a)–(c); beside
-        it what sections 2.1, C.2 and C.3 say in words. Theorems 1–4 are tests.
-Read    from the text; the plots are not in our copy.
-Open    The range of θ is printed for (c), the sizes of ranges for none but (a) and (b). Threshold
-        sampling gets the τ whose expected size is the target, from the m, n and μ of the generator,
-        which are public here (C.2 does the same with ‖M‖₁). 2.1 and C.2 ask ten times as many
-        queries, since few single cells of a sparse table hold a count.
+Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.2 and Figure 2 (a)–(c). We also test what
+        sections 2.1, C.2 and C.3 say in words. Theorems 1–4 of the paper are tested in the folder `tests`.
+Read    We read all numbers from the text, because the plots are not in our copy.
+Open    The paper prints the values of θ only for panel (c), and the lengths of ranges only for (a) and (b).
+        Threshold sampling gets the τ for which the expected size is the stated size. We compute τ from the m,
+        n and μ of the generator, which are public here (appendix C.2 uses ‖M‖₁ in the same way). For sections
+        2.1 and C.2, we ask ten times as many queries, because few single cells of a sparse table have a
+        count.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ SAMPLES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 def theory_rows(
     data: GaussianSparse, ranges: RandomRanges, thetas: Sequence[int], epsilon: float
 ) -> pd.DataFrame:
-    """Rows of what filters are expected to hold, and of the mean answer of a range."""
+    """Return a data frame with expected values: which cells a filter is expected to release, and the mean
+    answer to a range.
+    """
     table = data.load()
     answers = table.answer(ranges.on(table.domain))
     rows = [{"metric": "MeanAnswer", "value": answers.mean()}]
@@ -104,9 +108,10 @@ def theory_rows(
 
 
 def tau_of_size(data: GaussianSparse, size: int, epsilon: float) -> float:
-    """The τ at which a threshold sample is expected to hold `size` cells.
+    """Return the threshold τ for which a threshold sample is expected to contain `size` cells.
 
-    (m − n)·p_τ + n·min(μ/τ, 1) = size; a non-empty cell is taken to hold its mean μ.
+    It solves (m − n)·p_τ + n·min(μ/τ, 1) = size. Here p_τ is the probability that an empty cell is released,
+    and each of the n non-empty cells is assumed to have the mean count μ.
     """
     from scipy.optimize import brentq
 
@@ -128,24 +133,26 @@ def tau_of_size(data: GaussianSparse, size: int, epsilon: float) -> float:
 def errors(
     rows: pd.DataFrame, panel: str, metric: str = ABSOLUTE, **where: object
 ) -> pd.DataFrame:
-    """The rows of one metric of a panel."""
+    """Return the results of one metric in one panel."""
     return select(rows, panel=panel, metric=metric, **where)
 
 
 def of_ranges(rows, panel: str, length: int, **where) -> pd.DataFrame:
-    """Absolute errors of ranges of one length."""
+    """Return the absolute errors of ranges with a given length."""
     return errors(rows, panel, query_size=length, **where)
 
 
 def in_percent(rows) -> pd.DataFrame:
-    """The same rows, values in per cent."""
+    """Return the same results with values in per cent."""
     return rows.assign(value=100 * rows.value)
 
 
 def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors of the two-sided filter, and of the one-sided one at the sizes of the former.
+    """Return the errors of the two-sided filter, and those of a one-sided filter of the same size. A
+    two-sided filter keeps large absolute values, and a one-sided filter only large positive values.
 
-    Seed by seed, straight on logarithmic axes; θ at which one of them has no such size are left out.
+    The errors of the one-sided filter are interpolated on logarithmic axes, for each seed. If a size is
+    outside the range of one filter, its θ is left out.
     """
     two = select(rows, series=TWO)
     laws = {
@@ -163,7 +170,9 @@ def _theory(rows, metric: str, **where) -> pd.Series:
 
 
 def varies(rows, level, largest: int) -> Finding:
-    """Whether the errors of filters are orders of magnitude apart, up to a θ."""
+    """Check whether the errors of filters with different θ (at most `largest`) differ by orders of
+    magnitude.
+    """
     asked = of_ranges(rows, "a", LENGTH)
     within = asked[asked.theta <= largest]
     by = within.groupby(["series", "theta"]).value.mean()
@@ -174,9 +183,10 @@ def varies(rows, level, largest: int) -> Finding:
 
 
 def two_sided_lower(rows, level, largest: int, place: int | str = LENGTH) -> Finding:
-    """Whether the two-sided filter has less error than the one-sided one of equal size, up to a θ.
+    """Check whether the two-sided filter has smaller errors than the one-sided filter of the same size, for θ
+    up to `largest`.
 
-    Its place is a length of ranges, or other data.
+    `place` is a length of ranges on the usual data, or the name of a panel with other data.
     """
     panel, length = (place, LENGTH) if isinstance(place, str) else ("a", place)
     two, one = by_size(of_ranges(rows, panel, length))
@@ -185,7 +195,9 @@ def two_sided_lower(rows, level, largest: int, place: int | str = LENGTH) -> Fin
 
 
 def unbiased_filter(rows, level, share: float) -> Finding:
-    """Whether the filter's bias is within 0.5 % up to a θ at which so much is in the sample."""
+    """Check whether the filter's bias is at most 0.5 % of a mean answer. Only θ up to 50 are tested for which
+    the filter is expected to release at least the given share of the non-empty cells.
+    """
     held = _theory(rows, "HeldShare", series=TWO)
     answer = errors(rows, "theory", "MeanAnswer").value.iloc[0]
     thetas = [theta for theta in held.index[held >= share] if theta <= 50]
@@ -195,14 +207,14 @@ def unbiased_filter(rows, level, share: float) -> Finding:
 
 
 def around_one_percent(rows, level) -> Finding:
-    """Whether the two-sided filter's relative error is at most about 1 %, up to θ = 50."""
+    """Check whether the relative error of the two-sided filter is at most about 1 % for θ up to 50."""
     relative = errors(rows, "a", RELATIVE, series=TWO)
     relative = in_percent(relative[relative.theta <= 50])
     return check_between(means(relative, TWO, "theta"), level, high=1.5, unit=" %")
 
 
 def dominated(rows, level) -> Finding:
-    """Whether what is released is true cells in the end."""
+    """Check whether most cells that a filter releases are non-empty for a large θ."""
     parts = {}
     for series in (TWO, ONE):
         share = _theory(rows, "TrueShare", series=series, theta=(50, 60, 70, 80, 90))
@@ -213,7 +225,7 @@ def dominated(rows, level) -> Finding:
 
 
 def alike_when_small(rows, level) -> Finding:
-    """Whether the two filters come together where samples are small."""
+    """Check whether the errors of the two filters become similar for small sizes."""
     two, one = by_size(of_ranges(rows, "a", LENGTH))
     against = ratios(one, two, "theta")
     points = against.at(1 - (1 - level) / 2).loc[[50, 90]]
@@ -232,7 +244,9 @@ def alike_when_small(rows, level) -> Finding:
 
 
 def over_estimates(rows, level) -> Finding:
-    """Whether the two-sided filter over-estimates less often, where any does."""
+    """Check whether the two-sided filter overestimates fewer answers than the one-sided filter. Values of θ
+    for which neither filter overestimates are left out.
+    """
     shares = errors(rows, "a", OVER)
     ever = shares.groupby("theta").value.max()
     shares = shares[shares.theta.isin(ever.index[ever > 0])]
@@ -241,7 +255,9 @@ def over_estimates(rows, level) -> Finding:
 
 
 def least_error(rows, level, metric: str, low: float, high: float) -> Finding:
-    """Whether the error is least where a share of the cells is within these ends."""
+    """Check whether the filter with the smallest error has a share of cells between `low` and `high`.
+    `metric` says which share is compared.
+    """
     share = _theory(rows, metric, series=TWO)
     thetas = may_be_best(of_ranges(rows, "a", LENGTH, series=TWO), "theta", level)
     there = [low <= share[theta] <= high for theta in thetas]
@@ -252,7 +268,7 @@ def least_error(rows, level, metric: str, low: float, high: float) -> Finding:
 
 
 def fixed_size(rows, level) -> Finding:
-    """Whether every priority sample has the size that was asked."""
+    """Check whether every priority sample has exactly the size that was requested."""
     sizes = errors(rows, "b", query_size=LENGTH)
     priority = select(sizes, series="priority")
     threshold = select(sizes, series="threshold")
@@ -263,7 +279,9 @@ def fixed_size(rows, level) -> Finding:
 
 
 def relative_of_samples(rows, level, size: int) -> Finding:
-    """Whether both samples of a size have the printed relative errors."""
+    """Check whether threshold and priority samples of a given size have the relative errors that the paper
+    prints.
+    """
     relative = in_percent(
         errors(rows, "b", RELATIVE, target=size, series=("threshold", "priority"))
     )
@@ -272,7 +290,9 @@ def relative_of_samples(rows, level, size: int) -> Finding:
 
 
 def end_of_relative(rows, level, length: int, low: float, high: float, end: str) -> Finding:
-    """Whether the least, or the greatest, relative error over θ is as printed."""
+    """Check whether the smallest or the largest relative error over all θ is in the range that the paper
+    prints.
+    """
     relative = in_percent(_both(rows, length, RELATIVE))
     numbers = means(relative, BOTH, "theta")
     points = numbers.at(1 - (1 - level) / len(numbers))
@@ -286,7 +306,7 @@ def _both(rows, length: int, metric: str = ABSOLUTE, panel: str = "c") -> pd.Dat
 
 
 def forty(rows, level, length: int) -> Finding:
-    """Whether no θ of filter-priority has much less error than 40."""
+    """Check whether θ = 40 is about as good for filter-priority sampling as any other θ."""
     error = _both(rows, length)
     others = error[error.theta != 40]
     at_forty = select(error, theta=40).drop(columns="theta")
@@ -297,7 +317,9 @@ def forty(rows, level, length: int) -> Finding:
 
 
 def neither(rows, level, length: int) -> Finding:
-    """Whether both ends of θ have more error than some θ between."""
+    """Check whether filter-priority sampling has larger errors for the smallest and for the largest θ than
+    for a θ in between.
+    """
     error = _both(rows, length)
     least = error[error.theta.between(10, 65)].groupby("theta").value.mean().idxmin()
     between = select(error, theta=least)
@@ -312,7 +334,7 @@ def neither(rows, level, length: int) -> Finding:
 
 
 def smaller_for_larger(rows, level) -> Finding:
-    """Whether the best θ falls as ranges become longer."""
+    """Check whether the best θ becomes smaller for longer ranges."""
     own = 1 - (1 - level) / len(DECADES)
     best = {r: may_be_best(_both(rows, r), "theta", own) for r in DECADES}
     small, large = best[DECADES[0]], best[DECADES[-1]]
@@ -333,7 +355,7 @@ def _thetas(best: list[float]) -> str:
 
 
 def density_matters(rows, level, length: int) -> Finding:
-    """Whether the best θ is another one on sparser data."""
+    """Check whether the best θ is different on sparser data."""
     dense = _both(rows, length)
     sparse = _both(rows, length, panel="c, sparse")
     own = 1 - (1 - level) / 2
@@ -345,7 +367,7 @@ def density_matters(rows, level, length: int) -> Finding:
 
 
 def unbiased(rows, level, series: str) -> Finding:
-    """Whether no size shows a bias."""
+    """Check whether the mean error of a sample is 0 for every size, up to random variation."""
     numbers = means(errors(rows, "b", SIGNED, query_size=LENGTH), series, "target")
     points = numbers.at(1 - (1 - level) / len(numbers))
     zero = (points.low <= 0) & (points.high >= 0)
@@ -357,7 +379,7 @@ def unbiased(rows, level, series: str) -> Finding:
 
 @value
 class Fig2(Counts, Figure):
-    """One value of its parameter after another for each summary, on ranges."""
+    """Errors of range queries for each kind of summary, by the summary's parameter (its threshold or size)."""
 
     title = "Error of each summary by its size or threshold"
     headline = "A summary errs least when it keeps the true cells and few empty ones"
@@ -388,7 +410,7 @@ class Fig2(Counts, Figure):
     seeds: int = seeds(60)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel each, and what is beside them."""
+        """Return the runs of the three panels, and the runs for sections 2.1, C.2 and C.3."""
         budget = DP(self.epsilon)
         lengths = dict.fromkeys((self.length, *self.lengths))
         ranges = [RandomRanges(length, self.queries) for length in lengths]
@@ -432,7 +454,9 @@ class Fig2(Counts, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """With what theory says of filters; `target` is the size, or θ, that a summary was given."""
+        """Return the results, with the values that theory expects for filters. The column `target` contains
+        the size or the θ that a summary was given.
+        """
         rows = super().rows(store)
         target = rows["size"].fillna(rows.tau.map({self.tau(s): s for s in self.sizes}))
         rows = rows.assign(target=target.fillna(rows.theta))
@@ -442,11 +466,13 @@ class Fig2(Counts, Figure):
         return pd.concat([rows, theory], ignore_index=True)
 
     def tau(self, size: int) -> float:
-        """The τ at which a threshold sample is expected to hold `size` cells."""
+        """Return the threshold τ for which a threshold sample is expected to contain `size` cells."""
         return tau_of_size(self.data, size, self.epsilon)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute errors above relative ones; then what 2.1 and C.2 say in words."""
+        """Return the panels: absolute errors, relative errors below them, and then the results for sections
+        2.1 and C.2.
+        """
         law = partial(expected_geometric_error, epsilon=self.epsilon)
         at = f"R = {self.length:,}"
         cells = f"s = {self.size:,}"
@@ -478,13 +504,15 @@ class Fig2(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Every other length of the ranges in (c)."""
+        """Return the results to draw. Panel (c) shows only every other length of ranges."""
         drawn = {self.length, *self.lengths[::2]}
         return rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
 
 
 def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose series tell weights, rounding and lengths; `queries` are ranges or subsets."""
+    """Return the results with curve names (`series`) that distinguish weights, rounding and lengths. The
+    column `queries` says whether queries are ranges or subsets.
+    """
     weights = "threshold, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
     asked = rows.workload.str.startswith("RandomSubsets")
     kind = asked.map({True: "subsets", False: "ranges"}).where(rows.panel == "subsets")

@@ -1,11 +1,13 @@
-"""Cormode et al. 2012, Figure 3: error of the summaries against the size of the subset asked for.
+"""Figure 3 of Cormode et al. (2012): error of each summary (released part of the noisy counts) by the size of
+the queried subset.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 3 (a)–(d).
-Read    from the text; the plots are not in our copy.
-Open    The subset sizes are not printed: 100, which is, to half of the domain, (a) below and (b)
-        above 10⁴ cells, (c) and (d) all of them. θ of the filter in (c) and (d) is not printed
-        either: many are run, and the one whose summary is expected to have as many cells as the
-        sample. Those of (c) are run on the counts of (a) too. The number of queries is not printed.
+Read    We read all numbers from the text, because the plots are not in our copy.
+Open    The paper prints only the subset size 100. We use sizes from 100 to half of the domain: in (a) below
+        10⁴ cells, in (b) from 10⁴ cells on, and in (c) and (d) all sizes. The paper does not print the
+        filter's θ in (c) and (d). We run several values, and also the θ for which the filter is expected to
+        release as many cells as the sample. The filters of (c) also run on the counts of (a). The number of
+        queries is not printed either.
 """
 
 from __future__ import annotations
@@ -67,13 +69,15 @@ SHARE_HELD = "HeldCells"
 
 
 def errors(rows, series: str, panel: str, metric: str = ABSOLUTE) -> pd.DataFrame:
-    """The rows of one series. Panel "ab" joins (a) and (b)."""
+    """Return the results of one curve in one panel. The panel "ab" means (a) and (b) together."""
     panels = tuple(panel) if panel == "ab" else (panel,)
     return select(rows, panel=panels, series=series, metric=metric)
 
 
 def of_filter(rows, panel: str, theta: int | str, of: str = "") -> pd.DataFrame:
-    """The filter of a panel. Panels (a) and (b) use the printed one."""
+    """Return the results of the filter in a panel. In panels (a) and (b), this is the filter with the θ that
+    the paper prints.
+    """
     if panel in ("a", "b", "ab"):
         return errors(rows, FILTER, panel)
     if theta == OWN_SIZE:
@@ -82,12 +86,12 @@ def of_filter(rows, panel: str, theta: int | str, of: str = "") -> pd.DataFrame:
 
 
 def from_size(size: float) -> str:
-    """From which size on, in words."""
+    """Return a text with the size from which on something holds."""
     return f"from {format_number(size)} cells" if np.isfinite(size) else "at no size"
 
 
 def large_enough(rows, level) -> Finding:
-    """Whether priority sampling is better than the filter from some size on."""
+    """Check whether priority sampling has a smaller error than the filter for all subsets above some size."""
     against = ratios(errors(rows, PRIORITY, "ab"), errors(rows, FILTER, "ab"), "query_size")
     size, first, last = lower_from(against, level)
     largest = against.at(level).index.max()
@@ -95,7 +99,7 @@ def large_enough(rows, level) -> Finding:
 
 
 def as_a_root(rows, level) -> Finding:
-    """Whether the error of the full table grows as the root of the size."""
+    """Check whether the error of the full noisy table grows with the square root of the subset's size."""
     error = errors(rows, TABLE, "ab")
     scaled = error.assign(value=error.value / np.sqrt(error.query_size))
     first = select(scaled, query_size=100).drop(columns="query_size")
@@ -105,7 +109,9 @@ def as_a_root(rows, level) -> Finding:
 
 
 def much_worse(rows, level, theta) -> Finding:
-    """Whether the filter has more error on wide counts than on the usual ones."""
+    """Check whether the filter has larger errors if the counts have a large standard deviation (panel c) than
+    on the counts of panel (a).
+    """
     before = of_filter(rows, "c, σ = 20", theta, of="c")
     return above(ratios(of_filter(rows, "c", theta), before, "query_size"), level, OFTEN)
 
@@ -116,14 +122,18 @@ def _crossing(rows, level, panel: str, theta) -> tuple[float, float, float]:
 
 
 def overtaken(rows, level, theta) -> Finding:
-    """Whether priority sampling beats the filter from about a thousand cells on."""
+    """Check whether priority sampling has a smaller error than the filter for subsets of about 1000 cells and
+    more.
+    """
     size, first, last = _crossing(rows, level, "c", theta)
     holds = decide(500 <= first and last <= 2000, last < 500 or first > 2000)
     return Finding(holds, from_size(size))
 
 
 def overtaken_earlier(rows, level, theta) -> Finding:
-    """Whether on wide counts priority sampling is better from a smaller size on."""
+    """Check whether, for counts with a large standard deviation, priority sampling becomes better than the
+    filter at a smaller subset size.
+    """
     own = 1 - (1 - level) / 2
     size, first, last = _crossing(rows, own, "c", theta)
     before, before_first, before_last = _crossing(rows, own, "ab", 50)
@@ -132,19 +142,21 @@ def overtaken_earlier(rows, level, theta) -> Finding:
 
 
 def below_filter(rows, level, theta, panel: str, ours: str) -> Finding:
-    """Whether a series has less error than the filter."""
+    """Check whether the curve `ours` has smaller errors than the filter."""
     other = of_filter(rows, panel, theta)
     return check_lower(ratios(errors(rows, ours, panel), other, "query_size"), level, OFTEN)
 
 
 def beats_sampling(rows, level, theta) -> Finding:
-    """Whether on sparse counts the filter has less error than priority sampling."""
+    """Check whether the filter has smaller errors than priority sampling on sparse data (panel d)."""
     ours = of_filter(rows, "d", theta)
     return check_lower(ratios(ours, errors(rows, PRIORITY, "d"), "query_size"), level, OFTEN)
 
 
 def all_worse(rows, level, theta) -> Finding:
-    """Whether on wide counts all summaries have more error than the full table."""
+    """Check whether all summaries have larger errors than the full noisy table if the counts have a large
+    standard deviation (panel c).
+    """
     table = errors(rows, TABLE, "c")
     summaries = {"filter": of_filter(rows, "c", theta)}
     summaries |= {series: errors(rows, series, "c") for series in (PRIORITY, BOTH["c"])}
@@ -156,7 +168,9 @@ def all_worse(rows, level, theta) -> Finding:
 
 
 def fewer_held(rows, level) -> Finding:
-    """Whether a sample holds a smaller share of the cells of sparse counts."""
+    """Check whether a sample contains a smaller share of the non-empty cells on sparse data than on the usual
+    data.
+    """
     held = [select(rows, panel=p, series=PRIORITY, metric=SHARE_HELD) for p in ("d", "ab")]
     sparse, usual = (x.assign(point=0) for x in held)
     finding = check_lower(ratios(sparse, usual, "point"), level)
@@ -166,7 +180,7 @@ def fewer_held(rows, level) -> Finding:
 
 @value
 class Fig3(Counts, Figure):
-    """Two kinds of counts and two densities; subsets of all sizes."""
+    """Errors of subset queries of all sizes, on counts with two standard deviations and two densities."""
 
     title = "Error of the summaries against the size of the subset asked for"
     headline = "Filters win on small ranges, sampling on large ones"
@@ -199,7 +213,7 @@ class Fig3(Counts, Figure):
     seeds: int = seeds(80)  # large subsets overlap: only seeds are independent
 
     def sweeps(self) -> dict[str, Sweep]:
-        """(a) and (b) are one run."""
+        """Return the runs. Panels (a) and (b) share one run."""
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
         sample = partial(PrioritySampling, budget)
@@ -227,7 +241,9 @@ class Fig3(Counts, Figure):
         }
 
     def other_data(self) -> tuple[GaussianSparse, GaussianSparse]:
-        """The counts of (c) and of (d)."""
+        """Return the datasets of panel (c), with a larger standard deviation, and of panel (d), with fewer
+        non-empty cells.
+        """
         wide = replace(self.data, std=self.wide_std)
         return wide, replace(self.data, density=self.low_density)
 
@@ -236,11 +252,13 @@ class Fig3(Counts, Figure):
         return [HighPassFilter(DP(self.epsilon), theta=theta) for theta in thetas]
 
     def theta_of_size(self, data: GaussianSparse, size: int) -> int:
-        """The θ of the filter whose summary is expected to be nearest to a size."""
+        """Return the θ for which a filter is expected to release about `size` cells."""
         return theta_of_size(data, size, self.epsilon)
 
     def rows(self, store) -> pd.DataFrame:
-        """Panels (a) and (b) are told apart by the size of the subset; with θ of the sample's size."""
+        """Return the results, with the θ for which a filter is expected to have the size of the sample. Small
+        subsets are in panel (a), and large ones in (b).
+        """
         rows = super().rows(store)
         twice = TWICE if self.size == 100_000 else f", s = {2 * self.size:,}"
         rows["series"] += (rows["size"] == 2 * self.size).map({True: twice, False: ""})
@@ -256,7 +274,7 @@ class Fig3(Counts, Figure):
         return pd.concat([rows, pd.DataFrame(theory).assign(**columns)], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute errors of all, and what is relative in (a) and (b)."""
+        """Return the panels: absolute errors in all four panels, and relative errors in (a) and (b)."""
         wide, sparse = self.other_data()
         law = ("geometric, theory", partial(expected_geometric_error, epsilon=self.epsilon))
         of_sparse = f"ρ = {sparse.density:g}, s = {format_size(self.low_size)}"
@@ -270,7 +288,9 @@ class Fig3(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Of the filters the printed θ, the ends, and that of the sample's size; of larger samples one."""
+        """Return the results to draw. Filters are drawn for the printed θ, for the smallest and the largest
+        θ, and for the θ that gives the sample's size. Larger samples are drawn for one θ.
+        """
         sizes = zip("cd", self.other_data(), (self.size, self.low_size), strict=True)
         own = {panel: self.theta_of_size(data, size) for panel, data, size in sizes}
         filters = rows.mechanism.eq("HighPassFilter")

@@ -1,17 +1,19 @@
-"""Cormode et al. 2012, Figure 4: throughput of the summaries as density varies.
+"""Figure 4 of Cormode et al. (2012): throughput of the summaries (non-empty cells per second) by the density
+of the data.
 
-Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 4;
-        sections 1 and 5 in words.
-Read    from the text; the plot is not in our copy, and the text prints no number.
-Open    m is not printed for this figure: 10⁶, the default of section 4.1; the paper profile adds 10⁷.
-        s = n as printed, for every summary. The filter takes the θ, and threshold sampling the τ, at
-        which an empty table releases n cells, a function of m, n and ε alone (methods.md 9.2, item 0).
-        Filter-priority has θ = 40, best in Figure 2(c): more than n cells pass it at every density,
-        so that there is something left to sample.
-        Times are those of whole releases, fit to publish: noise from the system's randomness, one
-        core, processor time, the best of several in turns, each right after one not counted. The
-        geometric table is drawn by our exact sampler, and beside it by numpy's usual recipe (the
-        difference of two geometric vectors); "priority, laborious" samples from the former.
+Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 4, and what sections 1 and 5
+        say in words.
+Read    The plot is not in our copy, and the text prints no number.
+Open    The paper does not print m, the number of cells, for this figure. We use 10⁶, the default of section
+        4.1. The paper profile also runs 10⁷. As printed, s = n for every summary. The filter gets the θ, and
+        threshold sampling gets the τ, for which an empty table would release n cells. Both are functions of
+        m, n and ε alone. Filter-priority sampling has θ = 40, the best value of Figure 2(c). At every
+        density, more than n cells pass this filter, so that something is left to sample. A time is that of a
+        whole release that may be published, with noise from the operating system, on one core. It is the best
+        processor time of several runs. The methods take turns, and each timed run follows a run that is not
+        timed. The full table is drawn by our exact sampler. For comparison, it is also drawn by the usual
+        method with numpy, the difference of two vectors of geometric numbers. The curve "priority, laborious"
+        takes its sample from the full table of our exact sampler.
 """
 
 from __future__ import annotations
@@ -51,23 +53,23 @@ FASTER = 1 + 1e-12
 
 
 def _throughput(rows, *series: str, **where) -> pd.Series:
-    """By series and density."""
+    """Return the throughput by curve and density."""
     return select(rows, series=series, **where).set_index(["series", "density"]).value
 
 
 def _gain(rows, ours: Sequence[str], other: str, **where) -> pd.Series:
-    """Throughput over that of another series, by series and density."""
+    """Return the throughput of some curves, divided by that of the curve `other`, by curve and density."""
     base = _throughput(rows, other, **where).droplevel("series")
     return _throughput(rows, *ours, **where).div(base, level="density")
 
 
 def _beside(finding: Finding, gain: pd.Series) -> Finding:
-    """With what is so against our own dense sampler."""
+    """Return the finding, extended by the comparison with our own sampler of full tables."""
     return replace(finding, measured=f"{finding.measured}; than our dense sampler {span(gain)}")
 
 
 def fastest(rows, level) -> Finding:
-    """Whether filter and threshold sampling are faster than all others."""
+    """Check whether the filter and threshold sampling are faster than all other methods."""
     ours = ("filter", "threshold")
     others = ("priority", "filter-priority", USUAL)
     gains = pd.concat({other: _gain(rows, ours, other) for other in others})
@@ -78,7 +80,9 @@ def fastest(rows, level) -> Finding:
 def faster(
     rows, level, times: float = FASTER, series: Sequence[str] = SUMMARIES, density=SPARSE
 ) -> Finding:
-    """Whether summaries are so many times as fast as the full table, on sparse tables or on another."""
+    """Check whether the throughput of summaries is at least `times` that of the full table, on tables of the
+    given densities.
+    """
     usual, ours = (_gain(rows, series, other, density=density) for other in (USUAL, OURS))
     return _beside(check_between(exact(usual), level, low=times, words="as fast"), ours)
 
@@ -87,7 +91,7 @@ as_the_dense = partial(faster, times=1 / ALIKE, series=("priority",), density=0.
 
 
 def independent(rows, level) -> Finding:
-    """Whether time does not grow with the domain."""
+    """Check whether the time of a summary is independent of the number of cells of the domain."""
     small, large = (
         rows[(rows.m == m) & rows.series.isin(SUMMARIES)]
         .set_index(["series", "nonempty"])
@@ -102,7 +106,7 @@ def independent(rows, level) -> Finding:
 
 
 def proportional(rows, level) -> Finding:
-    """Whether time grows no faster than the output."""
+    """Check whether the time of a summary grows at most in proportion to the number of released cells."""
     by_density = _throughput(rows, *SUMMARIES).unstack("density").sort_index(axis=1)
     steps = by_density / by_density.shift(-1, axis=1)
     growth = exact(steps.stack().dropna())
@@ -111,7 +115,7 @@ def proportional(rows, level) -> Finding:
 
 @value
 class Fig4(Figure):
-    """Whole releases, timed: summaries beside full tables, on data of several densities."""
+    """Throughput of whole releases, for summaries and for full noisy tables, on data of several densities."""
 
     title = "Throughput of the summaries as density varies"
     headline = (
@@ -137,7 +141,7 @@ class Fig4(Figure):
     repeat: int = effort(31, "timed releases (half as many beyond 10⁶ cells)", 2)
 
     def mechanisms(self, n: int) -> list:
-        """What is timed on n non-empty cells, beside numpy's usual recipe."""
+        """Return the mechanisms that are timed on a table with n non-empty cells."""
         budget = DP(self.epsilon)
         return [
             HighPassFilter(budget, size=n),
@@ -149,15 +153,17 @@ class Fig4(Figure):
         ]
 
     def data(self, m: int, density: float) -> GaussianSparse:
-        """The counts of section 4.1."""
+        """Return the synthetic counts of section 4.1, for a number of cells m and a density."""
         return GaussianSparse(m=m, density=density, mean=self.mean, std=self.std)
 
     def datasets_run(self) -> list[GaussianSparse]:
-        """All that are timed."""
+        """Return all datasets on which releases are timed."""
         return [self.data(m, density) for m in self.domains for density in self.densities]
 
     def rows(self, store) -> pd.DataFrame:
-        """One row a method, density and m; never taken from the store, since machines differ."""
+        """Time the releases. The result has one row per method, density and m. It never comes from the store,
+        because machines differ.
+        """
         frames = [self._releases(dataset) for dataset in self.datasets_run()]
         rows = pd.concat(frames, ignore_index=True)
         names = {"numpy": USUAL, "laborious priority": LABORIOUS}
@@ -172,10 +178,12 @@ class Fig4(Figure):
         return rows.assign(panel=f"m = {format_size(dataset.m)}")
 
     def example_trial(self) -> Trial:
-        """One release; those that are timed draw their noise from the system."""
+        """Return one release as an example. It has a seed, whereas the timed releases draw their noise from
+        the operating system.
+        """
         dataset = self.data(self.domains[0], self.densities[0])
         return Trial(dataset, self.mechanisms(len(dataset.load()))[0], seed=0)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One panel for each m."""
+        """Return one panel for each number of cells m."""
         return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]

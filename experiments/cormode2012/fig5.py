@@ -1,19 +1,22 @@
-"""Cormode et al. 2012, Figure 5: range queries from summaries of dyadic ranges.
+"""Figure 5 of Cormode et al. (2012): errors of range queries that are answered from dyadic ranges (intervals
+that are obtained by halving the domain again and again).
 
-Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: sections 3 and 4.4, Figure 5 (a)–(c), and
-        the throughput of which section 4.4 tells in words.
-Read    from the text; the plots are not in our copy. Printed numbers may be off by half of their
-        last digit.
-Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper counts log₂m). The filter's θ
-        is not printed: the one that goes with s, 630 from m, s and ε alone. Nor is filter-priority's:
-        factors of that. Skewed data are regions, half full, and nothing between them; the paper's law is
-        not printed, nor how many regions: 1, 10 and 100, of which 10 are drawn.
-        Throughput as in Figure 4: whole releases from the system's randomness, s = n, processor time
-        on one core, the best of several in turns. "numpy" sums the dense tree level by level and adds
-        numpy's usual noise to all of it. How long either way of summing takes is in the rows, since
-        the paper explains its gain by a cost that all methods share.
-        Not in the paper, and not judged: a budget that favours finer levels, Haar coefficients filtered,
-        and the filter of cells beside the dyadic one.
+Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: sections 3 and 4.4, Figure 5 (a)–(c), and the
+        throughput that section 4.4 describes in words.
+Read    We read all numbers from the text, because the plots are not in our copy. Printed numbers may have an
+        error of half of their last digit.
+Open    A cell is in 21 dyadic ranges (nodes), so each node gets ε/21. The paper counts log₂m nodes. The paper
+        does not print the filter's θ. We use the θ for which an empty tree releases s nodes, which is 630 and
+        follows from m, s and ε alone. The θ of filter-priority sampling is not printed either. We use several
+        fractions of the filter's θ. Skewed data consist of regions in which half of the cells are non-empty,
+        with nothing between the regions. The paper prints neither its distribution of skewed data nor the
+        number of regions. We run 1, 10 and 100 regions, and draw 10. Throughput is measured as in Figure 4:
+        whole releases with noise from the operating system, s = n, and the best processor time of several
+        runs on one core. The curve "numpy" adds up the whole tree level by level, and adds numpy's usual
+        noise to all nodes. The results also contain the time of both ways to add up the tree, because the
+        paper explains its gain by a cost that all methods share. Some curves are not in the paper, and no
+        statement is tested on them: a budget that favours small nodes, filtered Haar coefficients, and the
+        filter of cells next to the filter of nodes.
 """
 
 from __future__ import annotations
@@ -99,32 +102,40 @@ PAPER = {
 
 
 def expected_dyadic_error(cells, m: int, epsilon: float):
-    """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
+    """Return the expected absolute error of the full dyadic table for a range of `cells` cells. A range is
+    assumed to need about log₂(cells) nodes.
+    """
     alpha = exp(-epsilon / nodes_per_count(m))
     return np.sqrt(2 / np.pi * np.log2(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
 def theory(rows, metric: str, series: str = FULL) -> pd.Series:
-    """By range size, from where dyadic ranges are said to be better."""
+    """Return a theoretical value by size of range. Only sizes are returned for which the paper says that
+    dyadic ranges are better.
+    """
     own = select(rows, panel=THEORY, metric=metric, series=series)
     return own.set_index("query_size").value.sort_index().loc[FROM:]
 
 
 def cross(rows) -> str:
-    """Where a full dyadic table begins to be better than one of cells."""
+    """Return a text with the size of range from which a full dyadic table is better than a full table of
+    cells.
+    """
     crossing = select(rows, panel=THEORY, metric=CROSSING).value.item()
     return f"{format_number(crossing)} cells"
 
 
 def same_entries(rows, level) -> Finding:
-    """Whether ranges need about as many nodes as where dyadic ranges begin to be better."""
+    """Check whether larger ranges need about as many nodes as ranges of 10⁴ cells, where dyadic ranges begin
+    to be better.
+    """
     nodes = theory(rows, NODES)
     at_from = select(rows, panel=THEORY, metric=NODES, query_size=FROM).value.item()
     return check_similar(exact(nodes / at_from), level)
 
 
 def twice_the_height(rows, level) -> Finding:
-    """Whether these are about twice as many as the tree is high."""
+    """Check whether the number of nodes of a range is about twice the height of the tree."""
     nodes = theory(rows, NODES)
     height = np.log2(select(rows, panel=THEORY, metric=NODES).m.iloc[0])
     finding = check_similar(exact(nodes / (2 * height)), level)
@@ -134,7 +145,7 @@ def twice_the_height(rows, level) -> Finding:
 
 
 def cubes(rows, level) -> Finding:
-    """Whether greatest variances grow no faster than log³m."""
+    """Check whether the largest variance of a range grows at most as fast as log³m."""
     greatest = select(rows, panel=THEORY, metric=GREATEST).sort_values("m")
     scaled = greatest.assign(value=greatest.value / np.log2(greatest.m) ** 3)
     steps = scaled.value / scaled.groupby("series").value.shift()
@@ -145,21 +156,23 @@ def cubes(rows, level) -> Finding:
 
 
 def gains(rows, base: str, **where) -> pd.Series:
-    """Throughput of the summaries over that of a full table."""
+    """Return the throughput of the summaries, divided by the throughput of the full table `base`."""
     times = select(rows, panel="throughput", **where)
     own = select(times, series=SUMMARIES).set_index(["series", "density"]).value
     return own.div(select(times, series=base).set_index("density").value, level="density")
 
 
 def always_faster(rows, level) -> Finding:
-    """Whether every summary is, at every density, than the usual recipe."""
+    """Check whether every summary is faster than the usual method with numpy at every density."""
     finding = check_between(exact(gains(rows, NUMPY)), level, low=1 + 1e-12, words="faster")
     measured = f"{finding.measured}; than our own full table {span(gains(rows, FULL))}"
     return if_timed(replace(finding, measured=measured), rows, TIMED)
 
 
 def gains_with_same_sums(rows) -> pd.Series:
-    """The gain at low densities over numpy's table, if all sum the dense tree."""
+    """Return how much faster the summaries are than numpy's full table at low densities, if all methods add
+    up the whole tree.
+    """
     times = select(rows, metric="throughput", density=SPARSE)
     seconds = times.pivot_table("seconds", "series", "density", aggfunc="first")
     summaries = seconds[seconds.index.isin(SUMMARIES)]
@@ -168,7 +181,9 @@ def gains_with_same_sums(rows) -> pd.Series:
 
 
 def about_2_to_4(rows, level) -> Finding:
-    """Whether the gain at low densities is as printed where all pay for the dense tree."""
+    """Check whether the gain in throughput at low densities is as printed, if all methods add up the whole
+    tree.
+    """
     with_sums = exact(gains_with_same_sums(rows))
     finding = check_between(with_sums, level, GAIN.low, GAIN.high, words="as printed")
     sparse = span(gains(rows, NUMPY, density=SPARSE))
@@ -182,7 +197,9 @@ def about_2_to_4(rows, level) -> Finding:
 def throughput(
     dataset: GaussianSparse, epsilon: float, factors: tuple[float, ...], repeat: int
 ) -> pd.DataFrame:
-    """Rows of releases with s = n, and in the panel "sums" how long it takes to sum the tree."""
+    """Time releases with s = n, and return the results. The panel "sums" contains the time of adding up the
+    tree.
+    """
     table = dataset.load()
     made = Summaries(table.domain, len(table), epsilon, factors)
     full, _, *summarised = made.all()
@@ -199,7 +216,9 @@ def throughput(
 
 
 def dense_sums(table) -> np.ndarray:
-    """All dyadic sums of a domain padded to a power of two, level by level."""
+    """Return the sums of all nodes of a dyadic tree, level by level. The number of cells is increased to a
+    power of two.
+    """
     level = np.zeros(1 << (table.domain.size - 1).bit_length(), np.int64)
     level[: table.domain.size] = table.dense()
     levels = [level]
@@ -213,22 +232,24 @@ def dense_sums(table) -> np.ndarray:
 
 
 def of_regions(panel: str, regions: int) -> str:
-    """The name of a panel on skewed data."""
+    """Return the name of a panel with skewed data in the given number of regions."""
     return f"{panel}, regions = {regions}"
 
 
 def errors_of(rows, panel: str, series) -> pd.DataFrame:
-    """Absolute errors of some series."""
+    """Return the absolute errors of some curves in one panel."""
     return select(rows, panel=panel, series=series, metric=ABSOLUTE)
 
 
 def against_other(rows, panel: str, ours: str, other: str) -> Intervals:
-    """The error of one series against that of another, by range size."""
+    """Return the error of one curve divided by that of another, by size of range."""
     return ratios(errors_of(rows, panel, ours), errors_of(rows, panel, other), "query_size")
 
 
 def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose series tell what is not in the paper, and what was made consistent by itself."""
+    """Return the results with curve names (`series`) that mark what is not in the paper, and which trees were
+    made consistent after the release.
+    """
     paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
     paper |= rows["transform"].eq("Haar()") & rows.mechanism.eq("GeometricHistogram")
     dropped = rows.estimator.eq("BelowZerosDropped()")
@@ -239,7 +260,7 @@ def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def preferable(rows, level, factor) -> Finding:
-    """Whether the filter has less error than samples."""
+    """Check whether the filter has smaller errors than samples."""
     others = [PRIORITY]
     hybrid = errors_of(rows, "a", both(factor))
     if factor != 1 or (hybrid.released >= hybrid["size"]).any():  # else they are one summary
@@ -254,7 +275,7 @@ def preferable(rows, level, factor) -> Finding:
 
 
 def better_from(rows, level) -> Finding:
-    """Whether a full table of nodes has less variance than one of cells."""
+    """Check whether a full dyadic table has a smaller variance than a full table of cells, for large ranges."""
     variance = theory(rows, VARIANCE) / theory(rows, VARIANCE, CELLS)
     finding = check_lower(exact(variance), level)
     told = [f"variances {finding.measured}", f"lower from {cross(rows)} on"]
@@ -265,7 +286,9 @@ def better_from(rows, level) -> Finding:
 
 
 def weakly(rows, level, factor) -> Finding:
-    """Whether errors of nodes grow more weakly than the fourth root of that of cells."""
+    """Check how errors grow with the size of the range. The statement holds if all dyadic methods grow by
+    less than the fourth root of the factor by which the error of a full table of cells grows.
+    """
     methods = (CELLS, FULL, FILTER, PRIORITY, both(factor))
     errors = errors_of(rows, "a", methods)
     largest = select(errors[errors.query_size > FROM], query_size=errors.query_size.max())
@@ -287,7 +310,9 @@ def weakly(rows, level, factor) -> Finding:
 
 @value
 class Fig5(Counts, Figure):
-    """Ranges of all lengths from dyadic summaries, on two kinds of data; and how fast they are."""
+    """Errors of ranges of all lengths from dyadic summaries, on uniform and on skewed data, and the
+    throughput of these summaries.
+    """
 
     title = "Range queries from summaries of dyadic ranges"
     headline = "Dyadic ranges make the error of long ranges almost independent of their length"
@@ -316,7 +341,9 @@ class Fig5(Counts, Figure):
     repeat: int = effort(TIMED, "number of timed releases", 1)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The paper's panels, skewed ones by regions; "zeros" and "bases" are told in words."""
+        """Return the runs of the paper's panels, with one panel per number of regions for skewed data. The
+        panels "zeros" and "bases" test what the paper says in words.
+        """
         tables, filters = self.summaries().all(), self.summaries().with_consistency()
         metrics = [MeanAbsoluteError(RandomRanges(n, self.queries)) for n in self.ranges]
         runs = {
@@ -339,12 +366,12 @@ class Fig5(Counts, Figure):
         return sweeps | zeros
 
     def summaries(self) -> Summaries:
-        """Those of the paper's data."""
+        """Return the dyadic summaries for the paper's data."""
         return Summaries(self.data.domain, self.size, self.epsilon, self.factors)
 
     @property
     def drawn_regions(self) -> int:
-        """Those of the skewed data that is drawn."""
+        """Number of regions of the skewed data that is drawn."""
         return 10 if 10 in self.regions else self.regions[0]
 
     def _other_bases(self) -> list:
@@ -357,7 +384,9 @@ class Fig5(Counts, Figure):
         return tables
 
     def rows(self, store) -> pd.DataFrame:
-        """With what consistency cuts, and theory; throughput is never taken from the store."""
+        """Return the results, with the part of the error that consistency removes, and with theoretical
+        values. The throughput never comes from the store, because machines differ.
+        """
         rows = self.summaries().named(name_rows(super().rows(store)))
         panels = (of_regions("c", self.drawn_regions), "uniform")
         cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in panels]
@@ -371,7 +400,9 @@ class Fig5(Counts, Figure):
         return pd.concat([rows, *cuts, *times, *theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors, what consistency cuts, throughput, and other bases."""
+        """Return the panels: errors, the part of the error that consistency removes, throughput, and other
+        transforms.
+        """
         error = partial(expected_dyadic_error, m=self.m, epsilon=self.epsilon)
         law = dict(theory=("geometric, dyadic: theory", error))
         skewed = f"data in {counted(self.drawn_regions, 'region')}"
@@ -390,6 +421,6 @@ class Fig5(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Of filter-priority the largest factor."""
+        """Return the results to draw. Filter-priority sampling is drawn only for the largest θ."""
         largest = largest_factor(rows)
         return largest.assign(series=largest.series.str.replace(r", [\d.]+ θ$", "", regex=True))

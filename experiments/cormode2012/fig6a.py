@@ -1,11 +1,12 @@
-"""Cormode et al. 2012, Figure 6(a): subset queries on commuting data.
+"""Figure 6(a) of Cormode et al. (2012): errors of subset queries on jobs by workplace and home.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.5 and Figure 6(a).
-Read    from the text; the plot is not in our copy.
-Open    The data, `data.py`. The filter gets the θ that goes with its size, from m, s and ε alone. The
-        "small threshold" of filter-priority is not printed: several on OnTheMap or its twin, of which
-        θ = 5, the least of section 4.2, is drawn, and run on other tables. Nor are the sizes of the
-        subsets.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    The module `data` describes the tables. The filter gets the θ that gives its size, which follows from
+        m, s and ε alone. The paper does not print the "small threshold" of filter-priority sampling. On
+        OnTheMap or its stand-in, we run several values of θ. The figure draws θ = 5, the smallest value of
+        section 4.2, and the other tables use only this value. The sizes of the subsets are not printed
+        either.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ def _errors(rows, method: dict, metric: str = ABSOLUTE) -> pd.DataFrame:
 
 
 def five_times(rows, level) -> Finding:
-    """Whether the full table is over five times as large as the sample."""
+    """Check whether the full noisy table is more than five times as large as the sample."""
     times = _errors(rows, TABLE).released.min() / _errors(rows, PRIORITY)["size"].max()
     return Finding(bool(times > 5), f"{times:.3g}×")
 
 
 def single_releases(rows, level, theta: int) -> Finding:
-    """Whether single samples are better than the full table more often than by rare chance."""
+    """Check whether, for large subsets, a single sample is better than a single full table in more than 5 %
+    of the cases.
+    """
     from scipy.stats import binomtest
 
     errors = [_errors(rows, x) for x in (PRIORITY | {"theta": theta}, TABLE)]
@@ -79,7 +82,9 @@ def single_releases(rows, level, theta: int) -> Finding:
 
 
 def all_below(rows, level, techniques: str, theta: int) -> Finding:
-    """Whether all techniques, or all but the filter, have less than 0.8 % from 5 % of the space on."""
+    """Check whether all methods, or all except the filter, have relative errors below 0.8 % for subsets of at
+    least 5 % of the cells.
+    """
     methods = [TABLE, PRIORITY, PRIORITY | {"theta": theta}]
     if techniques == "all":
         methods.append(FILTER)
@@ -93,7 +98,9 @@ def all_below(rows, level, techniques: str, theta: int) -> Finding:
 
 @value
 class Fig6a(CommutingTables, Figure):
-    """Random subsets of the pairs of places, from a thousandth to half of them."""
+    """Errors of random subsets of the pairs of places. The subsets contain a thousandth to half of
+    all pairs.
+    """
 
     title = "Subset queries on commuting data"
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(a)"
@@ -114,7 +121,7 @@ class Fig6a(CommutingTables, Figure):
     seeds: int = seeds(200)  # a share of 5 % of single releases takes many
 
     def mechanisms(self, name: str) -> list:
-        """The full table, and every summary of cells."""
+        """Return the mechanisms for a table: the full noisy table, and every summary of cells."""
         budget = DP(self.epsilon)
         size = self.summary_size(dataset_named(name).domain)
         swept = self.thetas if name in PAPERS else ()
@@ -127,12 +134,12 @@ class Fig6a(CommutingTables, Figure):
         ]
 
     def metrics(self, domain: Domain) -> list:
-        """Absolute and relative errors of random subsets."""
+        """Return the metrics for a domain: the mean absolute and median relative errors of random subsets."""
         subsets = [RandomSubsets(size, self.queries) for size in self.query_sizes(domain)]
         return [m(x) for m in (MeanAbsoluteError, MedianRelativeError) for x in subsets]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute and relative errors, a line per dataset."""
+        """Return the panels: absolute and relative errors, with one row of panels per dataset."""
         grid = []
         for name in rows.panel.unique():
             printed = PRINTED if name in PAPERS else ()
@@ -142,6 +149,6 @@ class Fig6a(CommutingTables, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Of filter-priority the θ that is drawn."""
+        """Return the results to draw. Filter-priority sampling is drawn for one θ."""
         hybrid = rows.mechanism.eq("PrioritySampling") & rows.theta.gt(0)
         return rows[~hybrid | rows.theta.eq(self.theta)]

@@ -1,10 +1,12 @@
-"""Cormode et al. 2012, Figure 6(b): range queries on commuting data, by dyadic ranges.
+"""Figure 6(b) of Cormode et al. (2012): errors of range queries on jobs by workplace and home, answered from
+dyadic ranges.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.5 and Figure 6(b).
-Read    from the text; the plot is not in our copy.
-Open    The data, `data.py`. The filter has the θ that goes with s, from m, s and ε alone,
-        filter-priority 4/5 of it (Figure 5): 1041 and 833 on the twin. Range sizes are not printed.
-        Where dyadic ranges begin to pay off follows from m: theory for 4001² and for 10⁶ cells.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    The module `data` describes the tables. The filter has the θ that gives the size s, which follows from
+        m, s and ε alone. Filter-priority sampling has 4/5 of this θ, as in our Figure 5. On the stand-in, the
+        two values are 1041 and 833. The lengths of ranges are not printed. The length from which dyadic
+        ranges are better follows from m. We compute it for 4001² and for 10⁶ cells.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ CELLS_OF_FIG5 = 10**6
 
 
 def benefit(rows, level) -> Finding:
-    """Whether a full dyadic table has less variance at ranges of 1 %."""
+    """Check whether a full dyadic table has a smaller variance than a full table of cells, for ranges of 1 %
+    of the cells.
+    """
     variance = select(rows, panel=THEORY, metric=VARIANCE, m=CELLS_OF_PAPER)
     full, cells = (select(variance, series=x).value.item() for x in (FULL, CELLS))
     at_one = judged(rows[rows.metric.eq(ABSOLUTE) & rows.share.eq(FROM)])
@@ -60,7 +64,9 @@ def benefit(rows, level) -> Finding:
 
 
 def starts(rows, level) -> Finding:
-    """Whether it has from around 1 % on, or earlier."""
+    """Check whether a full dyadic table is better than a full table of cells from about 1 % of the cells on,
+    or from a smaller share on.
+    """
     starts = select(rows, panel=THEORY, metric=CROSSING).set_index("m").value
     share = starts[CELLS_OF_PAPER] / CELLS_OF_PAPER
     told = [
@@ -72,7 +78,7 @@ def starts(rows, level) -> Finding:
 
 @value
 class Fig6b(CommutingTables, Figure):
-    """Random ranges in the order of work places, answered by nodes of a tree."""
+    """Errors of random ranges over cells in the order of workplaces, answered from dyadic ranges."""
 
     title = "Range queries on commuting data, by dyadic ranges"
     headline = "On commuting data, dyadic ranges pay off from about 1 % of the cells on"
@@ -94,22 +100,28 @@ class Fig6b(CommutingTables, Figure):
     seeds: int = seeds(50)
 
     def summaries(self, name: str) -> Summaries:
-        """Those of a table."""
+        """Return the dyadic summaries for a table."""
         domain = dataset_named(name).domain
         return Summaries(domain, self.summary_size(domain), self.epsilon, self.factors)
 
     def mechanisms(self, name: str) -> list:
-        """Full tables of nodes and of cells, and every summary of nodes."""
+        """Return the mechanisms for a table: the full tables of nodes and of cells, and every summary of
+        nodes.
+        """
         return self.summaries(name).all()
 
     def errors(self, store) -> pd.DataFrame:
-        """Rows of all tables, filter-priority by its θ over the filter's."""
+        """Return the results for all tables. The names of filter-priority curves contain their θ as a
+        multiple of the filter's θ.
+        """
         by_panel = super().rows(store).groupby("panel", sort=False)
         named = [self.summaries(name).named(own) for name, own in by_panel]
         return pd.concat(named, ignore_index=True)
 
     def rows(self, store) -> pd.DataFrame:
-        """With theory, for the paper's number of cells and that of Figure 5."""
+        """Return the results, with theoretical values for the paper's number of cells and for that of Figure
+        5.
+        """
         known = {CELLS_OF_PAPER: (round(FROM * CELLS_OF_PAPER),), CELLS_OF_FIG5: ()}
         theory = [full_tables(m, sizes, self.epsilon) for m, sizes in known.items()]
         theory = pd.concat(theory, ignore_index=True)
@@ -118,7 +130,7 @@ class Fig6b(CommutingTables, Figure):
         return pd.concat(rows, ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a dataset at hand."""
+        """Return one panel per available dataset."""
         return [
             Panel(name, {"panel": name}, "share", printed=PRINTED if name in PAPERS else ())
             for name in rows.panel.unique()
@@ -126,6 +138,6 @@ class Fig6b(CommutingTables, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Without what is theory."""
+        """Return the results to draw, without the theoretical values."""
         named = rows.series.str.replace(r", [\d.]+ θ$", "", regex=True)
         return rows.assign(series=named)[rows.panel != THEORY]

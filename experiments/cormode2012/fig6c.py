@@ -1,10 +1,11 @@
-"""Cormode et al. 2012, Figure 6(c): what consistency does for dyadic ranges of commuting data.
+"""Figure 6(c) of Cormode et al. (2012): how consistency changes the errors of dyadic ranges on jobs by
+workplace and home. Consistency drops each released node with an ancestor that was not released.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: sections 3 and 4.5, Figure 6(c).
-Read    from the text; the plot is not in our copy.
-Open    Data, sizes and queries are those of our Figure 6(b). θ of filter-priority is not printed:
-        factors of the filter's. It is made consistent after the filter and before the sample, as
-        section 3 says.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    Data, sizes and queries are those of our Figure 6(b). The paper does not print the θ of
+        filter-priority sampling. We use several fractions of the filter's θ. The tree is made consistent
+        after the filter and before the sample, as section 3 says.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PAPER = {"cut": Printed("about 10 %, or more", 0.05, 1.0)}
 
 @value
 class Fig6c(Fig6b):
-    """Data and ranges of Figure 6(b); the filters with and without consistency."""
+    """Errors on the data and ranges of Figure 6(b), for filters with and without consistency."""
 
     title = "Consistency of dyadic ranges on commuting data"
     headline = ""
@@ -42,16 +43,18 @@ class Fig6c(Fig6b):
     factors: tuple[float, ...] = unprinted_number(FACTORS, FACTOR, 0, 10, strict=True)
 
     def mechanisms(self, name: str) -> list:
-        """The filters, with and without."""
+        """Return the filters for a table, with and without consistency."""
         return self.summaries(name).with_consistency()
 
     def rows(self, store) -> pd.DataFrame:
-        """Errors, and what consistency cuts, as the metric `ErrorCut`."""
+        """Return the errors, and the part of the error that consistency removes (the metric `ErrorCut`)."""
         errors = self.errors(store)
         return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors and what is cut, a line per dataset."""
+        """Return the panels: errors, and the part of the error that consistency removes, with one row of
+        panels per dataset.
+        """
         grid = []
         for name in rows.panel.unique():
             printed = PAPER["cut"] if name in PAPERS else ()
@@ -63,5 +66,5 @@ class Fig6c(Fig6b):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Of filter-priority the largest factor."""
+        """Return the results to draw. Filter-priority sampling is drawn only for the largest θ."""
         return super().to_draw(largest_factor(rows))

@@ -1,32 +1,33 @@
-"""Beside Cormode et al. 2012: every release of sparse counts that the workbench has, on one page.
+"""Comparison of all mechanisms of the workbench that release sparse counts. It extends the figures of Cormode
+et al. (2012).
 
-Paper   none. The summaries and bases of Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, beside what
-        came before and after: stability-based histograms (Korolova et al., WWW 2009), ALP (Aumüller
-        et al., CCS 2021), the count sketch, Dirichlet synthesis (Machanavajjhala et al., ICDE 2008), and
-        the rivals of 2023 to 2025: private Misra–Gries, the exact and the correlated Gaussian sparse
-        histogram, and an item blanket of ours after Kerschbaum et al.
-Read    nothing; no claim is judged.
-Open    Made-up data, of which most methods are fond or not alike: ten regions, counts near 100.
-        Size: eight bytes a number, before any compression. A released cell or node is two numbers,
-        its place and its value; a full table needs no places; a bucket is one number, and so are 64
-        bits of ALP.
-        Filters and samples choose their thresholds from s alone; filter-priority and the consistent
-        ones have 4/5 of the θ of the filter of s, as 40 is to 50 in Figure 3. A sketch has one row of
-        2·s buckets. ALP's size factor is 50 in the upper half, and grows with s in the lower one.
-        Dirichlet synthesis draws as many records as there are, s of them in the lower half. Totals are
-        stated as public. Gaussian noise has the largest ρ that (ε, δ) pays for. Dirichlet synthesis
-        promises ε for replacing a record, all else for adding or removing one: at an equal ε, it promises
-        less. To compare everything under replacement, read each other release at twice its ε, and a δ as
-        (1 + e^ε)·δ. The item blanket and the correlated histogram know how many cells are not empty, as
-        a public bound, and a blanket smaller than that is left out. Misra–Gries has s counters. Stability
-        histograms, Gaussian sparse histograms and full tables have no size to choose, and one mark in the
-        lower half.
-Found   (adding or removing one record, quick runs) On single cells and short ranges, the item blanket errs
-        least of the pure releases from ε = 1 on, with 0.018 counts a cell where the filter has 0.064. It
-        knows the number of non-empty cells, which the filter does not. Up to ε = 0.3 filters err less. With
-        δ, the stability histogram errs least from ε = 0.3 on, since a record changes one cell. The Gaussian
-        sparse histogram pays where a unit changes many, and the correlated one is wide because it allows
-        for a unit in every cell.
+Paper   This is not a figure of a paper. It compares the summaries and transforms of Cormode, Procopiuc,
+        Srivastava & Tran, ICDT 2012, with older and newer methods. The older ones are stability-based
+        histograms (Korolova et al., WWW 2009), the count sketch, and Dirichlet synthesis (Machanavajjhala et
+        al., ICDE 2008). The newer ones are ALP (Aumüller et al., CCS 2021), and methods of 2023 to 2025:
+        private Misra–Gries, the exact and the correlated Gaussian sparse histogram, and our item blanket
+        after Kerschbaum et al.
+Read    We read nothing from a paper, and test no statement.
+Open    The data are synthetic: ten regions, and counts near 100. The size of a release is eight bytes per
+        number, without compression. A released cell or node takes two numbers, its position and its value. A
+        full table needs no positions. A bucket takes one number, and so do 64 bits of ALP. Filters and
+        samples choose their thresholds from s alone. Filter-priority sampling, and the consistent methods,
+        have 4/5 of the θ of a filter of size s. A count sketch has one row of 2·s buckets. ALP's size factor
+        is 50 in the upper panels, and grows with s in the lower ones. Dirichlet synthesis draws as many
+        records as the data have in the upper panels, and s records in the lower ones. Totals are stated as
+        public. Gaussian noise has the largest ρ that (ε, δ) allows. Dirichlet synthesis promises ε for
+        replacing a record, and all other methods promise ε for adding or removing one. At the same ε, it
+        therefore promises less. To compare all methods for a replaced record, double the ε of all other
+        releases, and multiply their δ by 1 + e^ε. The item blanket and the correlated histogram are given the
+        number of non-empty cells as a public bound. A blanket that is smaller than this number is left out.
+        Misra–Gries has s counters. Stability histograms, Gaussian sparse histograms and full tables have no
+        size to choose, so they have one mark in the lower panels.
+Found   (One record added or removed, quick runs.) On single cells and short ranges, the item blanket has the
+        smallest errors of the ε-DP releases for ε of 1 or more: 0.018 counts per cell, where the filter has
+        0.064. It uses the number of non-empty cells, which the filter does not need. For ε up to 0.3, filters
+        have smaller errors. Of the (ε, δ)-DP releases, the stability histogram has the smallest errors for ε
+        of 0.3 or more, because a record changes one cell. The Gaussian sparse histogram is good if a unit
+        changes many cells. The correlated one has large errors, because it allows a unit to be in every cell.
 Words   none.
 """
 
@@ -106,7 +107,9 @@ NO_PLACES = ("GeometricHistogram", "GaussianHistogram", "CountSketch", "ALP")
 
 
 def of_no_size(budget: DP, table: SparseTable) -> list:
-    """Tables of everything, and the histograms that release what is stable."""
+    """Return the mechanisms whose size cannot be chosen: full noisy tables, and histograms that release every
+    cell above a threshold.
+    """
     tables = [GeometricHistogram(DP(budget.epsilon), transform=basis) for basis in BASES]
     gaussian = GaussianHistogram(ZCDP.within(budget), transform=Haar())
     stable = [
@@ -120,10 +123,11 @@ def of_no_size(budget: DP, table: SparseTable) -> list:
 def of_size(
     budget: DP, table: SparseTable, largest: int, size: int, records: int, size_factor: float
 ) -> list:
-    """Filters and samples of cells and of nodes, and what is no summary of a noisy table.
+    """Return the mechanisms that release about `size` numbers: filters and samples of cells and of nodes,
+    sketches, and synthetic records.
 
-    δ is spent by what needs one, and by Gaussian noise at the ρ within (ε, δ); the table's size, and its
-    total, are public.
+    Mechanisms that need a δ spend it. Mechanisms with Gaussian noise have the largest ρ within (ε, δ). The
+    number of non-empty cells and the total of the table are stated as public.
     """
     pure = DP(budget.epsilon)
     total = int(table.total)
@@ -153,7 +157,9 @@ def of_size(
 
 @value
 class Modern(Figure):
-    """Errors of single cells, short ranges and long ones, against ε and against size."""
+    """Errors of single cells, short ranges and long ranges for all mechanisms, by ε and by the size of the
+    release.
+    """
 
     title = "Every release of sparse counts, on one page"
     page = "no figure of the paper: beside Cormode et al., ICDT 2012"
@@ -190,12 +196,12 @@ class Modern(Figure):
 
     @property
     def data(self) -> GaussianSparse:
-        """Counts in ten regions."""
+        """Synthetic counts in ten regions."""
         placed = dict(density=self.density, placement="skewed")
         return GaussianSparse(m=self.m, mean=self.mean, std=self.std, **placed)
 
     def asked(self) -> dict[int, RandomRanges]:
-        """The ranges by their length."""
+        """Return the range queries, by the length of the ranges."""
         counts = {
             1: self.cell_queries,
             self.short: self.short_queries,
@@ -204,7 +210,7 @@ class Modern(Figure):
         return {n: RandomRanges(n, count) for n, count in counts.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """All ε in one, then each size."""
+        """Return the runs: one with all values of ε, and one per size."""
         table = self.data.load()
         made = partial(of_size, table=table, largest=self.largest)
         upper = []
@@ -223,9 +229,9 @@ class Modern(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """With what a release takes, in `bytes`, and the size that was asked for, as `target`.
+        """Return the results, with the size of a release in `bytes`, and the requested size in `target`.
 
-        Of a ρ with the ε and δ that it is within.
+        Rows of mechanisms with a ρ also have the ε and δ to which this ρ belongs.
         """
         rows = super().rows(store)
         sizes = {"no size": self.size} | {f"size = {size}": size for size in self.sizes}
@@ -241,7 +247,9 @@ class Modern(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """By ε and by size, a column per query; then a line per family."""
+        """Return the panels. There is one column per query. The first rows show errors by ε and by size, and
+        each further row shows one family of mechanisms.
+        """
         table = self.data.load()
         nothing = {}
         for n, workload in self.asked().items():
@@ -263,7 +271,9 @@ class Modern(Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of each family, and of the releases that are drawn with it for comparison."""
+        """Return the results of each family of mechanisms, and of the mechanisms that are drawn with it for
+        comparison.
+        """
         frames = []
         kinds = rows.mechanism.mask(rows.rho.notna(), GAUSSIAN)
         for family, (mechanisms, references) in FAMILIES.items():
@@ -273,7 +283,9 @@ class Modern(Figure):
         return pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
+        """Return a table of the mechanisms with the smallest mean errors. It has one row per guarantee and ε,
+        and one column per query.
+        """
 
         table: dict[tuple, dict] = {}
         groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])

@@ -1,19 +1,21 @@
-"""Cormode et al. 2012, section 4.5: Dirichlet synthesis against the geometric mechanism, on ranges.
+"""Section 4.5 of Cormode et al. (2012): errors of range queries from Dirichlet synthesis and from geometric
+noise.
 
-Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.5, last paragraph; the method is
-        that of Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008.
-Read    from the text; there is no figure.
-Open    Data and ranges as in Figure 6(b). The number of synthetic records is not printed: as many as
-        true ones. The total is a parameter that the caller states as public: it is printed for these
-        published tables, which say truth_public.
-        The prior is not printed: the least α that the exact tails allow, for one table of all cells,
-        or for one table a work place whose jobs are public, as OnTheMap itself was made (there
-        ε = 8.6, δ = 10⁻⁵). The closed form of 2008 bounds a tail by what has the factor e^ε − 2.
-        Relation: (ε, δ) is for replacing a record, geometric noise for adding or removing one, and
-        the paper compares them at one ε, which is judged. "Replace one" is geometric noise
-        at ε/2, which promises ε for replacing. The summaries are there for scale: s/m of Figure 6(a).
-        Not in the paper, and not judged: "lean", fewer records and δ for (ε, δ)-DP alone, which both
-        need less prior; other ε, on Rhode Island by tract.
+Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.5, last paragraph. The method is that of
+        Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008.
+Read    We read all numbers from the text, because there is no figure.
+Open    Data and ranges are those of Figure 6(b). The paper does not print the number of synthetic records. We
+        draw as many as there are true records. The total of a table is a parameter that the caller states as
+        public. The totals of these published tables are printed. The prior α is not printed. We use the
+        smallest α that the exact tail probabilities allow, for one table of all cells. We also run one table
+        per workplace with a public number of jobs, which is how OnTheMap itself was made (with ε = 8.6 and δ
+        = 10⁻⁵). The closed form of 2008 bounds a tail by a number with the factor e^ε − 2. The (ε, δ) of the
+        synthesis is for replacing a record, and the ε of geometric noise is for adding or removing one. The
+        paper compares both at the same ε, and we test this comparison. The curve "replace one" is geometric
+        noise at ε/2, which promises ε for replacing a record. The other summaries show the scale, with the
+        s/m of Figure 6(a). Some curves are not in the paper, and no statement is tested on them. "Lean"
+        synthesis has fewer records and only promises (ε, δ)-DP, and both changes need a smaller prior. Other
+        values of ε are run on Rhode Island by tract.
 """
 
 from __future__ import annotations
@@ -67,10 +69,11 @@ CONDITION = "condition"
 
 @value
 class SynthesisByWorkPlace(Mechanism):
-    """One synthesis per workplace, with public numbers of jobs. Together they are one release.
+    """Dirichlet synthesis of one table per workplace.
 
-    A job that moves its home stays in one table, so that together they promise what each does; the
-    ledger, which knows no such relation, adds them up.
+    Numbers of jobs per workplace are public. All tables together are one release. If a job moves to another
+    home, it stays in the same table. So all tables together promise what each of them promises. The ledger
+    does not use this fact, and adds up the costs.
     """
 
     budget: DP = budget_field(delta="some")
@@ -79,7 +82,7 @@ class SynthesisByWorkPlace(Mechanism):
     relation = REPLACE
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
-        """Release synthetic counts of all work places."""
+        """Release synthetic counts for all workplaces."""
         places = list(work_places(table))
         totals = frozenset(jobs.total for _, jobs in places)
         alphas = least_priors(self.budget, totals, table.domain.shape[1])
@@ -105,12 +108,16 @@ class SynthesisByWorkPlace(Mechanism):
 
 @cache
 def least_priors(budget: DP, totals: frozenset[int], k: int) -> dict[int, float]:
-    """The α that `DirichletSynthesis.prior` proves for tables of k cells, by their total."""
+    """Return the smallest allowed prior α of Dirichlet synthesis for tables with k cells, by the table's
+    total. `DirichletSynthesis.prior` proves that this α is enough.
+    """
     return {total: DirichletSynthesis(budget, total, total).prior(k) for total in totals}
 
 
 def work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
-    """Each row of a table of two attributes that holds anything, and its first key."""
+    """Yield the rows of a table by workplace and home that contain jobs. Each row is a table by home, and
+    comes with the key of its first cell.
+    """
     width = table.domain.shape[1]
     homes = Domain(table.domain.attributes[1:], (width,))
     for start in range(0, table.domain.size, width):
@@ -127,7 +134,9 @@ def work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
 def prior_shares(
     dataset: Any, made: Mapping[str, Sequence[DirichletSynthesis]]
 ) -> pd.DataFrame:
-    """What share of the records the prior is expected to draw, A/(A + n), by series and ε."""
+    """Return the expected share A/(A + n) of records that come from the prior, by curve and ε. Here n is the
+    number of true records, and A is the sum of the prior's weights α over all cells.
+    """
     k = dataset.domain.size
     shares = []
     for series, mechanisms in made.items():
@@ -140,10 +149,10 @@ def prior_shares(
 
 
 def allowed_priors(dataset: Any, made: Sequence[DirichletSynthesis]) -> pd.DataFrame:
-    """The least α that a condition allows, infinite where there is none.
+    """Return the smallest prior α that a condition allows, or infinity if it allows none.
 
-    The closed form bounds a tail, which is 0 once no count can exceed (e^ε − 1)·α, by δ·(e^ε − 2)
-    over what is positive: below ln 2 nothing meets it, above that α does.
+    The closed form divides by a number and requires that a tail is at most δ·(e^ε − 2) times another positive
+    number. For ε below ln 2, no α satisfies this condition. For larger ε, an α does.
     """
     rows = []
     for mechanism in made:
@@ -174,7 +183,9 @@ PLACES = SynthesisByWorkPlace.series
 
 
 def by_relation(errors: pd.DataFrame) -> pd.DataFrame:
-    """Errors by series and `relation`; geometric noise twice, of "replace one" at twice its ε."""
+    """Return the errors with a column `relation`, which says how neighbouring tables differ. Geometric noise
+    occurs twice. The curve "replace one" contains the same errors at twice their ε.
+    """
     series = errors.mechanism_name.mask(errors.records < errors.total, LEAN)
     relation = np.where(errors.delta > 0, REPLACE, ADD_REMOVE)
     errors = errors.assign(series=series, relation=relation)
@@ -184,7 +195,9 @@ def by_relation(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def error_ratio(rows: pd.DataFrame, base: str) -> pd.DataFrame:
-    """Rows of a metric `ErrorRatio`: the error of each synthesis in units of that of series `base`."""
+    """Return the error of each synthesis divided by the error of the curve `base`, as the metric
+    `ErrorRatio`.
+    """
     point = ["epsilon", "share"]
     other = rows[rows.series == base][[*point, "seed", "value"]]
     other = other.rename(columns={"value": "other"})
@@ -195,7 +208,9 @@ def error_ratio(rows: pd.DataFrame, base: str) -> pd.DataFrame:
 
 
 def not_four(rows, level, synthesis: str) -> Finding:
-    """Whether in the mean over sizes it has three to four times the error."""
+    """Check whether the mean error of a synthesis over all sizes of ranges is three to four times that of
+    geometric noise.
+    """
     errors = select(judged(rows), metric=ABSOLUTE, epsilon=1.0)
     means = errors.groupby(["series", "seed"], as_index=False).value.mean().assign(sizes="all")
     ours, other = (select(means, series=x) for x in (synthesis, GEOMETRIC))
@@ -203,7 +218,7 @@ def not_four(rows, level, synthesis: str) -> Finding:
 
 
 def no_prior(rows, level, condition: str) -> Finding:
-    """Whether a condition allows no prior at any ε below 1."""
+    """Check whether a condition allows no prior for any tested ε below 1."""
     own = select(rows, panel=CONDITION, series=condition)
     told = [
         f"ε = {x:g}: {f'α = {format_number(alpha)}' if allowed else 'none'}"
@@ -214,7 +229,7 @@ def no_prior(rows, level, condition: str) -> Finding:
 
 @value
 class Sec45(CommutingTables, Figure):
-    """Synthetic records beside noise on every cell, on random ranges."""
+    """Errors of random ranges from synthetic records, and from noise on every cell."""
 
     title = "Dirichlet synthesis against geometric noise, on range queries"
     headline = "Dirichlet synthesis has settings for ε below 1, contrary to the paper"
@@ -240,7 +255,9 @@ class Sec45(CommutingTables, Figure):
     seeds: int = seeds(20)
 
     def synthesis(self, name: str, epsilon: float, lean: bool = False) -> DirichletSynthesis:
-        """As the paper has it, or as lean as can be: fewer records, and no more than (ε, δ)-DP."""
+        """Return Dirichlet synthesis for a table. If `lean` is True, it has fewer records and promises only
+        (ε, δ)-DP, so that it needs a smaller prior.
+        """
         budget = DP(epsilon, self.delta)
         total = table_total(name)
         if not lean:
@@ -249,7 +266,7 @@ class Sec45(CommutingTables, Figure):
         return DirichletSynthesis(budget, records=records, total=total, notion="approximate")
 
     def mechanisms(self, name: str) -> list:
-        """What is run on a table; other ε on Rhode Island by tract alone."""
+        """Return the mechanisms for a table. Other values of ε are used only on Rhode Island by tract."""
         made = []
         for x in self._all_epsilons() if name == TRACTS else (self.epsilon,):
             if table_total(name) <= self.records:
@@ -266,14 +283,16 @@ class Sec45(CommutingTables, Figure):
         return [*dict.fromkeys(made)]
 
     def query_sizes(self, domain: Domain) -> dict[int, float]:
-        """The sizes of ranges, that of the ratios among them."""
+        """Return the sizes of ranges. They include the size for which error ratios are drawn."""
         at = max(1, round(RATIO_SHARE * domain.size))
         return super().query_sizes(domain) | {at: RATIO_SHARE}
 
     def rows(self, store) -> pd.DataFrame:
-        """Errors, their ratios to geometric's, and what the prior's share is.
+        """Return the errors, their ratios to the errors of geometric noise, and the share of records that
+        come from the prior.
 
-        `epsilon` is for the `relation` of its row, and so twice what the trial of "replace one" spends.
+        The column `epsilon` is the ε for the `relation` of the row. For the curve "replace one", it is
+        therefore twice the ε that the run spends.
         """
         errors = by_relation(super().rows(store))
         other = (errors.panel == TRACTS) & errors.epsilon.isin(self.epsilons)
@@ -284,7 +303,7 @@ class Sec45(CommutingTables, Figure):
         return pd.concat([errors, *ratios, *self._of_priors()], ignore_index=True)
 
     def _of_priors(self) -> list[pd.DataFrame]:
-        """What the prior is, and what a condition allows, on the first table."""
+        """Return the priors of the first table, and the priors that a condition allows."""
         name, dataset = next(iter(self.datasets().items()))
         made = {
             series: [self.synthesis(name, x, lean) for x in self._all_epsilons()]
@@ -297,7 +316,9 @@ class Sec45(CommutingTables, Figure):
         return sorted({self.epsilon, *self.epsilons})
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""
+        """Return the panels: errors for each available dataset, ratios of errors by ε, and the share of
+        records that come from the prior.
+        """
         names = [name for name in self.data if name in set(rows.panel)]
         grid = [
             Panel(name, {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}, "share")

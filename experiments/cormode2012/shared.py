@@ -1,4 +1,6 @@
-"""What figures of Cormode et al. 2012 share: names, theory, dyadic summaries, and nodes of a tree exactly."""
+"""Definitions that several figures of Cormode et al. (2012) share: names of metrics and curves, theoretical
+errors, dyadic summaries, and exact numbers of the tree nodes that a range needs.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ DYADIC = Dyadic()
 
 @value
 class Counts:
-    """The made-up counts of section 4.1, as parameters of a figure."""
+    """Base class of figures on the synthetic counts of section 4.1 of Cormode et al. (2012). Its fields are
+    the parameters of these counts.
+    """
 
     m: int = whole(10**6, "number of all cells (m)", 1000, 10**8, unit="cells")
     mean: float = number(100.0, "mean μ of the counts", 1, unit="counts")
@@ -62,25 +66,29 @@ class Counts:
 
     @property
     def data(self) -> GaussianSparse:
-        """The counts, anywhere in the domain."""
+        """Synthetic counts, at random cells of the domain."""
         return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
 
 
 def metric_panel(title: str, panel: str, metric: str, x: str = "query_size", **how) -> Panel:
-    """A panel of one metric."""
+    """Return a panel that shows one metric."""
     return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
 def expected_geometric_error(cells, epsilon: float):
-    """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
+    """Return the expected absolute error of the full noisy table for a query of `cells` cells,
+    √(2/π)·√(cells·2α/(1 − α)²). Here α = exp(−ε), and the error is assumed to be normal.
+    """
     return np.sqrt(2 / pi * np.asarray(cells) * geometric_variance(epsilon))
 
 
 class Summaries(NamedTuple):
-    """Summaries of dyadic ranges, θ from public numbers.
+    """Dyadic summaries: filters and samples of the nodes of a dyadic tree. Their thresholds θ follow from
+    public numbers.
 
-    The filter has the θ at which an empty tree releases `size` nodes, filter-priority a factor of it:
-    4/5 is what 40 is to 50 in Figure 3.
+    The filter has the θ for which an empty tree releases `size` nodes. Filter-priority sampling has this θ
+    times one of the `factors`. The default factor is 4/5, because Figure 3 of Cormode et al. (2012) uses θ =
+    40 for filter-priority and θ = 50 for the filter.
     """
 
     domain: Domain
@@ -89,50 +97,59 @@ class Summaries(NamedTuple):
     factors: tuple[float, ...] = (0.8,)
 
     def thetas(self) -> dict[float, float]:
-        """Each factor by the θ of filter-priority that is so many times the filter's."""
+        """Return a dictionary whose keys are the θ of filter-priority sampling, and whose values are the
+        factors by which they differ from the filter's θ.
+        """
         filtered = HighPassFilter(DP(self.epsilon), size=self.size, transform=DYADIC)
         own = filtered.threshold(self.domain, l1=1)
         return {round(factor * own): factor for factor in self.factors}
 
     def filters(self, consistent: bool = False) -> list:
-        """The filter and filter-priority sampling."""
+        """Return the filter, and filter-priority sampling for each factor."""
         how = dict(size=self.size, transform=DYADIC, consistent=consistent)
         samples = [PrioritySampling(DP(self.epsilon), theta=x, **how) for x in self.thetas()]
         return [HighPassFilter(DP(self.epsilon), **how), *samples]
 
     def all(self) -> list:
-        """Full tables of nodes and of cells, and every summary of nodes."""
+        """Return the full tables of nodes and of cells, and every summary of nodes."""
         budget = DP(self.epsilon)
         tables = [GeometricHistogram(budget, transform=DYADIC), GeometricHistogram(budget)]
         sample = PrioritySampling(budget, size=self.size, transform=DYADIC)
         return [*tables, *self.filters(), sample]
 
     def with_consistency(self) -> list:
-        """The filters with and without consistency."""
+        """Return the filters with and without consistency. Consistency drops each released node with an
+        ancestor that was not released.
+        """
         return [*self.filters(), *self.filters(consistent=True)]
 
     def named(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows with a column `factor`, by θ, of filter-priority, which its series tells too."""
+        """Return the results with a column `factor`, the θ of filter-priority sampling divided by the
+        filter's θ. The names of its curves also contain this factor.
+        """
         factor = rows.theta.map(self.thetas()).where(rows.mechanism.eq("PrioritySampling"))
         named = rows.series + factor.map(", {:g} θ".format)
         return rows.assign(series=named.where(factor.notna(), rows.series), factor=factor)
 
 
 def both(factor: float) -> str:
-    """The series of filter-priority whose θ is so many times the filter's."""
+    """Return the name of the curve of filter-priority sampling with the given factor, its θ divided by the
+    filter's θ.
+    """
     return f"{BOTH}, {factor:g} θ"
 
 
 def largest_factor(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is drawn: filter-priority at the largest factor alone."""
+    """Return the results without those of filter-priority sampling with smaller θ."""
     return rows[rows.factor.isna() | rows.factor.eq(rows.factor.max())]
 
 
 def ratio_of_means(ours: pd.Series, other: pd.Series, by: list[str]) -> pd.Series:
-    """a/b for the means a and b over seeds, of two series of one index whose levels `by` make a point.
+    """Return ratios a/b of means over seeds, with one value per seed. The columns in `by` identify a point,
+    for which the means a and b of the two series are taken.
 
-    The ratio's mean over seeds is a/b, and each seed differs from it by what it moves it to first
-    order, so that intervals are those of a ratio.
+    The mean of the values over seeds is a/b. Each value differs from a/b by the first-order effect of its
+    seed. So a confidence interval for the mean of the values is one for the ratio.
     """
     a = ours.groupby(by).transform("mean")
     b = other.groupby(by).transform("mean")
@@ -140,7 +157,7 @@ def ratio_of_means(ours: pd.Series, other: pd.Series, by: list[str]) -> pd.Serie
 
 
 def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency."""
+    """Return the part of a curve's error that consistency removes, as the metric `ErrorCut`."""
     by = ["panel", "series", x]
     rows = rows.assign(series=rows.series.str.replace(", consistent", ""))
     consistent = rows.consistent.eq(True)
@@ -153,7 +170,7 @@ def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
 def cut(
     rows, level, series: str, low: float = 0, high: float = 1, by: str = "query_size"
 ) -> Finding:
-    """Whether consistency leaves so much of a series' error."""
+    """Check whether consistency leaves between `low` and `high` of a curve's error."""
     own = rows[
         (rows.metric == ABSOLUTE) & (rows.series.str.replace(", consistent", "") == series)
     ]
@@ -163,7 +180,7 @@ def cut(
 
 
 def format_size(x: int) -> str:
-    """A size in words: a power of ten as such."""
+    """Return a number of cells as text. Powers of ten are written as powers."""
     return power_of_ten(x) if f"{x}".rstrip("0") == "1" else f"{x:,}"
 
 
@@ -171,7 +188,9 @@ def format_size(x: int) -> str:
 
 
 def to_best(rows: pd.DataFrame, x: str) -> tuple[float, Intervals]:
-    """The x of least mean error, and every other x's error against that of it."""
+    """Return the x with the smallest mean error, and the error at every other x divided by the error at this
+    x.
+    """
     best = rows.groupby(x).value.mean().idxmin()
     others = rows[rows[x] != best]
     at_best = rows[rows[x] == best].drop(columns=x)
@@ -180,22 +199,27 @@ def to_best(rows: pd.DataFrame, x: str) -> tuple[float, Intervals]:
 
 
 def may_be_best(rows: pd.DataFrame, x: str, level: float) -> list[float]:
-    """Every x whose error may be the least, at a joint confidence level, the best first."""
+    """Return every x at which the error may be smallest, at a joint confidence level. The x with the smallest
+    mean error is first.
+    """
     best, against = to_best(rows, x)
     points = against.at(1 - (1 - level) / len(against))
     return [best, *points.index[points.low <= 1]]
 
 
 def above(against: Intervals, level: float, share: float = EVERYWHERE):
-    """Whether the first of two is higher, everywhere or at such a share of the points."""
+    """Check whether the first of two curves is higher than the second, at all points or at the given share of
+    the points.
+    """
     return check_between(against, level, low=1 + 1e-12, share=share, words="higher")
 
 
 def lower_from(against: Intervals, level: float) -> tuple[float, float, float]:
-    """The point from which the first of two is lower for good, the earliest and the latest possible.
+    """Return three numbers: an estimate of the x from which the first of two curves stays lower, and the
+    earliest and the latest possible x. A number is infinite if the first curve is never lower in the end.
 
-    Between points ratios are straight on logarithmic axes; infinite where it never is. The point moves
-    with the ratios, so that their lower ends give the earliest and their upper ends the latest.
+    Between points, ratios of the curves are interpolated on logarithmic axes. The lower ends of their
+    confidence intervals give the earliest x, and the upper ends the latest x.
     """
     points = against.at(1 - (1 - level) / len(against))
     one = pd.DataFrame({"mean": 1.0}, index=points.index)
@@ -212,30 +236,34 @@ def lower_from(against: Intervals, level: float) -> tuple[float, float, float]:
 
 @value
 class RoundedUp:
-    """M'₊ of section 2.1: every negative count of a noisy table is 0."""
+    """Step after a release that replaces negative noisy counts by 0. It gives the table M'₊ of section 2.1 of
+    Cormode et al. (2012).
+    """
 
     def __call__(self, table: Histogram | Summary) -> Histogram | Summary:
-        """The same table without what is below 0."""
+        """Return the table, with 0 instead of negative counts."""
         return replace(table, values=np.maximum(table.values, 0))
 
 
 @value
 class BelowZerosDropped:
-    """A full noisy tree without the nodes that have an ancestor of noisy count 0."""
+    """Step after a release that drops each node of a full noisy tree with an ancestor whose noisy
+    count is 0.
+    """
 
     def __call__(self, tree: TransformedSummary) -> TransformedSummary:
-        """As if a filter had dropped what is 0."""
+        """Return the tree without these nodes, and without nodes whose noisy count is 0."""
         return consistent(tree.where(tree.values != 0, theta=1.0))
 
 
 @value
 class OverEstimates:
-    """The share of queries that are answered above the truth."""
+    """Metric: share of the queries whose answer is larger than the true answer."""
 
     workload: RandomRanges
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare answers with the truth, which must be public."""
+        """Compare the answers with the true answers. The true table must be public."""
         queries = self.workload.on(truth.domain)
         return float((estimate.answer(queries) > truth.answer(queries)).mean())
 
@@ -243,13 +271,13 @@ class OverEstimates:
 def passing(
     counts: Int[np.ndarray, " cells"], theta: int, sides: int, epsilon: float
 ) -> Float[np.ndarray, " cells"]:
-    """The probability with which a filter keeps cells of these counts."""
+    """Return the probability that a filter releases a cell, for each of the given true counts."""
     above = _exceeds(theta - counts, epsilon)
     return above if sides == 1 else above + _exceeds(theta + counts, epsilon)
 
 
 def _exceeds(k: Int[np.ndarray, " cells"], epsilon: float) -> Float[np.ndarray, " cells"]:
-    """Pr[X >= k] of geometric noise."""
+    """Return the probability Pr[X >= k] that geometric noise X is at least k."""
     alpha = exp(-epsilon)
     tail = alpha ** np.where(k > 0, k, 1 - k) / (1 + alpha)
     return np.where(k > 0, tail, 1 - tail)
@@ -258,9 +286,10 @@ def _exceeds(k: Int[np.ndarray, " cells"], epsilon: float) -> Float[np.ndarray, 
 def held_shares(
     table: SparseTable, theta: int, sides: int, epsilon: float
 ) -> tuple[float, float, float]:
-    """Of a filter's summary: its expected size, and two shares.
+    """Return three expected values for the cells that a filter releases.
 
-    That of the non-empty cells which it holds, and that of its cells which are non-empty.
+    The first is their number. The second is the share of the non-empty cells that are released. The third is
+    the share of the released cells that are non-empty.
     """
     held = passing(table.counts, theta, sides, epsilon).sum()
     empty = table.domain.size - len(table)
@@ -269,7 +298,7 @@ def held_shares(
 
 
 def theta_of_size(data: GaussianSparse, size: int, epsilon: float) -> int:
-    """The θ of the filter whose summary is expected to be nearest to a size."""
+    """Return the θ for which the expected number of cells that a filter releases is closest to `size`."""
     table = data.load()
     thetas = range(1, round(data.mean + 1))
 
@@ -286,9 +315,10 @@ def theta_of_size(data: GaussianSparse, size: int, epsilon: float) -> int:
 def throughput_rows(
     dataset: GaussianSparse, n: int, calls: Mapping[object, Callable], repeat: int
 ) -> pd.DataFrame:
-    """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells.
+    """Time several calls on a dataset with n non-empty cells, and return their throughput, in one row per
+    call. The keys of `calls` are mechanisms or names.
 
-    Times are processor times, the best of `repeat`. They are not saved, because machines differ.
+    A time is the best processor time of `repeat` runs. Results are not saved, because machines differ.
     """
     columns = {
         "dataset": repr(dataset),
@@ -318,14 +348,16 @@ def throughput_rows(
 
 
 def span(times: pd.Series) -> str:
-    """The least and the greatest of several factors."""
+    """Return a text with the smallest and the largest of several factors."""
     low = format_number(times.min())
     high = format_number(times.max())
     return f"{low}×" if low == high else f"{low}–{high}×"
 
 
 def if_timed(finding: Finding, rows: pd.DataFrame, least: int) -> Finding:
-    """A finding about times, undecided if they are the best of too few."""
+    """Return a finding about times. If the times are the best of fewer than `least` runs, the finding is
+    undecided.
+    """
     repeated = rows[rows.metric == "throughput"].repeated.min()
     if repeated >= least:
         return finding
@@ -341,11 +373,13 @@ HEIGHTS = (8, 12, 16, 20)
 
 
 def mean_nodes(cells: int, m: int) -> float:
-    """The mean number of dyadic nodes of a range, over all its places among m cells.
+    """Return the mean number of dyadic nodes that a range of `cells` cells needs, over all places among m
+    cells.
 
-    Of nodes of 2^k cells, where two fit, the range from lo to hi needs one at its left end if ⌈lo/2^k⌉ is
-    odd, and one at its right end if ⌊hi/2^k⌋ is; of the largest that fit it needs one, or none. A
-    range up to the end of a domain that is no power of two may need fewer.
+    Consider nodes of 2^k cells, where two such nodes fit into the range from lo to hi. The range needs one of
+    them at its left end if ⌈lo/2^k⌉ is odd, and one at its right end if ⌊hi/2^k⌋ is odd. Of the largest nodes
+    that fit into the range, it needs one or none. If m is not a power of two, a range up to the end of the
+    domain may need fewer nodes.
     """
     places = m - cells + 1
     nodes = 0
@@ -360,7 +394,9 @@ def mean_nodes(cells: int, m: int) -> float:
 
 
 def _count(first: int, numbers: int, period: int, low: int, high: int) -> int:
-    """How many of so many numbers from `first` on have a remainder from `low` to below `high`."""
+    """Count the numbers first, first + 1, … (there are `numbers` of them) whose remainder after division by
+    `period` is at least `low` and below `high`.
+    """
 
     def below(n: int) -> int:
         return n // period * (high - low) + min(max(n % period - low, 0), high - low)
@@ -369,7 +405,9 @@ def _count(first: int, numbers: int, period: int, low: int, high: int) -> int:
 
 
 def cells_where_nodes_win(m: int, epsilon: float) -> int:
-    """The number of cells from which on a range has less variance from nodes than from cells."""
+    """Return the length of range from which the full table of nodes has a smaller variance than the full
+    table of cells.
+    """
     times = _variance_of_node(m, epsilon) / geometric_variance(epsilon)
     lower = bisect_left(
         range(1, m + 1), True, key=lambda cells: times * mean_nodes(cells, m) < cells
@@ -378,7 +416,9 @@ def cells_where_nodes_win(m: int, epsilon: float) -> int:
 
 
 def nodes_per_count(m: int) -> int:
-    """How many nodes, or Haar coefficients, a count moves: one a level of the tree."""
+    """Return the number of nodes (or Haar coefficients) that one count changes. It is one per level of the
+    tree.
+    """
     return (m - 1).bit_length() + 1
 
 
@@ -387,7 +427,9 @@ def _variance_of_node(m: int, epsilon: float) -> float:
 
 
 def full_tables(m: int, sizes: Sequence[int], epsilon: float) -> pd.DataFrame:
-    """Rows of full tables: the mean nodes and variances of ranges, and from where on nodes are better."""
+    """Return theoretical values for full tables: the mean number of nodes and the variance of ranges, and the
+    length from which nodes are better than cells.
+    """
     rows = [{"metric": CROSSING, "series": FULL, "value": cells_where_nodes_win(m, epsilon)}]
     for size in sizes:
         nodes = mean_nodes(size, m)
@@ -402,7 +444,7 @@ def full_tables(m: int, sizes: Sequence[int], epsilon: float) -> pd.DataFrame:
 
 
 def greatest_variances(epsilon: float) -> pd.DataFrame:
-    """Rows of the greatest variance of any range, by nodes and by Haar coefficients, at several m."""
+    """Return the largest variance of any range, from nodes and from Haar coefficients, for several m."""
     rows = []
     for height in HEIGHTS:
         weights = {"dyadic": 2 * (height - 1), "Haar": greatest_haar_weight(height)}
@@ -414,12 +456,13 @@ def greatest_variances(epsilon: float) -> pd.DataFrame:
 
 
 def greatest_haar_weight(height: int) -> float:
-    """The greatest sum of squared factors of a range's Haar coefficients, among 2^height cells.
+    """Return the largest sum of squared factors with which a range uses Haar coefficients, among 2^height
+    cells.
 
-    A coefficient of L cells of which an end cuts off t has the factor min(t, L − t)/L. With u and v the
-    shares of the domain left and right of a range that crosses its middle, the total and the root's
-    coefficient have squares of together 1 + 2u² − 2u + 2v² − 2v, so that the ends can be chosen one
-    by one; a range within a half has less.
+    Consider a coefficient over L cells. If an end of the range cuts off t of these cells, the coefficient has
+    the factor min(t, L − t)/L. Let u and v be the shares of the domain to the left and to the right of a
+    range that crosses the middle. The squares of the total and of the root's coefficient add up to 1 + 2u² −
+    2u + 2v² − 2v, so the best ends can be found one by one. A range within one half has a smaller sum.
     """
     m = 2**height
     outside = np.arange(m // 2 + 1)

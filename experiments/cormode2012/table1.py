@@ -1,13 +1,14 @@
-"""Cormode et al. 2012, Table 1: how sparse tables of counts are.
+"""Table 1 of Cormode et al. (2012): the share of non-empty cells in published tables of counts.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: Table 1 and Appendix A.
-Read    the printed numbers, off by at most half of their last digit; where Table 1 and Appendix A
-        differ, both count as printed.
-Open    How dense a commuting table is depends on how far apart its places lie, so that none but the
-        paper's can test the printed density. The Census Income extract (IPUMS) is not printed; UCI's
-        extract of the same survey has the four attributes, but income in two classes instead of
-        steps of $10,000. The warehouse data is AT&T's own. Which people of Adult are counted is not
-        printed: all, or those of the training file, with or without values that are not known.
+Read    We compare with the printed numbers, which may have an error of half of their last digit. If Table 1
+        and Appendix A differ, we accept both.
+Open    The density of a table of jobs by workplace and home depends on the distances between its places. So
+        only the paper's own table can test the printed density. The paper does not print its extract of
+        Census Income (IPUMS). UCI's extract of the same survey has the four attributes, but income has two
+        classes instead of steps of $10,000. The warehouse data belong to AT&T. The paper does not say which
+        people of Adult are counted. We count all people, or only those of the training file, with or without
+        the people who have missing values.
 """
 
 from __future__ import annotations
@@ -67,21 +68,23 @@ def _of(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def statistic_of(rows, level, of: str, statistic: str, low: float, high: float) -> Finding:
-    """Whether a statistic of a table is as printed."""
+    """Check whether a statistic of a table is between `low` and `high`, the range that the paper prints."""
     x = _of(rows, of)[statistic]
     measured = f"{x:.2%}" if statistic == "density" else number(x, 4)
     return Finding(bool(low <= x <= high), measured)
 
 
 def locations(rows, level) -> Finding:
-    """Whether the places and their pairs are as many."""
+    """Check whether the numbers of places and of pairs of places are as printed."""
     count = int(_of(rows, ONTHEMAP)["locations"])
     holds = count == 4001 and round(count**2 / 1e7, 1) == 1.6
     return Finding(holds, f"{count:,}, of which the square is {count**2:,}")
 
 
 def variance(rows, level) -> Finding:
-    """Whether counts vary, and 1 and 2 are the most frequent."""
+    """Check whether the standard deviation of the counts is larger than their mean, and whether 1 and 2 are
+    the most frequent counts.
+    """
     own = _of(rows, ONTHEMAP)
     wide = own["deviation"] > own["mean"]
     most = own["most frequent"], own["second most frequent"]
@@ -93,12 +96,14 @@ def variance(rows, level) -> Finding:
 
 
 def larger(rows, level) -> Finding:
-    """How many times larger a full table is, by arithmetic."""
+    """Return how many times larger a full table is than the non-empty cells, for the printed densities."""
     return Finding(True, f"{1 / 0.02:.0f} to {1 / 0.005:.0f} times, of the printed densities")
 
 
 def tens_to_thousands(rows, level) -> Finding:
-    """Whether the printed densities make tables tens to thousands of times larger."""
+    """Check whether, for the printed densities, full tables are tens to thousands of times larger than the
+    non-empty cells.
+    """
     least = 1 / max(DENSITIES)
     greatest = 1 / min(DENSITIES)
     holds = 10 <= least < 100 and greatest >= 1000
@@ -106,14 +111,14 @@ def tens_to_thousands(rows, level) -> Finding:
 
 
 def spanned(rows, level) -> Finding:
-    """Whether they lie between 0.1 and 10 %."""
+    """Check whether all printed densities are between 0.1 % and 10 %."""
     holds = all(0.001 <= x <= 0.1 for x in DENSITIES)
     return Finding(holds, f"{min(DENSITIES):.2%} to {max(DENSITIES):.2%} are printed")
 
 
 @value
 class Table1(PublishedTables, Figure):
-    """Published tables as they are; nothing is random."""
+    """Statistics of published tables. Nothing in this figure is random."""
 
     title = "How sparse tables of counts are"
     headline = "In the paper's tables, 0.1 % to 10 % of the cells are not empty"
@@ -125,11 +130,11 @@ class Table1(PublishedTables, Figure):
     )
 
     def datasets_run(self) -> list[Any]:
-        """Those at hand."""
+        """Return the available datasets."""
         return [*self.datasets().values()]
 
     def rows(self, store) -> pd.DataFrame:
-        """One row a dataset at hand and statistic."""
+        """Return the results, with one row per available dataset and statistic."""
         rows = []
         for name, dataset in self.datasets().items():
             with warnings.catch_warnings():
@@ -148,7 +153,7 @@ class Table1(PublishedTables, Figure):
         return pd.DataFrame(rows)
 
     def plot(self, rows: pd.DataFrame):
-        """Two statistics, a mark a dataset."""
+        """Draw two statistics, the density and the mean count, with one mark per dataset."""
         fig, axes = plots.panels(1, 2, sharey=True)
         names = set(rows.name)
         twin = partial(replace, at=JUDGED)
@@ -158,7 +163,7 @@ class Table1(PublishedTables, Figure):
         return plots.legend(fig)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Ours beside the paper's, one line a dataset."""
+        """Return a table with our statistics and the printed ones. It has one row per dataset."""
         statistics = rows.pivot(index="name", columns="metric", values="value")
         table = rows.drop_duplicates("name").set_index("name")[["cells", "nonempty", "total"]]
         formats = {"density": "{:.2%}".format, "mean": lambda x: round(x, 1)}
@@ -172,7 +177,7 @@ class Table1(PublishedTables, Figure):
 
 
 def _statistics(table: SparseTable) -> dict[str, Any]:
-    """Of the cells that are not empty."""
+    """Return statistics of the non-empty cells of a table."""
     counts, times = np.unique(table.counts, return_counts=True)
     most = counts[np.argsort(-times, kind="stable")]
     return {

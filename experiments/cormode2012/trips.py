@@ -1,25 +1,27 @@
-"""Beside Cormode et al. 2012: trips between places, by what was known then and what is known now.
+"""Comparison of older and newer mechanisms that release trips between places. It extends the figures of
+Cormode et al. (2012).
 
-Paper   none. Consistent trees of Hay, Rastogi, Miklau & Suciu, PVLDB 2010, and summaries of Cormode,
-        Procopiuc, Srivastava & Tran, ICDT 2012, beside InfTDA (Boninsegna & Silvestri, 2025) and
-        the sparse releases of 2023 to 2025, of which the item blanket is ours.
-Read    nothing; no claim is judged.
-Open    Commuting in Rhode Island by tract, whose regions are counties. Where the files of OnTheMap are
-        missing, the first 244 locations of its twin stand in, in regions of a hundred.
-        Seven in ten pairs of tracts have jobs, so that this table is not sparse. The consistent
-        tree with Gaussian noise has the branching factor that is best for ranges, and nothing is set
-        to zero in it. Its nodes follow the order of the places of work, not regions of both ends.
-        Everything promises (ε, δ) or ε for replacing one job, since InfTDA states the total. A release that
-        promises ε/2 for adding or removing one promises ε for replacing one, and (ε/2, δ/(1 + e^(ε/2)))
-        promises (ε, δ). Counts with noise of ρ/2 cost ρ under replacement, because the squared distance
-        of two jobs is the sum of both. InfTDA has all of the ρ that (ε, δ) pays for.
-        The total, and for the item blanket the number of pairs with jobs, are stated as public.
-Found   (one job replaced, ε = 1, paper runs) Between regions InfTDA errs least, with 10 jobs where noise on
-        every pair has 90 and the best tree 150: its levels are those regions, and few. At a place the
-        consistent tree with Gaussian noise errs least, with 26 jobs, and InfTDA has 43. Between places
-        the filter and noise on every pair err least, with 1.8 and 1.9 jobs, and InfTDA has 6.5. One in
-        19 pairs that InfTDA shows has no jobs, one in 12 of the filter's, and none where δ pays for
-        thresholds. On the stand-in InfTDA errs least at a place as well.
+Paper   This is not a figure of a paper. It compares consistent trees (Hay, Rastogi, Miklau & Suciu, PVLDB
+        2010) and summaries (Cormode, Procopiuc, Srivastava & Tran, ICDT 2012) with InfTDA (Boninsegna &
+        Silvestri, 2025) and with sparse releases of 2023 to 2025. The item blanket is our own.
+Read    We read nothing from a paper, and test no statement.
+Open    The data are jobs by workplace and home in Rhode Island by tract, and its regions are counties. If the
+        files of OnTheMap are missing, we use the first 244 locations of its stand-in, in regions of a
+        hundred. Seven in ten pairs of tracts have jobs, so this table is not sparse. The consistent tree with
+        Gaussian noise has the branching factor that is best for ranges, and negative counts are not set to
+        zero. Its nodes follow the order of workplaces, and not regions of both attributes. All releases
+        promise ε or (ε, δ) for replacing one job, because InfTDA states the total. A release that promises
+        ε/2 for adding or removing one job promises ε for replacing one. Similarly, (ε/2, δ/(1 + e^(ε/2)))
+        gives (ε, δ). If counts have noise for ρ/2, replacing a job costs ρ, because the squared distance is
+        the sum of the squared distances for two jobs. InfTDA gets the whole ρ that (ε, δ) allows. The total
+        is stated as public, and for the item blanket also the number of pairs with jobs.
+Found   (One job replaced, ε = 1, paper runs.) For pairs of regions, InfTDA has the smallest errors: 10 jobs,
+        compared with 90 for noise on every pair and 150 for the best tree. The levels of InfTDA's tree are
+        these regions, and there are few of them. For the jobs at a place, the consistent tree with Gaussian
+        noise has the smallest errors, with 26 jobs. InfTDA has 43. For pairs of places, the filter and noise
+        on every pair have the smallest errors, with 1.8 and 1.9 jobs. InfTDA has 6.5. Of the pairs that
+        InfTDA shows, one in 19 has no jobs. It is one in 12 for the filter, and none if thresholds use δ. On
+        the stand-in, InfTDA also has the smallest errors for the jobs at a place.
 Words   none.
 """
 
@@ -83,7 +85,9 @@ REPLACED = "ε, if one job is replaced"
 
 @value
 class TwinPart(Twin):
-    """Jobs within the first locations of OnTheMap's twin, of a few states. One unit is one job."""
+    """Jobs within the first locations of OnTheMap's synthetic stand-in, which are in a few states. One unit
+    is one job.
+    """
 
     original = "OnTheMap by tract, which `OnTheMap` reads"
     invented = OnTheMapTwin.invented
@@ -93,11 +97,11 @@ class TwinPart(Twin):
 
     @property
     def domain(self) -> Domain:
-        """Work and home location ids."""
+        """Domain with the numbers of the work and home locations."""
         return Domain(("work", "home"), (self.places, self.places))
 
     def load(self) -> SparseTable:
-        """Return the part of the table."""
+        """Return the table of these jobs."""
         whole = OnTheMapTwin().load()
         codes = whole.domain.codes(whole.keys)
         inside = (codes < self.places).all(axis=1)
@@ -107,13 +111,13 @@ class TwinPart(Twin):
 
 @value
 class Trips:
-    """The trips between all regions, at all places of work, or between all places."""
+    """Queries for the trips between all pairs of regions, to all workplaces, or between all pairs of places."""
 
     between: str = parameter(choices=QUERIES)
     prefix: int = parameter(1, 1, integer=True, doc="characters that name a region")
 
     def on(self, domain: Domain) -> Any:
-        """Return boxes of regions, or ranges of cells."""
+        """Return the queries on a domain, as boxes of cells for regions, and as ranges of cells otherwise."""
         works, homes = domain.shape
         if self.between == QUERIES[0]:
             lo, hi = zip(*(_regions(domain, axis, self.prefix) for axis in (0, 1)), strict=True)
@@ -128,7 +132,9 @@ class Trips:
 
 
 def _regions(domain: Domain, axis: int, prefix: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first code of each region, and the code after its last one. Labels are in order."""
+    """Return the first code of each region, and the code after its last one. Regions are prefixes of labels,
+    and labels are in ascending order.
+    """
     n = domain.shape[axis]
     codes = [str(x).zfill(len(str(n - 1))) for x in range(n)]
     labels = domain.labels[axis] if domain.labels else codes
@@ -139,12 +145,14 @@ def _regions(domain: Domain, axis: int, prefix: int) -> tuple[np.ndarray, np.nda
 
 @value
 class EmptyPairs:
-    """Share of the pairs with a released count of at least one half between which nobody commutes."""
+    """Metric: share of pairs without any commuters among the pairs with a released count of at least one
+    half.
+    """
 
     workload: Trips
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare pairs with the truth, which must be public."""
+        """Compare the released pairs with the true ones. The true table must be public."""
         pairs = self.workload.on(truth.domain)
         shown = estimate.answer(pairs) >= 0.5
         return float((truth.answer(pairs)[shown] == 0).mean()) if shown.any() else 0.0
@@ -152,7 +160,9 @@ class EmptyPairs:
 
 @value
 class ThenAndNow(Figure):
-    """Errors of regions, places and pairs, against ε under replacement."""
+    """Errors of older and newer mechanisms for regions, places and pairs of places, by the ε for replacing
+    one job.
+    """
 
     title = "Trips between places, then and now"
     page = "no figure of the paper: beside Cormode et al., ICDT 2012"
@@ -171,7 +181,9 @@ class ThenAndNow(Figure):
     seeds: int = seeds(20)
 
     def mechanisms(self, epsilon: float, table: SparseTable, prefix: int) -> list:
-        """Trees, summaries and their rivals at one ε, converted to each one's own neighbours."""
+        """Return the mechanisms for one ε. The ε for replacing a job is converted to the guarantee that each
+        mechanism states.
+        """
         pure = DP(epsilon / 2)
         both = DP(epsilon / 2, self.delta / (1 + exp(epsilon / 2)))
         rho = ZCDP.within(DP(epsilon, self.delta)).rho
@@ -192,7 +204,7 @@ class ThenAndNow(Figure):
         ]
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One for each ε."""
+        """Return one sweep (plan of runs) per ε."""
         real = OnTheMap(level="tract")
         name = REAL if self.data == REAL and first_available(real, None) else TWIN
         dataset = real if name == REAL else TwinPart()
@@ -207,7 +219,9 @@ class ThenAndNow(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """With ε and δ under replacement in place of what each mechanism was given."""
+        """Return the results. The columns `epsilon` and `delta` are for replacing one job, and not the values
+        that the mechanism was given.
+        """
         rows = super().rows(store)
         asked = {repr(Trips(x, p)): x for x in QUERIES for p in PREFIX.values()}
         return rows.assign(
@@ -219,7 +233,7 @@ class ThenAndNow(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Trees above, and releases of pairs below."""
+        """Return the panels: trees in the first row, and releases of single pairs in the second row."""
         return [
             Panel(
                 f"{query.capitalize()}, {family}", {"panel": query, "family": family}, REPLACED
@@ -229,7 +243,7 @@ class ThenAndNow(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Errors of each family, with InfTDA in both."""
+        """Return the errors of each family of mechanisms. InfTDA is in both families."""
         errors = rows[rows.metric == "MeanAbsoluteError"]
         errors = errors.assign(metric="error (jobs)").rename(columns={"epsilon": REPLACED})
         frames = [
@@ -239,7 +253,9 @@ class ThenAndNow(Figure):
         return pd.concat(frames, ignore_index=True)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Mean error of each release at each query, and of its pairs those that are empty, at the middle ε."""
+        """Return a table for the middle ε, with the mean error of each release for each query, and the share
+        of its pairs that have no jobs.
+        """
         epsilon = sorted(self.epsilons)[len(self.epsilons) // 2]
         own = rows[rows.epsilon == epsilon]
         errors = own[own.metric == "MeanAbsoluteError"]
