@@ -1,17 +1,20 @@
-"""Hay et al. 2010, Appendix E: a noisy tree against Blum et al.'s equi-depth histogram.
+"""Appendix E of Hay et al. (2010): errors of a noisy tree compared with those of Blum et al.'s equi-depth
+histogram, whose buckets contain equal numbers of records.
 
-Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: section 6 and Appendix E; the other method is that of
-        Blum, Ligett & Roth, STOC 2008, whose binary search this paper only names.
-Read    from the text, which has lost its formulas; there is no figure. What it determines, and what
-        not, is written down in tests/reference/equi_depth.py, whose procedure this is.
-Open    The ends of buckets are found by binary search on noisy counts from the last end, each of
-        b buckets with ⌈log₂n⌉ comparisons, so that every one has noise of scale b·⌈log₂n⌉/α. The
-        number of records N is public, depth = N/b, and what is left after b searches is one more
-        bucket. A bucket stands for `depth` records spread evenly. What its last cell has too much
-        adds up over the buckets; "quantiles" searches from the first cell for multiples of `depth`
-        instead, which is kinder to the method. b is not printed: at each N and n, out of 4 to 128, the
-        one with the least error, read off the truth, which also favours it.
-        N records in two waves over the cells. Not in the paper: H̄ (not zeroed).
+Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: section 6 and Appendix E. The other method is from Blum,
+        Ligett & Roth, STOC 2008. Hay et al. only mention its binary search.
+Read    We read the text, from which the formulas are missing in our copy. There is no figure. The file
+        tests/reference/equi_depth.py says what the text determines and what it does not. We use the procedure
+        in this file.
+Open    The ends of buckets are found by binary search on noisy counts, starting from the last end. Each of
+        the b buckets takes ⌈log₂n⌉ comparisons, so the noise of a count has scale b·⌈log₂n⌉/α. The number of
+        records N is public, and the depth of a bucket is N/b. The cells after b searches form one more
+        bucket. A bucket stands for `depth` records that are spread evenly over its cells. A bucket usually
+        ends with a cell that contains too many records, and these errors add up over the buckets. The variant
+        "quantiles" searches from the first cell for multiples of `depth` instead, which gives smaller errors.
+        The paper does not print b. For each N and n, we take the value from 4 to 128 with the smallest error.
+        We choose it with the true data, which also favours the method. The data are N records in two waves
+        over the cells. The consistent tree H̄ (with negative counts) is not in the paper.
 """
 
 from __future__ import annotations
@@ -67,11 +70,13 @@ MORE = float(np.nextafter(1, 2))
 
 @value
 class EquiDepth(Mechanism):
-    """Ends of buckets by binary search on noisy counts; each stands for equally many records.
+    """Mechanism that releases an equi-depth histogram. Each bucket stands for equally many records, and its
+    end is found by binary search on noisy counts.
 
-    The number of records is public. Each of `buckets` searches asks at most ⌈log₂n⌉ counts, which share
-    ε equally: from the last end on, or with `quantiles` from the first cell on, for multiples of the
-    depth. What is left after them is one more bucket.
+    The number of records is public. Each of the `buckets` searches asks for at most ⌈log₂n⌉ counts, and these
+    counts share ε equally. A search starts from the end of the last bucket. With `quantiles` = True, it
+    starts from the first cell, and looks for a multiple of the depth. The cells after all searches form one
+    more bucket.
     """
 
     budget: DP = budget_field()
@@ -80,11 +85,13 @@ class EquiDepth(Mechanism):
 
     @property
     def series(self) -> str:
-        """What figures call it."""
+        """Name of the mechanism in figures."""
         return QUANTILES if self.quantiles else EQUI_DEPTH
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
-        """The estimated counts of all cells: each bucket's depth, spread over its cells."""
+        """Return a release with the estimated counts of all cells. The depth of each bucket is spread evenly
+        over its cells.
+        """
         n = table.domain.size
         depth = table.total / self.buckets
         asked = self.buckets * ceil(log2(n))
@@ -121,10 +128,12 @@ class EquiDepth(Mechanism):
 
 @value
 class WorstError:
-    """The largest |error| of all ranges."""
+    """Metric: largest absolute error of all ranges."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """In counts; that of a histogram follows from its cells."""
+        """Return the largest absolute error, as a count of records. The estimate is a histogram or a complete
+        binary tree.
+        """
         refuse_private(truth)
         if isinstance(estimate, Histogram):
             errors = estimate.values - truth.dense()
@@ -135,10 +144,12 @@ class WorstError:
 
 
 def _largest_of_tree(errors: np.ndarray, sizes: list[int]) -> float:
-    """The largest |error| of all ranges, each answered by the fewest nodes of a complete binary tree.
+    """Return the largest absolute error of all ranges, if a range is the sum of the fewest nodes of a
+    complete binary tree.
 
-    Level by level upwards: a range ends inside one child and begins inside the one before it, so that the
-    largest error is a suffix's and a prefix's; both together are the parent, which answers itself.
+    The computation goes from the leaves upwards. A range across two children consists of a suffix of the
+    first child and a prefix of the second. So its error is the sum of the errors of a suffix and of a prefix.
+    If both are whole children, the range is the parent, which has an error of its own.
     """
     if any(b != 2 * a for a, b in pairwise(sizes)):
         raise ValueError("WorstError of a tree needs a complete binary one")
@@ -168,7 +179,9 @@ def _largest_of_tree(errors: np.ndarray, sizes: list[int]) -> float:
 
 
 def _with_rival(rows: pd.DataFrame) -> pd.DataFrame:
-    """H̃, and at each N and n the equi-depth histogram of the least mean error."""
+    """Return the worst errors of the noisy tree H̃, and, for each N and n, those of the equi-depth histogram
+    with the smallest mean error.
+    """
     best = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
     means = best.groupby(["cells", "records", "series"]).value.transform("mean")
     least = means.groupby([best.cells, best.records]).transform("min")
@@ -178,17 +191,19 @@ def _with_rival(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _here(rows: pd.DataFrame) -> pd.DataFrame:
-    """On the one domain."""
+    """Return the results on the domain of 1024 cells."""
     return rows[rows.cells == CELLS]
 
 
 def least_records(
     rows: pd.DataFrame, accuracy: float, share: float = 1 - DELTA, level: float | None = None
 ) -> float:
-    """The least N at which so many samples are within accuracy·N; infinite if at none.
+    """Return the smallest number of records N for which the given share of the samples has a worst error of
+    at most accuracy·N. It is infinite if no tested N is large enough.
 
-    Of rows of worst error over N. With a level the share is not estimated: 1 − level is how often
-    the number may be too small where it is positive, too large where it is negative.
+    `rows` contains worst errors for several N. With a `level`, the result is a confidence bound instead of an
+    estimate. It is wrong with a probability of at most 1 − |level|. If `level` is positive, the bound is an
+    upper bound on N. If it is negative, the bound is a lower bound.
     """
     grouped = rows.groupby("records").value
     within = grouped.apply(lambda own: _quantile(np.sort(own), share, level))
@@ -207,7 +222,9 @@ def least_records(
 
 
 def _quantile(ordered: np.ndarray, share: float, level: float | None) -> float:
-    """A quantile of samples; with a level, an end of its interval of order statistics."""
+    """Return a quantile of sorted samples. With a level, return an end of its confidence interval, which is
+    one of the samples.
+    """
     from scipy.special import bdtr
 
     if level is None:
@@ -222,9 +239,10 @@ def _quantile(ordered: np.ndarray, share: float, level: float | None) -> float:
 
 
 def check_smaller(rows, level: float, accuracy: float) -> Finding:
-    """Whether H̃ needs fewer records than equi-depth does, at one accuracy.
+    """Check whether the noisy tree H̃ needs fewer records than the equi-depth histogram for the same
+    accuracy.
 
-    What H̃ needs at most is said by its bound too, at any level.
+    The theoretical bound on the error of H̃ also gives an upper bound on the number of records that H̃ needs.
     """
     own = _here(_with_rival(rows))
     if own.empty:
@@ -247,13 +265,17 @@ def check_smaller(rows, level: float, accuracy: float) -> Finding:
 
 
 def check_flat(rows, level: float) -> Finding:
-    """Whether the error of H̃ at the largest N is that at the smallest."""
+    """Check whether the error of the noisy tree H̃ is the same for the largest and the smallest number of
+    records.
+    """
     own = _here(_with_rival(rows))
     return check_similar(claims.ends(own, NOISY_TREE, "records"), level, EVERYWHERE)
 
 
 def check_rises(rows, level: float, series: str) -> Finding:
-    """Whether the error of equi-depth rises with every step of N, for one of the searches."""
+    """Check whether the error of an equi-depth histogram increases with each larger number of records, for
+    one kind of search.
+    """
     own = _here(rows[(rows.panel == "worst") & (rows.series == series)])
     kind = own.drop(columns=["buckets", "trial", "dataset"], errors="ignore")
     steps = claims.steps(kind, series, "records")
@@ -264,13 +286,15 @@ def check_rises(rows, level: float, series: str) -> Finding:
 
 
 def check_lower_error(rows, level: float) -> Finding:
-    """Whether H̃ has less error than equi-depth, at one N."""
+    """Check whether the noisy tree H̃ has a smaller error than the equi-depth histogram."""
     own = _here(_with_rival(rows))
     return check_lower(paired_ratios(own, NOISY_TREE, RIVAL, "records"), level)
 
 
 def check_domains(rows, level: float) -> Finding:
-    """Whether equi-depth's error grows less than H̃'s from the smallest domain to the largest."""
+    """Check whether the error of the equi-depth histogram grows less than that of the noisy tree H̃, from the
+    smallest domain to the largest.
+    """
     own = _with_rival(rows)
 
     def growth(series: str) -> pd.DataFrame:
@@ -287,7 +311,9 @@ def check_domains(rows, level: float) -> Finding:
 
 @value
 class AppE(Figure):
-    """The worst error of all ranges over the number of records, as a part of it, and over the domain."""
+    """Worst error of all ranges, for a noisy tree and an equi-depth histogram: by the number of records, as a
+    share of the records, and by the size of the domain.
+    """
 
     title = "A noisy tree against an equi-depth histogram, over the size of the database"
     headline = (
@@ -311,11 +337,11 @@ class AppE(Figure):
     seeds: int = seeds(160)
 
     def tables(self) -> list[Waves]:
-        """Of every size, and number of records."""
+        """Return the datasets, for all sizes of the domain and all numbers of records."""
         return [Waves(*x) for x in product(sorted({self.cells, *self.domains}), self.records)]
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One."""
+        """Return the runs, as one sweep."""
         budget = DP(self.epsilon)
         trees = [
             HierarchicalHistogram(budget, consistent=False),
@@ -325,7 +351,9 @@ class AppE(Figure):
         return {"worst": Sweep(self.tables(), [*trees, *others], [WorstError()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Equi-depth also at each other b, in a panel that is not drawn."""
+        """Return the results. Results of equi-depth histograms with other numbers of buckets are in a panel
+        that is not drawn.
+        """
         rows = super().rows(store)
         trees = rows.consistent.map({False: NOISY_TREE, True: TREE_NOT_ZEROED})
         rows = rows.assign(
@@ -346,9 +374,12 @@ class AppE(Figure):
         return pd.concat([rows, shares, laws], ignore_index=True)
 
     def bound(self, records):
-        """What H̃'s worst error exceeds with probability at most δ, at any N: a union over all ranges.
+        """Return a bound that the worst error of the noisy tree H̃ exceeds with a probability of at most δ,
+        for any number of records. It is a union bound over all ranges.
 
-        2ℓ Laplace(ℓ/α) each (ν²= max(terms, log)·b², exceeded by ν·√(8·log) with the log below).
+        A range is a sum of at most 2ℓ nodes with Laplace noise of scale b = ℓ/α. Let L = ln(2·(number of
+        ranges)/δ) and ν² = max(2ℓ, L)·b². Then the absolute error of a range exceeds ν·√(8L) with a
+        probability of at most δ/(number of ranges).
         """
         levels = (self.cells - 1).bit_length() + 1
         terms = log(2 / (self.delta / (self.cells * (self.cells + 1) / 2)))
@@ -356,7 +387,9 @@ class AppE(Figure):
         return spread * sqrt(8 * terms) + 0 * records
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors with the bound, over the size of the domain, and as a part of N."""
+        """Return the panels: errors by the number of records with the bound, errors by the size of the
+        domain, and errors as a share of N.
+        """
         title = f"n = {self.cells:,}, ε = {self.epsilon:g}"
         theory = (f"bound for the noisy tree (δ = {self.delta:g})", self.bound)
         middle = self.records[len(self.records) // 2]
@@ -370,10 +403,10 @@ class AppE(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The consistent tree, which is not zeroed here, as it looks elsewhere."""
+        """Return the results to draw. The consistent tree has the name that it has in other figures."""
         return rows.assign(series=rows.series.replace(TREE_NOT_ZEROED, f"{BEST}, not zeroed"))
 
     def best_buckets(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many buckets equi-depth had at each N and n."""
+        """Return the number of buckets of the drawn equi-depth histograms, for each N and n."""
         best = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
         return best.groupby(["series", "cells", "records"]).buckets.first().unstack()

@@ -1,10 +1,11 @@
-"""Hay et al. 2010: datasets by name, sequences that are made up, and several releases as one trial.
+"""Datasets for the figures of Hay et al. (2010) by name, synthetic sequences, and a mechanism that makes
+several releases in one trial.
 
-The paper's own files are used where they are at hand, else twins stand in (of the keywords only their
-number is printed); the published file of NetTrace is sorted by count, so that for ranges of addresses
-its twin is another order of its cells. Beside them stand real datasets of the kind, which are left out
-where they are not at hand: a shop's invoices by the hour, where a unit is a customer of up to ten lines,
-so that l1 = 10; degrees of coauthors (ca-GrQc); the 20,000 most frequent surnames.
+If the paper's own files are missing, synthetic stand-ins are used. For the keywords, the paper prints only
+their number. The published file of NetTrace is sorted by count. So for ranges of addresses, the stand-in is a
+second possible order of the cells. There are also real datasets of the same kind, which are left out if their
+files are missing. The first is a shop's invoices by the hour, where a unit is a customer with up to ten
+lines, so that l1 = 10. The others are degrees of coauthors (ca-GrQc), and the 20,000 most frequent surnames.
 """
 
 from __future__ import annotations
@@ -68,17 +69,18 @@ NAMES = (*_REAL, *(name + TWIN for name in _TWINS))
 
 
 def datasets(*names: str) -> Any:
-    """The parameter `data` of a figure of several datasets."""
+    """Return the declaration of a figure's parameter `data`, a list of datasets."""
     doc = "datasets (a stand-in if files are missing)"
     return fields.datasets(names, NAMES, doc)
 
 
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
-    """Datasets by the names of their panels: for each the real one, or else its twin, if it has one.
+    """Return the available datasets, by the names of their panels. If the file of a dataset is missing, its
+    stand-in is used, if there is one.
 
-    A twin can be asked for by its own name; where the order of the counts matters, `in_order`, it
-    stands beside a file that is sorted by count. If there is nothing at all, a FileNotFoundError names
-    the file that the first needs.
+    You can also name a stand-in directly. If `in_order` is True, the order of the counts matters. In this
+    case, a file that is sorted by count comes with its stand-in. If no dataset is available, a
+    FileNotFoundError names the file that the first dataset needs.
     """
     tables = {}
     for name in names:
@@ -99,7 +101,7 @@ def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
 
 
 class _MadeUp:
-    """Public counts over one attribute."""
+    """Base class of synthetic datasets with public counts over one attribute."""
 
     kind: ClassVar[str] = GENERATOR
     truth_public: ClassVar[bool] = True
@@ -108,17 +110,19 @@ class _MadeUp:
 
     @property
     def domain(self) -> Domain:
-        """One attribute."""
+        """Domain with one attribute."""
         return Domain((self.attribute,), (self.cells,))
 
     def load(self) -> SparseTable:
-        """The table, the same for the same parameters."""
+        """Return the table. It is the same for the same parameters."""
         return SparseTable.from_dense(self.domain, self.counts(), Bound(1), truth_public=True)
 
 
 @value
 class RunOfCounts(_MadeUp):
-    """`length` equal counts, one that is `gap` larger, and `rest` that are `gap` larger again."""
+    """Synthetic counts: `length` equal counts, one count that is larger by `gap`, and `rest` counts that are
+    larger by `gap` again.
+    """
 
     length: int = parameter(low=1, integer=True)
     count: int = parameter(low=1, integer=True)
@@ -127,51 +131,51 @@ class RunOfCounts(_MadeUp):
 
     @property
     def cells(self) -> int:
-        """How many counts."""
+        """Number of counts."""
         return self.length + 1 + self.rest
 
     def counts(self) -> np.ndarray:
-        """Ascending."""
+        """Return the counts in ascending order."""
         counts = self.count + self.gap * np.arange(3)
         return np.repeat(counts, (self.length, 1, self.rest))
 
 
 @value
 class EqualSteps(_MadeUp):
-    """`cells` counts of `distinct` equally frequent values, `step` apart."""
+    """Synthetic counts: `cells` counts with `distinct` values, which are equally frequent and `step` apart."""
 
     cells: int = parameter(low=1, integer=True)
     distinct: int = parameter(low=1, integer=True)
     step: int = parameter(low=1, integer=True)
 
     def counts(self) -> np.ndarray:
-        """Ascending."""
+        """Return the counts in ascending order."""
         return self.step * (1 + np.arange(self.cells) * self.distinct // self.cells)
 
 
 @value
 class PoissonCounts(_MadeUp):
-    """`cells` independent counts."""
+    """Synthetic counts: `cells` independent Poisson counts with the given mean."""
 
     attribute = "x"
     cells: int = parameter(low=1, integer=True)
     mean: float = parameter(low=0)
 
     def counts(self) -> np.ndarray:
-        """In no order."""
+        """Return the counts, which are not sorted."""
         return np.random.default_rng(self.cells).poisson(self.mean, self.cells)
 
 
 @value
 class Waves(_MadeUp):
-    """About so many records in two waves over the cells."""
+    """Synthetic counts: about `records` records in two waves over the cells."""
 
     attribute = "x"
     cells: int = parameter(low=1, integer=True)
     records: int = parameter(low=1, integer=True)
 
     def counts(self) -> np.ndarray:
-        """Some three times as many at a crest as in a trough."""
+        """Return the counts. At a crest, they are about three times as large as in a trough."""
         x = np.arange(self.cells) / self.cells
         shape = 2.2 + np.sin(2 * np.pi * 2 * x) + np.sin(2 * np.pi * 13 * x)
         ends = np.rint(self.records * np.cumsum(shape) / shape.sum()).astype(np.int64)
@@ -180,18 +184,18 @@ class Waves(_MadeUp):
 
 @value
 class Samples:
-    """Releases of one mechanism, one after another, as one: what is measured is their average."""
+    """Mechanism that makes several releases with an inner mechanism, so that a metric can average over them."""
 
     mechanism: Any
     releases: int = parameter(low=1, integer=True)
 
     @property
     def budget(self) -> DP:
-        """That of each release."""
+        """Budget of each of the releases."""
         return self.mechanism.budget
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Their estimates, a tuple."""
+        """Return one release, whose estimate is a tuple with the estimates of all releases."""
         releases = [self.mechanism(table, rng) for _ in range(self.releases)]
         ledger = tuple(receipt for release in releases for receipt in release.ledger)
         estimates = tuple(release.estimate for release in releases)
@@ -200,15 +204,16 @@ class Samples:
 
 @value
 class PositionErrors:
-    """Squared errors by position of S̃ and of the S̄ made of it, over `Samples` of S̃.
+    """Metric: squared errors by position, for the noisy sequence S̃ and for the isotonic sequence S̄ that is
+    computed from S̃. It averages over the releases of `Samples`.
 
-    The rows: `estimate`, which of the two; `rank`, from 1, of a position whose count is not 0; the true
-    `count`; the `sample` that was drawn first; the share of samples where inference left S̃
-    `unchanged`; `value`, the mean squared error.
+    The column `estimate` is S̃ or S̄. `rank` is the position, counted from 1, of a count that is not 0.
+    `count` is the true count, and `sample` is the estimate in the first release. `unchanged` is the share of
+    releases in which S̄ equals S̃ at this position. `value` is the mean squared error.
     """
 
     def __call__(self, truth: SparseTable, estimates: Sequence[Any]) -> pd.DataFrame:
-        """A row a position and estimate."""
+        """Return the errors, with one row per position and estimate."""
         refuse_private(truth)
         count = truth.dense()
         noisy = np.array([estimate.values for estimate in estimates])
@@ -227,7 +232,7 @@ class PositionErrors:
 
 
 def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
-    """The rows of a dataset's panel; of its twin's where there is no other."""
+    """Return the results on a dataset, or on its stand-in if there are no others."""
     for panel in (name + suffix, name + TWIN + suffix):
         own = rows[rows.panel == panel]
         if len(own):
@@ -236,7 +241,7 @@ def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
 
 
 def attributes(rows: pd.DataFrame, tables: Iterable[Any], *names: str) -> dict[str, pd.Series]:
-    """Columns with attributes of the datasets of rows."""
+    """Return columns with the given attributes of the datasets to which the rows belong."""
     made = {repr(table): table for table in tables}
     return {
         name: rows.dataset.map({k: getattr(x, name) for k, x in made.items()}) for name in names
@@ -246,12 +251,12 @@ def attributes(rows: pd.DataFrame, tables: Iterable[Any], *names: str) -> dict[s
 def ratios_by_seed(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> pd.DataFrame:
-    """Rows whose value is one series over another, a row a seed and point."""
+    """Return the values of one curve divided by those of another, with one row per seed and point."""
     by = [by] if isinstance(by, str) else [*by]
     series = rows.pivot_table(index=[*by, "seed"], columns="series", values="value")
     return (series[ours] / series[other]).dropna().rename("value").reset_index()
 
 
 def beside(finding: Finding, words: str) -> Finding:
-    """The same finding, with what is measured and not judged."""
+    """Return the finding with an additional text about measured values that are not tested."""
     return replace(finding, measured=f"{finding.measured}; beside it: {words}")

@@ -1,10 +1,12 @@
-"""Hay et al. 2010, Figure 3: a noisy sorted sequence and its isotonic estimate; and examples.
+"""Figure 3 of Hay et al. (2010): a noisy sorted sequence and its isotonic estimate. The module also
+recomputes Examples 3, 4 and 6 of the paper.
 
 Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: Examples 3 to 6, Figures 2 to 4.
-Read    from the text; the plot is not in our copy. Examples are printed as numbers, and are exact.
-Open    Of the sequence only this is told: twenty equal counts, then one of its own. How far apart counts
-        are is not: several steps, in units of 1/ε, which is all that matters. The figure is one sample, the
-        first; errors are means over batches of samples.
+Read    We read all numbers from the text, because the plot is not in our copy. The numbers in the examples
+        are exact.
+Open    The paper only says that the sequence has twenty equal counts, and then one unique count. It does not
+        say how far apart counts are. We use several steps in units of 1/ε, because only these units matter.
+        The figure shows one sample, which is the first one. Errors are means over batches of samples.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ PAPER = {  # input, output, and what turns one into the other
 
 
 def check_sum(rows, level: float, last: int, times: float = 1) -> Finding:
-    """By how much the error of S̄ over the first positions is below that of S̃, at one step."""
+    """Check whether the error of the isotonic sequence S̄ over the first positions is smaller than that of
+    the noisy sequence S̃ by the factor `times`.
+    """
     own = rows[(rows.panel == "error") & (rows.position <= last)]
     sums = own.groupby(["step", "series", "seed"], as_index=False).value.sum()
     return check_lower(paired_ratios(sums, INFERRED, NOISY, "step"), level, times=times)
 
 
 def check_unchanged(rows, level: float) -> Finding:
-    """In which share of samples the unique count is left as it was, at one step."""
+    """Check whether, in at least three quarters of the samples, isotonic inference does not change the unique
+    count.
+    """
     from scipy.stats import binomtest
 
     here = rows[(rows.panel == "same") & (rows.position == UNIQUE)]
@@ -62,7 +68,9 @@ def check_unchanged(rows, level: float) -> Finding:
 
 @value
 class Fig3(Figure):
-    """One sample, and the squared error of every position, a column a step."""
+    """One sample of a noisy sequence and its isotonic estimate, and the squared error at every position.
+    There is one column of panels per step between counts.
+    """
 
     title = "A noisy sorted sequence and its isotonic estimate"
     headline = "Isotonic inference averages the noise out over a run of equal counts"
@@ -87,7 +95,7 @@ class Fig3(Figure):
     seeds: int = seeds(20, "number of batches of releases")
 
     def sequences(self) -> dict[str, float]:
-        """The step of each sequence, by what rows call it."""
+        """Return the steps of the sequences, as a dictionary whose keys are the datasets."""
         gaps = {step: ceil(step / self.epsilon) for step in self.steps}
         made = {
             s: RunOfCounts(self.length, self.count, gap, self.rest) for s, gap in gaps.items()
@@ -95,12 +103,14 @@ class Fig3(Figure):
         return {dataset: step for step, dataset in made.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One, whose first samples are shown."""
+        """Return the runs, as one sweep. The figure shows the first samples."""
         samples = Samples(UnattributedHistogram(DP(self.epsilon), "noisy"), self.samples)
         return {"error": Sweep([*self.sequences()], [samples], [PositionErrors()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Also those samples, and how often inference changed nothing."""
+        """Return the results, with the first samples, and with the share of samples that inference does not
+        change.
+        """
         rows = super().rows(store)
         steps = {repr(dataset): step for dataset, step in self.sequences().items()}
         rows = rows.assign(step=rows.dataset.map(steps), series=rows.estimate)
@@ -117,7 +127,9 @@ class Fig3(Figure):
         return rows.drop(columns=["estimate", "rank", "count", "sample", "unchanged"])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Samples, and below them the errors with what S̃ has everywhere, two steps at a time."""
+        """Return the panels: samples, and below them the errors with the theoretical error of the noisy
+        sequence S̃. Steps come in groups of two.
+        """
         expected = variance(1, self.epsilon, "laplace")
         theory = ("noisy, theory", lambda x: expected + 0 * x)
         grid = []
@@ -132,7 +144,7 @@ class Fig3(Figure):
         return grid
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The printed examples, and what we make of their inputs."""
+        """Return a table of the examples, with the printed results and with our results for the same inputs."""
         lines = []
         for name, (given, printed, make) in PAPER.items():
             values = np.round(make(np.array(given)), 9)

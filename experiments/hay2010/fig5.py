@@ -1,14 +1,16 @@
-"""Hay et al. 2010, Figure 5: error of unattributed histograms, and Theorem 2.
+"""Figure 5 of Hay et al. (2010): errors of unattributed histograms, which are sorted lists of counts without
+labels. The module also tests Theorem 2 of the paper.
 
-Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: sections 3 and 5.1, Figure 5; Theorem 2.
-Read    from the text; the plot is not in our copy, and no number is printed but the factor of ten.
-Open    One friendship moves two degrees: graphs have l1 = 2 here. The paper adds noise as for l1 = 1,
-        which promises 2ε; "as printed" is that noise, asked for by its true price, DP(2ε), and drawn
-        at the printed ε. It is judged; the true price stands beside it.
-        S̄ is not rounded, S̃ᵣ is sorted and rounded to integers >= 0, as in the text.
-        Theorem 2 gives no constants. Made-up sequences of n counts with d different values, equally
-        frequent and at equal steps; a step is in units of 1/ε, which is all that matters, and is swept.
-        Not in the paper, and not judged: coauthors and surnames.
+Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: sections 3 and 5.1, Figure 5, and Theorem 2.
+Read    The plot is not in our copy, and the text prints no number except the factor of ten.
+Open    One friendship changes two degrees, so l1 = 2 for graphs. The paper adds the noise for l1 = 1, which
+        promises only 2ε. The curves "as printed" have this noise. Their runs spend the true price, DP(2ε),
+        and are drawn at the printed ε. The statements are tested on these curves, and the results at the true
+        price are shown for comparison. S̄ is not rounded. S̃ᵣ is sorted and rounded to integers >= 0, as in
+        the text. Theorem 2 gives no constants. For this theorem, we use synthetic sequences of n counts with
+        d different values, which are equally frequent and at equal steps. A step is in units of 1/ε, because
+        only these units matter, and we run several steps. The coauthors and surnames are not in the paper,
+        and no statement is tested on them.
 """
 
 from __future__ import annotations
@@ -68,12 +70,14 @@ DRAWN = 3  # steps: at larger ones lines cover each other
 
 
 def _rows_of(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows that decide for a dataset."""
+    """Return the results on a dataset with which its statements are tested."""
     return panel_of(rows, name, PRINTED if name == SOCIAL else "")
 
 
 def _true_price(rows: pd.DataFrame, name: str, finding: Finding, other: str) -> Finding:
-    """With the ratios at the noise of a friendship's true price, where that is not what decides."""
+    """Return the finding. For the social network, it also contains the ratios of errors at the true price of
+    a friendship, with which no statement is tested.
+    """
     if name != SOCIAL:
         return finding
     table = paired_ratios(panel_of(rows, name), INFERRED, other, "epsilon").at(0.95)
@@ -87,14 +91,16 @@ def _by_epsilon(numbers: pd.Series) -> str:
 
 
 def check_below_noise(rows, level: float, name: str, share: float = EVERYWHERE) -> Finding:
-    """Whether S̄ has a tenth of the error of S̃."""
+    """Check whether the isotonic sequence S̄ has at most a tenth of the error of the noisy sequence S̃."""
     ratios = paired_ratios(_rows_of(rows, name), INFERRED, NOISY, "epsilon")
     finding = check_lower(ratios, level, share, times=ORDERS)
     return _true_price(rows, name, finding, NOISY)
 
 
 def check_below_sorted(rows, level: float, name: str) -> Finding:
-    """Whether S̄ has less error than S̃ᵣ, on Social Network but at the largest ε."""
+    """Check whether the isotonic sequence S̄ has a smaller error than the sorted and rounded sequence S̃ᵣ. On
+    the social network, the largest ε is left out.
+    """
     own = _rows_of(rows, name)
     if name == SOCIAL:
         own = own[own.epsilon < own.epsilon.max()]
@@ -102,7 +108,7 @@ def check_below_sorted(rows, level: float, name: str) -> Finding:
 
 
 def check_comparable(rows, level: float) -> Finding:
-    """Whether S̄ and S̃ᵣ are alike on Social Network at the largest ε."""
+    """Check whether the sequences S̄ and S̃ᵣ have similar errors on the social network at the largest ε."""
     own = _rows_of(rows, SOCIAL)
     own = own[own.epsilon == own.epsilon.max()]
     finding = check_similar(paired_ratios(own, INFERRED, SORTED, "epsilon"), level, EVERYWHERE)
@@ -110,7 +116,7 @@ def check_comparable(rows, level: float) -> Finding:
 
 
 def check_improves(rows, level: float, name: str) -> Finding:
-    """Whether error(S̄)/error(S̃) falls with each step of ε."""
+    """Check whether error(S̄)/error(S̃) becomes smaller with each smaller ε."""
     own = _rows_of(rows, name)
     finding = check_lower(_steps_of_share(own, NOISY), level)
     shares = paired_ratios(own, INFERRED, NOISY, "epsilon").at(0.95).estimate
@@ -121,13 +127,15 @@ def check_improves(rows, level: float, name: str) -> Finding:
 
 
 def _steps_of_share(rows: pd.DataFrame, other: str) -> Intervals:
-    """What error(S̄)/error(other) is at each ε against the next larger one."""
+    """Return how error(S̄)/error(other) at each ε compares with the ratio at the next larger ε."""
     shares = ratios_by_seed(rows, INFERRED, other, "epsilon").assign(series="share")
     return claims.steps(shares.assign(noise=1 / shares.epsilon), "share", "noise")
 
 
 def check_somewhere(rows, level: float) -> Finding:
-    """Whether S̄ has a tenth of the error of S̃ at some ε, on NetTrace; the others beside it."""
+    """Check whether S̄ has a tenth of the error of S̃ at some ε on NetTrace. The finding also mentions the
+    other datasets.
+    """
     finding = check_below_noise(rows, level, "NetTrace", SOMEWHERE)
     for name in (SOCIAL, "keywords"):
         best = paired_ratios(_rows_of(rows, name), INFERRED, NOISY, "epsilon").at(0.95).estimate
@@ -136,14 +144,14 @@ def check_somewhere(rows, level: float) -> Finding:
 
 
 def check_never_hurts(rows, level: float) -> Finding:
-    """Whether S̄ has no more error than S̃ anywhere."""
+    """Check whether S̄ never has a larger error than S̃."""
     own = rows[~rows.panel.isin(MADE_UP)]
     ratios = paired_ratios(own, INFERRED, NOISY, ["panel", "epsilon"])
     return check_between(ratios, level, high=1, words="no higher")
 
 
 def check_one_value(rows, level: float) -> Finding:
-    """Whether the error of S̄ grows no faster than log³n where all counts are equal."""
+    """Check whether the error of S̄ grows at most as fast as log³n if all counts are equal."""
     own = rows[rows.panel == ONE]
     allowed = (log(own.cells.max()) / log(own.cells.min())) ** 3
     growth = claims.ends(own, INFERRED, "cells")
@@ -153,7 +161,7 @@ def check_one_value(rows, level: float) -> Finding:
 
 
 def check_noise(rows, level: float) -> Finding:
-    """Whether the error of S̃ is 2n/ε² for all made-up sequences."""
+    """Check whether the error of S̃ is 2n/ε² for all synthetic sequences."""
     own = rows[rows.panel.isin(MADE_UP)]
     own = own.assign(value=own.value * own.epsilon**2 / (2 * own.cells))
     measured = claims.means(own, NOISY, ["panel", "cells", "distinct", "step"])
@@ -161,7 +169,7 @@ def check_noise(rows, level: float) -> Finding:
 
 
 def check_linear(rows, level: float, step: float) -> Finding:
-    """Whether the errors of S̄ and S̃ grow as n does where all counts differ."""
+    """Check whether the errors of S̄ and S̃ grow in proportion to n if all counts are different."""
     own = rows[rows.panel == ALL_DIFFERENT]
     own = own.assign(value=own.value / own.cells)
     key = ["series", "step", "seed"]
@@ -174,14 +182,16 @@ def check_linear(rows, level: float, step: float) -> Finding:
 
 
 def check_grows(rows, level: float) -> Finding:
-    """Whether at each n the error of S̄ is lower the fewer different counts there are."""
+    """Check whether, for each n, the error of S̄ is smaller if there are fewer different counts."""
     ours = rows[(rows.panel == SOME) & (rows.series == INFERRED)]
     more = ours.assign(distinct=ours.distinct / 4)
     return check_lower(claims.ratios(ours, more, ["cells", "distinct"]), level)
 
 
 def _title(name: str) -> str:
-    """The dataset; of a graph's degrees also the scale of the noise, as printed or at its true price."""
+    """Return the title of a panel, the name of the dataset. For the degrees of a graph, it also contains the
+    scale of the noise.
+    """
     dataset = name.removesuffix(PRINTED)
     if not name.startswith(SOCIAL):
         return dataset
@@ -190,7 +200,9 @@ def _title(name: str) -> str:
 
 @value
 class Fig5(Figure):
-    """Bars of S̃, S̃ᵣ and S̄, a panel a dataset; then Theorem 2, over n and over d."""
+    """Errors of the noisy sequence S̃, the sorted sequence S̃ᵣ and the isotonic sequence S̄, as bars with one
+    panel per dataset. Further panels test Theorem 2, by n and by d.
+    """
 
     title = "Error of unattributed histograms"
     headline = "On NetTrace and the social network, consistency cuts the error at least tenfold"
@@ -216,7 +228,7 @@ class Fig5(Figure):
     seeds: int = seeds(400)
 
     def sequences(self) -> dict[str, dict[EqualSteps, float]]:
-        """Those of Theorem 2 with their steps, by panel."""
+        """Return the sequences for Theorem 2 by panel, as dictionaries from a sequence to its step."""
         least = self.steps[0]
         ones = {EqualSteps(n, 1, ceil(least / self.epsilon)): least for n in self.lengths}
         made = {ONE: ones, ALL_DIFFERENT: {}, SOME: {}}
@@ -229,7 +241,9 @@ class Fig5(Figure):
         return made
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel a dataset, one as printed, and the sequences."""
+        """Return the runs: one panel per dataset, the social network with the printed noise, and the
+        sequences for Theorem 2.
+        """
         sweeps = {}
         for name, dataset in at_hand(self.data).items():
             sweeps[name] = self._sweep([Ranked(dataset)], self.epsilons)
@@ -247,7 +261,9 @@ class Fig5(Figure):
         return Sweep(tables, mechanisms, [SquaredError()], self.seeds)
 
     def rows(self, store) -> pd.DataFrame:
-        """`promised` is what was paid for; `epsilon` is as printed."""
+        """Return the results. The column `promised` contains the ε that a run spends, and `epsilon` the ε
+        that the paper prints.
+        """
         rows = super().rows(store)
         printed = rows.panel.str.endswith(PRINTED)
         rows = rows.assign(series=rows.estimator.map(ESTIMATORS), promised=rows.epsilon)
@@ -263,7 +279,7 @@ class Fig5(Figure):
         return rows
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One panel per dataset of the paper, then Theorem 2, then the other datasets."""
+        """Return the panels: one per dataset of the paper, then Theorem 2, and then the other datasets."""
         names = [x for x in rows.panel.unique() if x not in (ONE, ALL_DIFFERENT, SOME)]
         longest = {"panel": SOME, "cells": max(self.lengths)}
         bars = [Panel(_title(name), {"panel": name}, "epsilon", bars=True) for name in names]
@@ -277,7 +293,7 @@ class Fig5(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The smaller steps of Theorem 2, whose numbers are values in the names of lines."""
+        """Return the results to draw. Only the smaller steps of the sequences for Theorem 2 are drawn."""
         stepped = (rows.series == INFERRED) & rows.step.notna()
         named = INFERRED + rows.step.map(", step·ε = {:g}".format)
         rows = rows.assign(line=rows.line.mask(stepped, named))

@@ -1,21 +1,22 @@
-"""Hay et al. 2010, Figure 6: error of range queries from a universal histogram, against their size.
+"""Figure 6 of Hay et al. (2010): errors of range queries by their size, for noisy leaves (L̃), a noisy tree
+(H̃) and a consistent tree (H̄).
 
 Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: sections 4.2 and 5.2, Figure 6, and the abstract.
-Read    from the text; the plots are not in our copy. Printed numbers may be off by half of their
-        last digit.
-Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 16). Sizes are 2ⁱ, i = 1 … ℓ − 2,
-        as printed, and 1, of which the text speaks.
-        The published file of NetTrace is sorted by count, though it says by address: the order of cells
-        that the figure had is not known. The file's order and, of the twin, clusters of addresses are
-        both run, and what rests on the order is judged in each.
-        H̄ is zeroed, which makes it inconsistent, and is answered by the fewest nodes of the zeroed tree;
-        by the sum of its leaves ("by leaves", dotted) and not zeroed at all it stands beside.
-        All methods are said to round to integers >= 0. What is rounded is not said: nothing, and the
-        answers of L̃ and H̃ ("rounded"), are both run.
-        Not in the paper, and not judged: the shop; the exact non-negative least squares solution, HB, a
-        tree of as many children as suit the domain best, not zeroed, and Privelet.
-        H̄ by nodes and non-negative H̄ are of the same draws as H̃; all others have their own.
-        The worst range of H̄ not zeroed is computed at several heights, at ε = 1.
+Read    We read all numbers from the text, because the plots are not in our copy. Printed numbers may have an
+        error of half of their last digit.
+Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), and Search Logs has 2¹⁵ (ℓ = 16). As printed, the sizes are 2ⁱ
+        for i = 1 … ℓ − 2. We add the size 1, which the text mentions. The published file of NetTrace is
+        sorted by count, although it claims to be sorted by address. So nobody knows the order of cells in the
+        paper's figure. We run the order of the file, and the stand-in's order with clusters of addresses.
+        Statements that depend on the order are tested in both. H̄ is zeroed (negative subtrees are set to 0),
+        so it is no longer consistent. A range is the sum of the fewest nodes of the zeroed tree. For
+        comparison, we also use the sum of its leaves ("by leaves", dotted), and a tree that is not zeroed.
+        The paper says that all methods round to integers >= 0, but not what they round. We run both: no
+        rounding, and rounded answers of L̃ and H̃ ("rounded"). Some data and methods are not in the paper,
+        and no statement is tested on them: the shop's invoices, exact non-negative least squares, Privelet,
+        and HB, a tree that is not zeroed and has the number of children that is best for the domain. H̄ by
+        nodes and the non-negative H̄ are computed from the noise of H̃. All other methods have their own
+        noise. The error of the worst range of H̄ without zeroing is computed for several heights at ε = 1.
 """
 
 from __future__ import annotations
@@ -121,18 +122,20 @@ MADE_OF_TREES = {
 
 
 def of_paper(rows: pd.DataFrame, metric: str = ERROR) -> pd.DataFrame:
-    """The rows of one metric, of the panels of the paper's data or its twins."""
+    """Return the results of one metric, on the paper's datasets or their stand-ins."""
     own = rows[rows.panel.str.removesuffix(TWIN).isin(DATA) & (rows.metric == metric)]
     return own[[*POINTS, "series", "seed", "value", "dataset", "metric"]]
 
 
 def plotted(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without ranges of one cell, which the paper's plots do not show."""
+    """Return the results without ranges of one cell, which the paper's plots do not show."""
     return rows[rows.query_size > 1]
 
 
 def _exact_ratios(rows: pd.DataFrame, metric: str = EXACT) -> pd.Series:
-    """error(L̃)/error(H̃) by closed forms, by panel, and by size if it has one; ε changes none."""
+    """Return the theoretical error(L̃)/error(H̃) by panel, and by size for a metric that has sizes. The ratio
+    does not depend on ε.
+    """
     own = of_paper(rows, metric)
     own = own[own.epsilon == own.epsilon.max()]
     keys = ["panel", "query_size"] if metric == EXACT else ["panel"]
@@ -145,7 +148,7 @@ def _measured(rows: pd.DataFrame, ours: str, other: str) -> pd.Series:
 
 
 def check_unit_ranges(rows, level: float) -> Finding:
-    """Whether L̃ has less error than H̃ at one cell."""
+    """Check whether noisy leaves L̃ have a smaller error than the noisy tree H̃ for one cell."""
     one = _exact_ratios(rows).xs(1, level="query_size")
     finding = check_lower(exact(one), level)
     measured = _measured(rows, LEAVES, NOISY_TREE).xs(1, level="query_size")
@@ -155,7 +158,9 @@ def check_unit_ranges(rows, level: float) -> Finding:
 
 
 def check_linear(rows, level: float) -> Finding:
-    """Whether the error of L̃ is the size times that of a cell, as measured too."""
+    """Check whether the theoretical error of noisy leaves L̃ is proportional to the size of the range. The
+    finding also says how well the measured errors agree.
+    """
     law = plotted(of_paper(rows, EXACT))
     law = law[law.series == LEAVES].set_index(POINTS).value
     sizes = law.index.get_level_values("query_size")
@@ -168,7 +173,9 @@ def check_linear(rows, level: float) -> Finding:
 
 
 def check_slowly(rows, level: float) -> Finding:
-    """Whether the mean error of H̃ rises, and by less than double with every doubling of the size."""
+    """Check whether the mean error of the noisy tree H̃ increases with the size of the range, but less than
+    doubles if the size is doubled.
+    """
     own = plotted(of_paper(rows, EXACT))
     own = own[(own.series == NOISY_TREE) & (own.epsilon == own.epsilon.max())]
     curve = own.set_index(["panel", "query_size"]).value.sort_index()
@@ -182,7 +189,7 @@ def check_slowly(rows, level: float) -> Finding:
 
 
 def check_overtaken(rows, level: float) -> Finding:
-    """From which size on H̃ beats L̃."""
+    """Check from which size of range on the noisy tree H̃ has a smaller error than noisy leaves L̃."""
     sizes = {}
     for panel, ratio in _exact_ratios(rows).groupby("panel"):
         above = ratio.droplevel("panel").to_frame("mean")
@@ -194,12 +201,14 @@ def check_overtaken(rows, level: float) -> Finding:
 
 
 def overtaken(rows) -> float:
-    """Where the measured errors of one panel cross."""
+    """Return the size of range at which the measured errors of H̃ and L̃ cross in one panel."""
     return crossing(error_curve(rows, NOISY_TREE), error_curve(rows, LEAVES))
 
 
 def check_largest(rows, level: float) -> Finding:
-    """How many times the error of H̃ that of L̃ is at the largest plotted sizes."""
+    """Check by which factor the error of noisy leaves L̃ is larger than that of the noisy tree H̃ for the
+    largest plotted sizes.
+    """
     ratios = _exact_ratios(rows)
     largest = ratios.groupby("panel").tail(2)
 
@@ -215,12 +224,14 @@ def check_largest(rows, level: float) -> Finding:
 
 
 def check_preferred(rows, level: float, metric: str) -> Finding:
-    """Whether H̃ is better than L̃ over all ranges."""
+    """Check whether the noisy tree H̃ is better than noisy leaves L̃ over all ranges, by the given metric."""
     return check_lower(exact(1 / _exact_ratios(rows, metric)), level)
 
 
 def check_heights(rows, level: float) -> Finding:
-    """Whether the error of the worst range of H̄ grows no faster than ℓ³/ε², at 4ℓ³/ε² or less."""
+    """Check whether the error of the worst range of H̄ grows at most as fast as ℓ³/ε², and is at
+    most 4ℓ³/ε².
+    """
     own = rows[rows.panel == HEIGHTS]
     if own.empty:
         raise MissingPoints("no heights")
@@ -240,7 +251,9 @@ def check_heights(rows, level: float) -> Finding:
 
 
 def swept(rows, level: float, check: Callable, name: str = "", **values: Sequence) -> Finding:
-    """A check of all panels, or of one dataset's, at all values; of NetTrace in both orders of its cells."""
+    """Repeat a check for all given values of parameters that the paper does not print. For NetTrace, also
+    repeat it for both orders of its cells.
+    """
     orders = {"as published": TRACE + TWIN, "in clusters": TRACE}  # without which panel
     in_orders = name in ("", TRACE) and {*orders.values()} <= {*rows.panel}
     places = ({"order": [*orders]} if in_orders else {}) | values
@@ -268,14 +281,16 @@ beside_rivals = partial(swept, **rivals)
 def beats(
     rows, level: float, rounded: str = "nothing", *, rival=LEAVES, sizes=(0, np.inf), **how
 ) -> Finding:
-    """Whether H̄ has less error than a rival at ranges of these sizes, from the first to the last."""
+    """Check whether the consistent tree H̄ has smaller errors than another method, for ranges with sizes
+    between the two numbers in `sizes`.
+    """
     own = rows[rows.query_size.between(*sizes)]
     ratios = paired_ratios(own, BEST, rival + ROUNDINGS[rounded], POINTS)
     return check_between(ratios, level, **{"high": BELOW, "words": "lower"} | how)
 
 
 def check_uniformly(rows, level: float, rounded: str) -> Finding:
-    """Whether H̄ has less error than H̃ at every size and ε."""
+    """Check whether the consistent tree H̄ has a smaller error than the noisy tree H̃ for every size and ε."""
     finding = beats(rows, level, rounded, rival=NOISY_TREE)
     leaves = paired_ratios(rows, LEAF_SUMS, NOISY_TREE, POINTS).at(0.95).estimate
     words = f"the sum of leaves is lower at {(leaves < 1).sum()} of {len(leaves)} points"
@@ -283,7 +298,9 @@ def check_uniformly(rows, level: float, rounded: str) -> Finding:
 
 
 def check_sparse(rows, level: float) -> Finding:
-    """Whether H̄ not zeroed loses at one cell wherever H̄ wins."""
+    """Check whether, for one cell, H̄ without zeroing has a larger error than noisy leaves wherever H̄ has a
+    smaller one.
+    """
     own = of_paper(rows)
     own = own[own.query_size == 1]
     panels = own.groupby(["panel", "epsilon"]).ngroups
@@ -300,18 +317,22 @@ def check_sparse(rows, level: float) -> Finding:
 
 
 def check_cut(rows, level: float, rival: str, size: int, **how) -> Finding:
-    """By how much H̄ is below a rival on larger ranges."""
+    """Check by which factor the error of H̄ is smaller than that of another method, for ranges of at least
+    `size` cells.
+    """
     return beats(rows, level, rival=rival, sizes=(size, np.inf), **how)
 
 
 def check_some_cases(rows, level: float, rounded: str) -> Finding:
-    """Whether in any panel H̄ has less error than L̃ at every size."""
+    """Check whether there is a panel in which H̄ has smaller errors than noisy leaves L̃ for every size."""
     parts = {name: partial(beats, own, rounded=rounded) for name, own in by_panel(rows)}
     return any_of(parts, level)
 
 
 def check_other_cases(rows, level: float, size: int) -> Finding:
-    """Whether H̄ is below L̃ above the smallest ranges, where it is not at all ranges."""
+    """Check whether H̄ has smaller errors than noisy leaves L̃ for ranges of more than `size` cells, in the
+    panels where this does not hold for all sizes.
+    """
     panels = dict(by_panel(rows))
     half = 1 - (1 - level) / 2
     each = 1 - (1 - half) / len(panels)
@@ -324,14 +345,16 @@ def check_other_cases(rows, level: float, size: int) -> Finding:
 
 
 def check_steps(rows, level: float, rounded: str, rival: str) -> Finding:
-    """Whether error(H̄)/error(rival) falls with each step of ε, at three quarters of the sizes."""
+    """Check whether error(H̄)/error(rival) becomes smaller with each smaller ε, for at least three quarters
+    of the sizes.
+    """
     by = ["epsilon", "query_size"]
     shares = ratios_by_seed(plotted(rows), BEST, rival + ROUNDINGS[rounded], by)
     return all_of(_steps(shares), level)
 
 
 def _steps(shares: pd.DataFrame) -> dict:
-    """A check for each step down of ε."""
+    """Return one check for each step from an ε to the next smaller one."""
     epsilons = sorted(shares.epsilon.unique(), reverse=True)
 
     def step(larger: float, smaller: float) -> Intervals:
@@ -344,7 +367,9 @@ def _steps(shares: pd.DataFrame) -> dict:
 
 @value
 class Fig6(Figure):
-    """A panel a dataset and ε: L̃, H̃ and H̄ against the size of the range, with their laws."""
+    """Errors of noisy leaves L̃, the noisy tree H̃ and the consistent tree H̄ by the size of the range, with
+    theoretical curves. There is one panel per dataset and ε.
+    """
 
     title = "Error of range queries against their size"
     headline = (
@@ -368,13 +393,17 @@ class Fig6(Figure):
     seeds: int = seeds(640)
 
     def ranges(self, dataset) -> list[RandomRanges]:
-        """Of the sizes that are asked, else 1, 2, 4, … up to a quarter of the padded domain."""
+        """Return the range queries on a dataset. By default, their sizes are 1, 2, 4, … up to a quarter of
+        the domain, whose size is rounded up to a power of two.
+        """
         m = dataset.domain.size
         sizes = self.sizes or [2**i for i in range((m - 1).bit_length())]
         return [RandomRanges(size, self.queries) for size in sizes]
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Of each dataset three: mechanisms, cells that are rounded, and trees that more is made of."""
+        """Return three sweeps per dataset: mechanisms, noisy cells with and without rounding, and noisy trees
+        from which other estimates are computed.
+        """
         tree = partial(HierarchicalHistogram, branching=self.branching)
         budgets = [DP(epsilon) for epsilon in self.epsilons]
         alone = []
@@ -397,7 +426,9 @@ class Fig6(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """The laws stand in rows of their own, as metrics `theory` and `exact …`."""
+        """Return the results. Theoretical errors have rows of their own, with the metrics `theory` and `exact
+        …`.
+        """
         rows = super().rows(store)
         made = {repr(estimator): series for estimator, series in MADE_OF_TREES.items()}
         of_cells = rows.estimator.map({"None": LEAVES, repr(ROUND): LEAVES + ROUNDED})
@@ -422,7 +453,9 @@ class Fig6(Figure):
         return rows.sort_values(["series", "panel"], key=lambda column: column.map(order.index))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The paper's methods with their laws on two datasets, then other datasets and methods."""
+        """Return the panels: the paper's methods with theoretical curves on two datasets, and then other
+        datasets and methods.
+        """
         middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         names = [name for name in rows.panel.unique() if name != HEIGHTS]
         beside = [x for x in names if x.endswith(TWIN) and x.removesuffix(TWIN) in names]
@@ -449,7 +482,9 @@ class Fig6(Figure):
         return Panel(f"{name}, ε = {epsilon:g}", where, "query_size", theory=theory)
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Errors of the methods that stand together; the laws, and the heights."""
+        """Return the results to draw: the errors of the methods that each panel shows, the theoretical
+        curves, and the errors by height.
+        """
         errors = rows[rows.metric == ERROR]
         frames = [
             errors[errors.series.isin(series)].assign(shown=shown)
@@ -458,7 +493,9 @@ class Fig6(Figure):
         return pd.concat([*frames, rows[rows.metric != ERROR]])
 
     def against_theory(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Measured over expected, a line a panel and law; where the 95 % band misses it."""
+        """Return a table of measured errors divided by theoretical errors, with one row per panel and curve.
+        It also lists the sizes at which the 95 % confidence interval does not contain the theoretical error.
+        """
         lines = []
         for panel, own in by_panel(rows):
             for series, law in laws_of(own).items():

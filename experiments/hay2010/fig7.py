@@ -1,13 +1,14 @@
-"""Hay et al. 2010, Figure 7: where along the sorted sequence the error of isotonic inference sits.
+"""Figure 7 of Hay et al. (2010): the error of isotonic inference by the position in the sorted sequence.
 
 Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: Appendix C, Figure 7.
-Read    from the text; the plot is not in our copy, and prints no number.
-Open    ε is lost in our copy: the paper's three are run, and errors are shown as a part of S̃'s, 2/ε². The
-        stretch that is shown is not printed: positions 20 to 1000 of the descending sequence. The insets
-        are panels of their own: the beginning, 20 to 60, and around two changes of the count between long
-        runs, from 3 to 2 and from 2 to 1 (found from the truth, which is public). Samples come in
-        batches: 200, as printed, are five; more are run where those leave a statement open.
-        The run of empty cells is left out, as in the paper.
+Read    The plot is not in our copy, and the text prints no number.
+Open    The value of ε is missing in our copy. We run the paper's three values, and show errors as a share of
+        the error 2/ε² of the noisy sequence S̃. The paper does not print the positions that it shows. We show
+        positions 20 to 1000 of the descending sequence. The insets are separate panels: the positions 20 to
+        60, and the surroundings of two changes between long runs, from 3 to 2 and from 2 to 1. We find these
+        changes in the true counts, which are public. Samples come in batches. The printed number of samples,
+        200, is five batches. We run more batches if five leave a statement undecided. The run of empty cells
+        is left out, as in the paper.
 """
 
 from __future__ import annotations
@@ -43,18 +44,20 @@ CHANGE = "down to "
 
 
 def errors(rows: pd.DataFrame, panel: str = ALL) -> pd.DataFrame:
-    """The errors of one panel's positions, without what checks do not need."""
+    """Return the errors by position in one panel, with the columns that the checks need."""
     own = rows[(rows.panel == panel) & (rows.metric == SHARE)]
     return own[["epsilon", "position", "count", "length", "place", "seed", "value"]]
 
 
 def _mean(rows: pd.DataFrame, *by: str) -> pd.DataFrame:
-    """The mean over positions, a row a seed."""
+    """Return the mean error over positions, with one row per seed."""
     return rows.groupby([*by, "seed"], as_index=False).value.mean()
 
 
 def check_few(rows, level: float, few: int) -> Finding:
-    """Whether the error is larger where counts occur a few times than elsewhere in the stretch."""
+    """Check whether the error is larger at counts that occur at most `few` times than at the other positions
+    shown.
+    """
     own = errors(rows, MIDDLE)
     alone = own.length <= few
     parts = (_mean(own[alone], "epsilon"), _mean(own[~alone], "epsilon"))
@@ -62,7 +65,7 @@ def check_few(rows, level: float, few: int) -> Finding:
 
 
 def check_by_length(rows, level: float) -> Finding:
-    """Whether the error falls as runs become longer."""
+    """Check whether the error becomes smaller for longer runs of equal counts."""
     own = errors(rows)
     classes = 2 ** np.floor(np.log2(own.length))
     own = _mean(own.assign(least=classes), "least").assign(series=INFERRED)
@@ -75,18 +78,18 @@ def check_by_length(rows, level: float) -> Finding:
 
 
 def inside(rows: pd.DataFrame) -> pd.DataFrame:
-    """The middle half of each run."""
+    """Return the results in the middle half of each run of equal counts."""
     quarter = rows.length // 4
     return rows[(rows.place >= quarter) & (rows.place < rows.length - quarter)]
 
 
 def at_ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """Two positions at either end of each run."""
+    """Return the results at the first two and the last two positions of each run of equal counts."""
     return rows[(rows.place < 2) | (rows.place >= rows.length - 2)]
 
 
 def check_ends(rows, level: float, shortest: int) -> Finding:
-    """Whether the error is higher at a run's ends than in its middle half."""
+    """Check whether the error is larger at the ends of a run of equal counts than in its middle half."""
     own = errors(rows)
     own = own[own.length >= shortest]
     parts = (_mean(inside(own), "count"), _mean(at_ends(own), "count"))
@@ -94,7 +97,9 @@ def check_ends(rows, level: float, shortest: int) -> Finding:
 
 
 def check_middle(rows, level: float, shortest: int) -> Finding:
-    """Which part of the error of S̃ is left in the middle half of every run."""
+    """Check whether at most a quarter of the error of the noisy sequence S̃ is left in the middle half of
+    every run of equal counts.
+    """
     own = errors(rows)
     middle = _mean(inside(own[own.length >= shortest]), "count").assign(series=INFERRED)
     left = claims.means(middle, INFERRED, "count")
@@ -102,7 +107,7 @@ def check_middle(rows, level: float, shortest: int) -> Finding:
 
 
 def check_locally(rows, level: float, width: int) -> Finding:
-    """Whether a window has the more error the more different counts it has."""
+    """Check whether a window of positions has a larger error if it contains more different counts."""
     own = errors(rows, MIDDLE)
     window = (own.position - own.position.min()) // width
     whole = window < (own.position.max() - own.position.min() + 1) // width
@@ -117,7 +122,9 @@ def check_locally(rows, level: float, width: int) -> Finding:
 
 @value
 class Fig7(Figure):
-    """Counts in descending order and the error of each position, stretch by stretch."""
+    """Counts in descending order, and the error of isotonic inference at each position. There are panels for
+    several stretches of positions.
+    """
 
     title = "Where the error of isotonic inference sits"
     headline = "The error vanishes inside long runs of equal counts"
@@ -140,16 +147,18 @@ class Fig7(Figure):
     seeds: int = seeds(20, "number of batches of releases")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One."""
+        """Return the runs, as one sweep."""
         (dataset,) = at_hand([self.data]).values()
         noisy = [UnattributedHistogram(DP(epsilon), "noisy") for epsilon in self.epsilons]
         samples = [Samples(mechanism, self.samples) for mechanism in noisy]
         return {ALL: Sweep([Ranked(dataset)], samples, [PositionErrors()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """All positions, and once more those of the stretches that are drawn, in their panels.
+        """Return the results at all positions, and a second copy of the positions that are drawn, with the
+        names of their panels.
 
-        `length` is how often a position's count occurs, `place` which of them it is.
+        The column `length` says how often the count of a position occurs. The column `place` is the number of
+        the position within this run of equal counts.
         """
         rows = super().rows(store)
         rows = rows[rows.estimate == INFERRED]
@@ -171,12 +180,12 @@ class Fig7(Figure):
         return rows.drop(columns=["estimate", "rank", "sample", "unchanged"])
 
     def expected(self, epsilon: float) -> float:
-        """The error of S̃ at each position."""
+        """Return the theoretical squared error of the noisy sequence S̃ at each position."""
         (dataset,) = at_hand([self.data]).values()
         return variance(dataset.load().bound.l1, epsilon, "laplace")
 
     def stretches(self, counts: pd.Series) -> dict[str, tuple[int, int]]:
-        """The first and the last position of each, by the title of its panel."""
+        """Return the first and the last position of each stretch that is drawn, by the title of its panel."""
         ends = {MIDDLE: (self.first, self.last)}
         ends["its beginning"] = (self.first, self.last_of_start)
         for count in self.changes:
@@ -185,7 +194,9 @@ class Fig7(Figure):
         return ends
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Each stretch twice: the counts, and the errors below them with what S̃ has everywhere."""
+        """Return two panels per stretch: the counts, and below them the errors with the theoretical error of
+        the noisy sequence S̃.
+        """
         flat = ("noisy, theory", lambda x: 1 + 0 * x)
         ends = rows[rows.panel != ALL].groupby("panel", sort=False).position.agg(["min", "max"])
         titles = {

@@ -1,16 +1,19 @@
-"""Beside Hay et al. 2010: sorted counts by isotonic regression, and by way of prevalences.
+"""Comparison of two ways to release sorted counts: isotonic regression, and numbers of large counts
+(prevalences). It extends the figures of Hay et al. (2010).
 
-Paper   none. S̃ and S̄ of Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, and a release of ours: noise on
-        φ(r), the number of counts of at least r, to which falling integers are fitted. It is a reference line
-        for the anonymised histograms of Suresh, NeurIPS 2019, whose algorithm we have not seen.
-Read    nothing; no claim is judged.
-Open    All are ε-DP for adding or removing one unit, with the l1 that is true: a friendship moves two degrees.
-        The limit R on counts is public, and no count is larger. The paper measures squared errors. Absolute
-        ones add up to the number of records by which a sorted histogram differs.
-Found   (quick runs) In absolute error prevalences are better from ε = 0.1 on for NetTrace and the social
-        network, by 2.5 to 4.3 times, and from ε = 0.3 on for keywords. In squared error, the paper's, isotonic
-        regression is better everywhere, by 4 times and more. Prevalences err on the few largest counts, because
-        noise lies on each r up to R.
+Paper   This is not a figure of a paper. It compares S̃ and S̄ of Hay, Rastogi, Miklau & Suciu, PVLDB 2010,
+        section 3, with a release of our own. Our release adds noise to φ(r), the number of counts of at least
+        r, and fits a descending sequence of integers. It is only a reference for the anonymised histograms of
+        Suresh, NeurIPS 2019, whose algorithm we have not seen.
+Read    We read nothing from a paper, and test no statement.
+Open    All releases are ε-DP for adding or removing one unit, with the true l1. For example, a friendship
+        changes two degrees. The limit R on counts is public, and no count is larger. The paper measures
+        squared errors. The sum of absolute errors is the number of records by which two sorted histograms
+        differ.
+Found   (Quick runs.) In absolute error, prevalences are better by a factor of 2.5 to 4.3 for ε of 0.1 or more
+        on NetTrace and the social network, and for ε of 0.3 or more on keywords. In squared error, which the
+        paper uses, isotonic regression is always better, by a factor of 4 or more. Prevalences have large
+        errors on the few largest counts, because there is noise on each r up to R.
 Words   none.
 """
 
@@ -43,10 +46,10 @@ ERRORS = {
 
 @value
 class AbsoluteError:
-    """Sum over all cells of |estimate − truth|, in counts."""
+    """Metric: sum of |estimate − truth| over all cells, in counts."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare all cells of the domain."""
+        """Compare all cells of the domain with the true counts."""
         refuse_private(truth)
         cells = np.arange(truth.domain.size)
         each = Ranges(cells, cells + 1)
@@ -55,7 +58,7 @@ class AbsoluteError:
 
 @value
 class Modern(Figure):
-    """Errors of sorted counts against ε, absolute and squared."""
+    """Absolute and squared errors of sorted counts by ε."""
 
     title = "Sorted counts: isotonic regression and prevalences"
     page = "no figure of the paper: beside Hay et al., PVLDB 2010, section 3"
@@ -69,7 +72,7 @@ class Modern(Figure):
     seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel a dataset."""
+        """Return one sweep (plan of runs) per dataset."""
         mechanisms = [
             UnattributedHistogram(DP(epsilon), how, largest=self.largest)
             for epsilon in self.epsilons
@@ -82,12 +85,14 @@ class Modern(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """Series are called as in the paper."""
+        """Return the results, with the paper's names for the curves."""
         rows = super().rows(store)
         return rows.assign(series=rows.estimator.map(ESTIMATORS))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A column per dataset: absolute errors above, squared ones below."""
+        """Return the panels, with one column per dataset. Absolute errors are in the first row, and squared
+        errors in the second.
+        """
         return [
             Panel(name, {"panel": name, "metric": metric}, "epsilon")
             for metric in ERRORS.values()
@@ -95,11 +100,13 @@ class Modern(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """All of them, with the names of axes."""
+        """Return all results, with metric names that label the axes."""
         return rows.assign(metric=rows.metric.map(ERRORS))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many times the error of S̄ the others have: a row a dataset and ε, columns by error."""
+        """Return a table with the errors of the other methods divided by the error of the isotonic sequence
+        S̄. It has one row per dataset and ε.
+        """
         means = rows.pivot_table(
             index=["panel", "epsilon"], columns=["metric", "series"], values="value"
         )

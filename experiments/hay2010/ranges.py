@@ -1,4 +1,6 @@
-"""Hay et al. 2010: what closed forms say of the errors of ranges, and answers that are rounded."""
+"""Theoretical errors of range queries for the figures of Hay et al. (2010), and estimates with rounded
+answers.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,11 @@ HEIGHTS = "heights"
 def expected_errors(
     dataset: Any, workloads: Sequence[RandomRanges], epsilon: float, branching: int = 2
 ) -> pd.DataFrame:
-    """What the errors should be on average over the ranges that are asked, a row each.
+    """Return the theoretical mean squared errors of given random ranges, with one row per size and method.
 
-    L̃: a cell's variance times the size. H̃: a node's times the fewest nodes. H̄ before zeroing: the
-    closed form, where the tree is complete.
+    For noisy leaves L̃, it is the variance of a cell times the size of the range. For the noisy tree H̃, it
+    is the variance of a node times the smallest number of nodes for the range. For the consistent tree H̄
+    without zeroing, there is a formula if the tree is complete.
     """
     domain = dataset.domain
     bound = _bound(dataset)
@@ -60,9 +63,11 @@ def expected_errors(
 def exact_errors(
     dataset: Any, sizes: Sequence[int], epsilon: float, branching: int = 2
 ) -> pd.DataFrame:
-    """Errors of L̃ and H̃ without rounding, over all ranges that there are: a row each.
+    """Return the theoretical errors of noisy leaves L̃ and of the noisy tree H̃ over all possible ranges,
+    without rounding.
 
-    Their means at each size, and over ranges of all sizes the largest and the sum.
+    The rows contain the mean error for each size, and the largest error and the sum of errors over ranges of
+    all sizes.
     """
     m = dataset.domain.size
     l1 = _bound(dataset).l1
@@ -96,16 +101,16 @@ def _bound(dataset: Any) -> Bound:
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """How many nodes of a tree over m cells ranges take, if they take the fewest.
+    """Smallest numbers of nodes from which ranges can be computed, for a tree over m cells.
 
-    A range takes a node that it contains, unless it contains the node's parent too.
+    A range uses each node that it contains, except if it also contains the node's parent.
     """
 
     m: int
     branching: int
 
     def mean(self, size: int) -> float:
-        """Over all positions of a range of this size."""
+        """Return the mean number of nodes over all positions of a range with this size."""
 
         def containing(lo, hi):
             first = np.maximum(hi - size, 0)
@@ -114,16 +119,20 @@ class NodeCounts:
         return self._sum(containing) / (self.m - size + 1)
 
     def total(self) -> int:
-        """Summed over all ranges."""
+        """Return the sum of the numbers of nodes over all ranges."""
         return self._sum(lambda lo, hi: (lo + 1) * (self.m - hi + 1))
 
     def most(self) -> int:
-        """Of any range: in a complete tree, of all cells but the first and the last."""
+        """Return the largest number of nodes of any range. In a complete tree, this is the range of all cells
+        except the first and the last.
+        """
         depth = len(level_sizes(self.m, self.branching))
         return 2 * (self.branching - 1) * (depth - 1) - self.branching
 
     def _sum(self, containing) -> int:
-        """Over all ranges that are meant, given how many of them contain [lo, hi)."""
+        """Return the sum of the numbers of nodes over certain ranges. `containing(lo, hi)` is the number of
+        these ranges that contain the cells from lo to hi − 1.
+        """
         total = 0
         above = np.zeros(0, np.int64)
         depth = len(level_sizes(self.m, self.branching))
@@ -137,12 +146,14 @@ class NodeCounts:
 
 
 def worst_consistent(levels: int) -> float:
-    """The largest variance of H̄ (not zeroed) of any range, in a node's, for a complete binary tree.
+    """Return the largest variance of a range under the consistent tree H̄ without zeroing, for a complete
+    binary tree. The unit is the variance of one noisy node.
 
-    Subtree by subtree upwards: its observed root makes of the total's variance, which is that of two
-    children, t' = 2t/(1 + 2t), and takes from the variance of a range with r of its cells c·r². A range
-    is a suffix of one child and a prefix of the next; for either only corners of the upper hull can be
-    the worst, since beside a sum of two functions stands a product of the two lengths.
+    The computation goes from the leaves upwards. Let t be the variance of the total of a subtree. The two
+    children together have the variance 2t. With the observed root, it becomes t' = 2t/(1 + 2t). The variance
+    of a range with r cells becomes smaller by c·r². A range across two children is a suffix of the first and
+    a prefix of the second. For both parts, only the corners of the upper hull (of variance by length) can
+    give the worst range.
     """
     total = 1.0
     prefix = np.array([0.0, 1.0])  # variance by length
@@ -162,7 +173,9 @@ def worst_consistent(levels: int) -> float:
 
 
 def upper_hull(heights: np.ndarray) -> np.ndarray:
-    """Where the least concave function above heights at 0, 1, 2, … has its corners."""
+    """Return the positions of the corners of the smallest concave function above the given heights at 0, 1,
+    2, …
+    """
     corners: list[int] = []
     for i, height in enumerate(heights):
         while len(corners) > 1:
@@ -175,7 +188,9 @@ def upper_hull(heights: np.ndarray) -> np.ndarray:
 
 
 def errors_by_height(heights: Sequence[int]) -> pd.DataFrame:
-    """The error of H̄ (not zeroed) of its worst range at ε = 1, a row a height of a binary tree."""
+    """Return the error of the worst range of the consistent tree H̄ (without zeroing) at ε = 1, for binary
+    trees of several heights.
+    """
     noise = HierarchicalHistogram(DP(1.0)).noise
     rows = [
         dict(levels=levels, value=worst_consistent(levels) * variance(levels, 1.0, noise))
@@ -186,19 +201,19 @@ def errors_by_height(heights: Sequence[int]) -> pd.DataFrame:
 
 
 def by_panel(rows) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each dataset and ε, by the title of their panel."""
+    """Yield the results for each dataset and ε, with the title of their panel."""
     rows = rows[rows.panel != HEIGHTS]
     for (name, epsilon), own in rows.groupby(["panel", "epsilon"], sort=False):
         yield f"{name}, ε = {epsilon:g}", own
 
 
 def error_curve(rows, series: str, metric: str = ERROR) -> pd.DataFrame:
-    """The error of one series of one panel, over the size of the range."""
+    """Return the errors of one curve in one panel by the size of the range."""
     return mean_curve(rows, "query_size", series=series, metric=metric)
 
 
 def laws_of(rows) -> dict[str, pd.Series]:
-    """What is expected, by series, where there is a closed form."""
+    """Return the theoretical errors by size of range, for each curve with a formula."""
     known = rows[rows.metric == "theory"].series.unique()
     series = [s for s in (NOISY_TREE, TREE_NOT_ZEROED, LEAVES) if s in known]
     return {s: error_curve(rows, s, "theory")["mean"] for s in series}
@@ -209,10 +224,10 @@ def laws_of(rows) -> dict[str, pd.Series]:
 
 @value
 class WholeAnswers:
-    """Turns an estimate into one whose answers are rounded to integers, and never below 0."""
+    """Step after a release that rounds all answers to integers >= 0."""
 
     def __call__(self, released: Any) -> _Whole:
-        """Post-process, at no cost."""
+        """Return an estimate whose answers are rounded. This costs no budget."""
         return _Whole(released)
 
 

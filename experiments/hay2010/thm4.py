@@ -1,13 +1,15 @@
-"""Hay et al. 2010, Theorem 4: consistent trees are unbiased, and have the least variance there is.
+"""Theorem 4 of Hay et al. (2010): consistent trees are unbiased, and no linear unbiased estimator has a
+smaller variance.
 
-Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: Theorem 4 and its proof in Appendix D; section 4.2.
-Read    the factor is restored from the proof: error(H̃)/error(H̄) ≥ (2(ℓ − 1)(k − 1) − k)/3 for the
-        range of all cells but the first and the last.
-Open    Trees of k children and ℓ levels, over made-up counts; no zeroing. "No linear unbiased
-        estimator" cannot be tried out; beside the exact variance of H̄ stand those of H̃, of the sum
-        of the noisy leaves, of the best mix of the two, and of random unbiased ones: H̄'s weights and
-        a random vector that sums to nothing over every cell. All ranges of small trees.
-        Samples come in batches of equal size.
+Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: Theorem 4 and its proof in Appendix D, and section 4.2.
+Read    The factor is missing in our copy. We take it from the proof: error(H̃)/error(H̄) ≥ (2(ℓ − 1)(k − 1) −
+        k)/3 for the range of all cells except the first and the last.
+Open    The trees have k children per node and ℓ levels, over synthetic counts, and are not zeroed. We cannot
+        test all linear unbiased estimators. We compare the exact variance of the consistent tree H̄ with the
+        variances of four kinds of estimators. These are the noisy tree H̃, the sum of the noisy leaves, the
+        best combination of the two, and random unbiased estimators. A random one has the weights of H̄ plus a
+        random vector that does not change the expected answer. We test all ranges of small trees. Samples
+        come in batches of equal size.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ STEP = 0.3  # of random rivals away from H̄
 
 
 def factor(k: int, levels: int) -> float:
-    """The bound: (2(ℓ − 1)(k − 1) − k)/3.
+    """Return the lower bound (2(ℓ − 1)(k − 1) − k)/3 on error(H̃)/error(H̄).
 
     >>> round(factor(2, 16), 3)
     9.333
@@ -53,15 +55,17 @@ def factor(k: int, levels: int) -> float:
 
 @value
 class MiddleErrors:
-    """Errors of H̃ and of the H̄ made of it on all cells but the ends, over `Samples` of H̃.
+    """Metric: errors of the noisy tree H̃, and of the consistent tree H̄ that is computed from H̃, for the
+    range of all cells except the first and the last.
 
-    The rows: mean squares of H̃, `noisy`, and of H̄, `value`, and the mean error of H̄, `bias`.
+    It averages over the releases of `Samples`. The column `noisy` is the mean squared error of H̃, `value` is
+    that of H̄, and `bias` is the mean error of H̄.
     """
 
     def __call__(
         self, truth: SparseTable, estimates: Sequence[HierarchicalSums]
     ) -> pd.DataFrame:
-        """One row."""
+        """Return the errors, as a data frame with one row."""
         refuse_private(truth)
         m = truth.domain.size
         k = estimates[0].branching
@@ -75,7 +79,9 @@ class MiddleErrors:
 
 
 def error_ratios(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the ratio of mean squares, each batch what it moves it to first order."""
+    """Return the ratios error(H̃)/error(H̄), with one row per batch. Each row differs from the ratio of the
+    means by the first-order effect of its batch.
+    """
     groups = rows.groupby(["k", "levels"])
     noisy = groups.noisy.transform("mean")
     ours = groups.value.transform("mean")
@@ -84,7 +90,9 @@ def error_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def exact_ratio(k: int, levels: int) -> float:
-    """By closed forms: H̃ sums the nodes that it must, H̄ is the best mix."""
+    """Return the theoretical error(H̃)/error(H̄). H̃ adds up the fewest nodes, and H̄ is the best linear
+    estimator.
+    """
     m = k ** (levels - 1)
     domain = PoissonCounts(m, 0).domain
     plain = HierarchicalHistogram(DP(1.0), k, nonnegative=False)
@@ -94,14 +102,18 @@ def exact_ratio(k: int, levels: int) -> float:
 
 
 def exact_bias(k: int, levels: int, mean: float) -> dict[str, float]:
-    """How far H̄ is from counts whose tree it is given without noise, at most."""
+    """Return the largest difference between true counts and the consistent tree H̄, if H̄ is computed from
+    the true counts without noise.
+    """
     counts = PoissonCounts(k ** (levels - 1), mean).counts()
     values = tree_least_squares(tree_sums(counts, k), k)[-len(counts) :]
     return dict(k=k, levels=levels, value=np.abs(values - counts).max())
 
 
 def least_variances(k: int, levels: int, random: int, rng: np.random.Generator) -> pd.DataFrame:
-    """The least variance of each rival over H̄'s, among all ranges of a tree: exact algebra."""
+    """Return the variance of each other estimator divided by that of the consistent tree H̄, as the minimum
+    over all ranges. The computation uses matrices, and no samples.
+    """
     m = k ** (levels - 1)
     spans = np.array([tree_sums(cell, k) for cell in np.eye(m)]).T  # nodes × cells
     nodes = len(spans)
@@ -129,7 +141,7 @@ def least_variances(k: int, levels: int, random: int, rng: np.random.Generator) 
 
 
 def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The mix of two unbiased estimators that has the least variance, query by query."""
+    """Return the combination of two unbiased estimators with the smallest variance, for each query."""
     between = b - a
     square = (between**2).sum(axis=1, keepdims=True)
     share = -(a * between).sum(axis=1, keepdims=True) / np.maximum(square, 1e-12)
@@ -146,7 +158,9 @@ ROUNDING = 1e-9
 
 
 def check_unbiased(rows, level: float) -> Finding:
-    """Whether H̄ gives exact counts back; beside it, where measured means are not about 0."""
+    """Check whether the consistent tree H̄ reproduces counts without noise. The finding also says for how
+    many trees the measured mean error is compatible with 0.
+    """
     exact = rows[rows.metric == EXACT_ERROR].set_index(["k", "levels"]).value
     finding = check_between(
         claims.exact(exact, ratios=False), level, high=ROUNDING, unit=" off"
@@ -162,7 +176,7 @@ def check_unbiased(rows, level: float) -> Finding:
 
 
 def check_least(rows, level: float, series: tuple[str, ...] = ()) -> Finding:
-    """Whether no rival has less variance than H̄ on any range."""
+    """Check whether no other estimator has a smaller variance than the consistent tree H̄ for any range."""
     own = rows[rows.metric == LEAST]
     if series:
         own = own[own.series.isin(series)]
@@ -171,7 +185,9 @@ def check_least(rows, level: float, series: tuple[str, ...] = ()) -> Finding:
 
 
 def check_factor(rows, level: float, k: int = 0, levels: int = 0) -> Finding:
-    """Whether error(H̃)/error(H̄) is the printed factor at least, on all cells but the ends."""
+    """Check whether error(H̃)/error(H̄) is at least the printed factor, for the range of all cells except the
+    first and the last.
+    """
     ratios = rows[rows.metric == RATIO]
     if k:
         ratios = ratios[(ratios.k == k) & (ratios.levels == levels)]
@@ -193,7 +209,9 @@ def _span(numbers: pd.Series) -> str:
 
 @value
 class Thm4(Figure):
-    """The ratio of the two errors, measured and exact, over the bound, a panel a k."""
+    """Measured and theoretical ratios error(H̃)/error(H̄) by the number of levels, with the bound of Theorem
+    4. There is one panel per number of children k.
+    """
 
     title = "The variance of consistent trees against the bound"
     headline = "Consistency makes some range more accurate by at least Theorem 4's factor"
@@ -217,11 +235,11 @@ class Thm4(Figure):
     seeds: int = seeds(20, "number of batches of releases")
 
     def trees(self) -> dict[int, tuple[int, ...]]:
-        """Levels, by k."""
+        """Return the numbers of levels of the trees, by the number of children k."""
         return {2: self.levels_2, 4: self.levels_4, 8: self.levels_8}
 
     def sweeps(self) -> dict[int, Sweep]:
-        """A panel a k."""
+        """Return one sweep (plan of runs) per number of children k."""
         sweeps = {}
         for k, heights in self.trees().items():
             tables = [PoissonCounts(k ** (levels - 1), self.mean) for levels in heights]
@@ -231,7 +249,9 @@ class Thm4(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Ratios and mean errors of batches; exact ratios; and exact variances of rivals."""
+        """Return the results: measured ratios and mean errors of batches, theoretical ratios, and the
+        variances of other estimators.
+        """
         rows = super().rows(store)
         rows = rows.assign(k=rows.panel)
         bias = rows.assign(series="H̄", metric="bias", value=rows.bias)
@@ -251,7 +271,7 @@ class Thm4(Figure):
         return pd.concat(frames, ignore_index=True).drop(columns=["noisy", "bias"])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a k, with the bound."""
+        """Return one panel per number of children k, with the bound."""
         return [
             Panel(
                 f"k = {k} children",
