@@ -1,15 +1,18 @@
-"""Synthetic data via differential privacy (2009), appendix A: which records a split discards.
+"""Appendix A of "Synthetic Data via Differential Privacy" (2009): depth and breadth of adaptive histograms,
+by the way in which a split discards records.
 
-Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix A.
-Read    from the text, which has neither plot nor number.
-Open    No data is printed: commutes of Rhode Island, the twin of the country where its files are
-        missing, and surnames (one in `every` of the people of each, since proportional discounting takes
-        memory a record), the twin of the query log where theirs are. ε, b and t are the same for all
-        ways of discounting, t Theorem 3's.
-        Uniform discounting takes t from every child, and not the t/k that the appendix can be read to
-        say, which is no t-discount: not every child would have t records less, and there would be no
-        guarantee; the mechanism refuses it, so that it is not drawn. Skipping the first t records, as
-        section 3 has it, stands beside. Depth and breadth are measured in two ways each: on the true
+Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix A. An adaptive histogram splits a
+        region (node) into smaller regions (children) if its noisy count is above a threshold b. At each
+        split, it discards some records of each child, the discount t.
+Read    We compare with the text, which has neither a plot nor a number.
+Open    The paper prints no data. We use commutes in Rhode Island, or a synthetic stand-in for the country if
+        the files are missing. We also use surnames, or a stand-in for the query log if their files are
+        missing. Of the people with each surname, only one in `every` is kept, because proportional
+        discounting needs memory for each record. ε, b and t are the same for all ways of discounting, and t
+        is the one of Theorem 3. Uniform discounting takes t records from every child. The appendix can also
+        be read as t/k records per child. Then not every child would lose t records, so there would be no
+        guarantee. The mechanism refuses this way, and it is not drawn. For comparison, we run a way from
+        section 3 that skips the first t records. Depth and breadth are measured in two ways each, on the true
         records and on the released nodes.
 """
 
@@ -72,10 +75,10 @@ SCHEMES = (*JUDGED, "skip")
 
 @value
 class Shape:
-    """How deep and how broad a histogram is, in two ways each."""
+    """Metric: depth and breadth of an adaptive histogram, in two ways each."""
 
     def __call__(self, truth: Records, estimate: Leaves) -> pd.DataFrame:
-        """A row each."""
+        """Return the four numbers, with one row each."""
         held = truth.counts_between(estimate.keys)
         levels = own_levels(estimate)
         values = {
@@ -88,7 +91,9 @@ class Shape:
 
 
 def own_levels(leaves: Leaves) -> np.ndarray:
-    """The level of each leaf. For a string that is known to end, its number of symbols plus one."""
+    """Return the level of each leaf. For a string that is known to end, the level is its number of symbols
+    plus one.
+    """
     if not isinstance(leaves.hierarchy, Prefixes):
         return leaves.levels
     digits = leaves.hierarchy.digits
@@ -100,7 +105,7 @@ def own_levels(leaves: Leaves) -> np.ndarray:
 
 
 def split_nodes(leaves: Leaves, levels: np.ndarray) -> np.ndarray:
-    """How many nodes of each level are split: those that have leaves below."""
+    """Return the number of nodes on each level that are split, that is, that have leaves below them."""
     digits = leaves.hierarchy.digits
     changed = np.zeros(len(leaves), bool)
     changed[:1] = True
@@ -115,7 +120,7 @@ def split_nodes(leaves: Leaves, levels: np.ndarray) -> np.ndarray:
 
 
 def decisive(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the two real datasets, which both decide."""
+    """Return the results on the two real datasets, with which statements are tested."""
     missing = {REAL, NAMES} - {*rows.panel}
     if missing:
         raise MissingPoints(f"the files of {' and '.join(sorted(missing))} are not at hand")
@@ -123,7 +128,7 @@ def decisive(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_differ(rows, level, depth: str, breadth: str) -> Finding:
-    """Whether of each pair of ways one measure or the other is not alike."""
+    """Check whether any two ways of discounting give a different depth or a different breadth."""
 
     def differ(pair, level):
         own = {metric: rows[rows.metric == metric] for metric in (depth, breadth)}
@@ -134,13 +139,17 @@ def check_differ(rows, level, depth: str, breadth: str) -> Finding:
 
 
 def _unlike(rows, pair, level) -> Finding:
-    """Whether two are further than 1.25× apart, either way, at three quarters of the points."""
+    """Check whether the results of two ways differ by more than a factor of 1.25 at three quarters of the
+    points.
+    """
     ratios = paired_ratios(rows, *pair, POINT)
     return check_between(claims.Intervals(partial(_apart, ratios)), level, ALIKE, share=OFTEN)
 
 
 def _apart(ratios, level) -> pd.DataFrame:
-    """Ratios as the larger over the smaller, as far as the interval tells which that is."""
+    """Return ratios as the larger value divided by the smaller one. If a confidence interval contains 1, its
+    lower end becomes 1.
+    """
     points = ratios.at(level)
     low, high = points.low, points.high
     farthest = np.maximum(high, 1 / low)
@@ -150,7 +159,9 @@ def _apart(ratios, level) -> pd.DataFrame:
 
 
 def check_order(rows, level, metric: str, falls: bool) -> Finding:
-    """Whether from uniform over proportional to progressive a measure falls, or rises."""
+    """Check whether a measure falls (or rises) from uniform discounting over proportional to progressive
+    discounting.
+    """
     own = rows[rows.metric == metric]
     order = ("uniform", "proportional", "progressive")
     more, middle, less = order if falls else order[::-1]
@@ -172,7 +183,9 @@ def check_order(rows, level, metric: str, falls: bool) -> Finding:
 
 @value
 class AppA(Figure):
-    """Depth over breadth of each way of discounting: a line a dataset, a panel a measure."""
+    """Depth and breadth of adaptive histograms by ε, for each way of discounting. There is one panel per
+    dataset and measure.
+    """
 
     title = "How deep and how broad histograms become by five ways of discounting"
     page = "adaptive2009, appendix A"
@@ -186,7 +199,7 @@ class AppA(Figure):
     seeds: int = seeds(50)
 
     def datasets(self) -> dict[str, tuple[Any, int]]:
-        """By name, with how many children a node has."""
+        """Return the datasets by name, each with the number of children of a node."""
         real = first_available(OnTheMap().points(), None)
         names = first_available(Surnames(2010).strings(LONGEST), None)
         commutes = {TWIN: CommuteTwin(self.people)} if real is None else {REAL: real}
@@ -197,7 +210,7 @@ class AppA(Figure):
         return made | {name: (dataset, SYMBOLS) for name, dataset in strings.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Every way at every ε."""
+        """Return one sweep per dataset, with every way of discounting at every ε."""
         sweeps = {}
         for name, (dataset, k) in self.datasets().items():
             mechanisms = [
@@ -208,12 +221,14 @@ class AppA(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """A series a way."""
+        """Return the results, with one curve per way of discounting."""
         rows = super().rows(store)
         return rows.assign(series=rows.strategy)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """For each dataset a depth and a breadth, then the other depth and breadth."""
+        """Return the panels. For each dataset, they show one measure of depth and one of breadth, and then
+        the other two.
+        """
         return [
             Panel(
                 f"{name}: {SHORT[metric]}",

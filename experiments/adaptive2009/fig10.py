@@ -1,13 +1,13 @@
-"""Synthetic data via differential privacy (2009), Figure 10: synthetic strings that appear often.
+"""Figure 10 of "Synthetic Data via Differential Privacy" (2009): synthetic strings that occur often.
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix B, Figure 10.
-Read    the list itself: 59 strings from "aa route finder" to "ad aware", and their counts.
-Open    The searches are not public: a made-up log of as many searches as the paper's decides, so that 500
-        appearances are as many as in print; of fewer searches nothing is decided. The surnames of 266
-        million people stand beside. Whose ε it is, thresholds and what counts as a string are as in
-        Figures 8 and 9. What is listed here is what comes first in the order of the symbols.
-        Beside the improved histogram, not judged: only its strings that are known to end; the basic
-        histogram, and PrivTree.
+Read    We read the printed list: 59 strings from "aa route finder" to "ad aware", with their counts.
+Open    The searches are not public. Statements are tested on a synthetic log with as many searches as the
+        paper's, so that 500 occurrences mean the same as in the paper. With fewer searches, no statement is
+        tested. For comparison, we use the surnames of 266 million people. The meaning of ε, the thresholds,
+        and the definition of a string are those of Figures 8 and 9. Our list contains the first strings in
+        the order of the symbols. Some curves are only for comparison: strings of the improved histogram that
+        are known to end, the basic histogram, and PrivTree.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ MANY_LEAVES = "total ln k", "each ln k"  # hundreds of millions: in parts, for m
 
 @dataclass(frozen=True, eq=False)
 class LeavesInParts:
-    """The leaves below each child of the root, counted anew, with the same noise, whenever they are read.
+    """Leaves of an adaptive histogram, in parts of which one at a time is in memory. There is one part per
+    child of the root. The noisy counts of a part are computed again whenever it is read, with the same noise.
 
-    `stopped` is where nodes stop, in the order of keys at each level.
+    `stopped` contains the keys of the nodes that are not split, by level and in the order of keys.
     """
 
     records: Records
@@ -96,10 +97,12 @@ class LeavesInParts:
 
 @value
 class InParts(ImprovedAdaptiveHistogram):
-    """The same histogram, whose leaves are counted in parts."""
+    """Improved adaptive histogram whose leaves are counted in parts, because all of them would not fit in
+    memory.
+    """
 
     def __call__(self, records: Records, rng: np.random.Generator) -> Release:
-        """Release leaves that can be read in their order only, over and over."""
+        """Release leaves that can only be read in their order, but as often as needed."""
         bound = private_bound(records)
         l1, epsilon = bound.l1, self.budgets().leaves
         stopped, structure = self._structure(records, l1, rng)
@@ -112,14 +115,14 @@ class InParts(ImprovedAdaptiveHistogram):
 
 
 def in_parts(histogram: ImprovedAdaptiveHistogram) -> InParts:
-    """The same, in parts."""
+    """Return the same mechanism in the variant that counts its leaves in parts."""
     return InParts(
         **{field.name: getattr(histogram, field.name) for field in fields(histogram)}
     )
 
 
 def _parts(keys: Keys, starts: Keys) -> list[slice]:
-    """Those from each start to the next."""
+    """Return slices of sorted keys, each from one start to the next."""
     ends = np.append(searchsorted_keys(keys, starts), keys.shape[1])
     return [slice(*part) for part in pairwise(ends)]
 
@@ -129,13 +132,17 @@ def _parts(keys: Keys, starts: Keys) -> list[slice]:
 
 @value
 class RealStrings:
-    """Which part of the strings that appear at least `frequencies` times the corpus has as a whole."""
+    """Metric: share of the synthetic strings with at least a given frequency that the true data also contain
+    as a whole.
+    """
 
     frequencies: tuple[int, ...]
     prefixes: bool
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """A row a frequency, `least`: how many `strings` they are, and which part `begins` the corpus's."""
+        """Return one row per frequency. The column `least` is the frequency, `strings` is the number of
+        strings, and `begins` is the share of strings with which a true string begins.
+        """
         strings = _frequent(truth, estimate, min(self.frequencies), self.prefixes)
         rows = []
         for least in self.frequencies:
@@ -147,12 +154,14 @@ class RealStrings:
 
 @value
 class RealBySymbol:
-    """The same of the strings that appear at least `least` times, for each first symbol."""
+    """Metric: share of the synthetic strings with at least `least` occurrences that the true data also
+    contain, by first symbol.
+    """
 
     least: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """A row a `symbol` that such strings begin with."""
+        """Return one row per first symbol of such strings."""
         real = _frequent(truth, estimate, self.least, True).groupby("symbol").real
         rows = pd.DataFrame({"value": real.mean().astype(float), "strings": real.size()})
         return rows.rename_axis("symbol").reset_index().assign(metric=BY_SYMBOL)
@@ -160,13 +169,17 @@ class RealBySymbol:
 
 @value
 class FrequentStrings:
-    """The first `listed` strings that appear at least `least` times, in the order of the symbols."""
+    """Metric: the first `listed` synthetic strings with at least `least` occurrences, in the order of the
+    symbols.
+    """
 
     least: int
     listed: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """A row a `string`: its appearances, those in `true`, and whether it is known to end."""
+        """Return one row per string, with its synthetic and its true number of occurrences, and whether it is
+        known to end.
+        """
         texts = truth.hierarchy.texts
         keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
         first = np.flatnonzero(counts >= self.least)[: self.listed]  # keys are in order
@@ -179,13 +192,17 @@ class FrequentStrings:
 
 
 def _frequent(truth: Records, estimate: Any, least: int, prefixes: bool) -> pd.DataFrame:
-    """The strings that appear so often: a row each, part by part of leaves that are in parts."""
+    """Return the strings with at least `least` occurrences, with one row each. Leaves in parts are read one
+    part at a time.
+    """
     parts = estimate if isinstance(estimate, LeavesInParts) else [estimate]
     return pd.concat([_part_frequent(truth, part, least, prefixes) for part in parts])
 
 
 def _part_frequent(truth: Records, part: Any, least: int, prefixes: bool) -> pd.DataFrame:
-    """The same of one part: its `count`, whether it is `real`, or `begins` what is; its first `symbol`."""
+    """Return the frequent strings in one part of the leaves. The column `real` says whether the true data
+    contain the string, `begins` whether a true string begins with it, and `symbol` is its first symbol.
+    """
     if isinstance(part, Leaves):
         often = part.values >= least
         nodes = dict(levels=part.levels[often], keys=part.keys[:, often])
@@ -198,13 +215,15 @@ def _part_frequent(truth: Records, part: Any, least: int, prefixes: bool) -> pd.
 
 
 def _begins(truth: Records, keys) -> np.ndarray:
-    """Which strings a string of the corpus begins with."""
+    """Return a mask of the given strings. It is True if a true string begins with the string."""
     parts = np.array_split(keys, max(1, keys.shape[1] // _AT_ONCE), axis=1)
     return np.concatenate([_part_begins(truth, part) for part in parts])
 
 
 def _part_begins(truth: Records, keys) -> np.ndarray:
-    """The same of some of them, in order: whether the next string of the corpus is one of theirs."""
+    """Return the mask of `_begins` for some of the strings. A true string begins with a string if the next
+    true string in order does.
+    """
     digits = truth.hierarchy.digits
     lengths = np.zeros(keys.shape[1], int)
     for level in range(digits.depth):
@@ -217,13 +236,15 @@ def _part_begins(truth: Records, keys) -> np.ndarray:
 
 
 def _printed(rows, metric: str) -> pd.DataFrame:
-    """The improved histogram on the log's twin, beginnings among its strings."""
+    """Return the results of the improved histogram on the synthetic log, where beginnings of strings count as
+    strings.
+    """
     own = of_log(rows)
     return own[(own.metric == metric) & (own.series == IMPROVED)]
 
 
 def check_real(rows, level) -> Finding:
-    """Whether three quarters of the strings are whole queries."""
+    """Check whether three quarters of the frequent synthetic strings are whole queries of the true data."""
     own = _printed(rows, REAL)
     own = own[(own["least"] == FREQUENT) & own.value.notna()]
     if own.empty:
@@ -234,7 +255,9 @@ def check_real(rows, level) -> Finding:
 
 
 def check_across(rows, level) -> Finding:
-    """The same for each first symbol, of three quarters of the symbols."""
+    """Check whether three quarters of the frequent synthetic strings are real for each first symbol, for at
+    least three quarters of the symbols.
+    """
     own = _printed(rows, BY_SYMBOL)
     strings = own.groupby("symbol").strings
     enough = (strings.min() >= FEWEST) & (strings.size() == own.seed.nunique())
@@ -251,7 +274,9 @@ def _check_trend(rows, by: str, level, share: float = EVERYWHERE) -> Finding:
 
 @value
 class Fig10(Strings, Figure):
-    """How many frequent strings are real, a panel a corpus; and the list."""
+    """Share of the frequent synthetic strings that are real, with one panel per corpus, and the list of such
+    strings.
+    """
 
     title = "Synthetic strings that appear often, and whether they are real"
     page = "adaptive2009, appendix B, Figure 10"
@@ -270,7 +295,9 @@ class Fig10(Strings, Figure):
     seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The improved histogram at each setting; what stands beside it, and the list, of what is drawn."""
+        """Return the runs: the improved histogram at each setting, the methods for comparison, and the list
+        for the drawn setting.
+        """
         sweeps = {}
         frequencies = tuple(sorted({*FREQUENCIES, self.frequent}))
         printed = RealStrings(frequencies, prefixes=True)
@@ -299,12 +326,12 @@ class Fig10(Strings, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """What is known to end is a series of its own."""
+        """Return the results. Strings that are known to end are a separate curve."""
         rows = super().rows(store)
         return rows.assign(series=rows.series.mask(rows.prefixes.eq(False), ENDED))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a dataset, of what is drawn."""
+        """Return one panel per corpus, for the drawn setting."""
         trend = ("three quarters", lambda x: TREND + 0 * x)
         where = {"metric": REAL, "setting": self.drawn()}
         how: dict[str, Any] = dict(log="x", theory=trend)
@@ -314,7 +341,7 @@ class Fig10(Strings, Figure):
         ]
 
     def frequent_strings(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The list, as Figure 10 has it, beside the truth."""
+        """Return the list of Figure 10 for one corpus, with the synthetic and the true counts."""
         strings = rows[(rows.panel == name) & (rows.metric == LIST)]
         titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
         table = strings.set_index("string")[[*titles]].rename(columns=titles)

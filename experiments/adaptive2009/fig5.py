@@ -1,22 +1,25 @@
-"""Synthetic data via differential privacy (2009), Figure 5: earth mover's distance by depth.
+"""Figure 5 of "Synthetic Data via Differential Privacy" (2009): earth mover's distance between synthetic and
+true commutes, by depth.
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): sections 1.3, 4, 5.1 and Figure 5.
-Read    from the text; the plot is not in our copy, and the text prints no number.
-Open    The paper has some 10⁸ commuters of the whole country, as blocks' centroids in a unit cube: a
-        published release, which is itself synthetic and is taken for the truth. Here it is Rhode Island
-        in 2019, of the same publisher, within the box of all its blocks, which alone decides; a twin of
-        the country where its files are missing, or beside it if asked for.
-        The depth of basic and direct is one at which a cell's side is 60–100 m in Rhode Island and
-        340–800 m in the country, about a block's; finer cells would tell centroids apart, and nothing
-        else. Sums go as deep. Direct synthesis is given the number of records, which the publisher tells.
-        Whose ε it is, and the threshold of the histograms, are swept: `_unprinted`. The discount is
-        Theorem 3's. Drawn is ε of a whole release and b = k scales of a decision's noise, and beside the
-        histograms the same with counts that add up (`inference.project_to_simplex`).
-        Resampling draws as many records from the source, with replacement. The dashes are its
-        expectation, in closed form.
-        The paper's second and third census release are not public. A stand-in: p ~ Dirichlet(counts),
-        then as many records from p, the census's way of synthesis without the prior that makes it
-        private. Its variance is twice the count, what two draws from one population differ by.
+Read    The plot is not in our copy, and the text prints no number.
+Open    The paper has about 10⁸ commuters of the whole country, as centroids of blocks in a unit cube. They
+        come from a published release, which is synthetic itself and is taken as the truth. We use Rhode
+        Island in 2019 from the same publisher, in the box of all its blocks. Statements are tested only on
+        these data. If the files are missing, or if you ask for it, a synthetic stand-in for the country is
+        run. Basic histograms and direct synthesis stop at a depth where the side of a cell is 60–100 m in
+        Rhode Island, and 340–800 m in the country. This is about the size of a block. Smaller cells would
+        only distinguish centroids. Sums of distances go to the same depth. Direct synthesis is given the
+        number of records, which the publisher states. The paper does not say whether ε is that of a whole
+        release or of one level, and prints no thresholds of histograms. We run several settings, which the
+        module `shared` defines. The discount is the one of Theorem 3. The figure draws ε for a whole release,
+        and the threshold b = k times the scale of the noise of a split. It also draws histograms whose counts
+        are changed to agree with each other (`inference.project_to_simplex`). Resampling draws as many
+        records from the source, with replacement. The dashed line is its expected distance, computed by a
+        formula. The paper's second and third census releases are not public. As a stand-in, we draw p ~
+        Dirichlet(counts), and then as many records from p. This is how the census synthesised data, but
+        without the prior that makes the result private. The variance of a count is twice the count, as for
+        the difference of two draws from one population.
 """
 
 from __future__ import annotations
@@ -80,16 +83,18 @@ LARGEST = "largest"
 
 @value
 class DistanceByLevel:
-    """The earth mover's distance, added up from the root `down_to` each level below it.
+    """Metric: earth mover's distance by level of a tree. The column `value` is the sum over the levels from
+    the root down to the level `down_to`.
 
-    `own` is that of the level alone; with `balanced` counts are made to add up first.
+    The column `own` is the distance on this level alone. If `balanced` is True, the synthetic counts are
+    first changed to be >= 0 and to keep their sum.
     """
 
     depth: int
     balanced: bool = False
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Rows with how many synthetic `records` there are."""
+        """Return one row per level. The column `records` is the number of synthetic records."""
         if self.balanced:
             estimate = project_to_simplex(estimate)
         synthetic = _synthetic(estimate)
@@ -101,29 +106,32 @@ class DistanceByLevel:
 
 @value
 class ExpectedResampling:
-    """The expected `DistanceByLevel` of a resample. It needs no estimate."""
+    """Metric: expected value of `DistanceByLevel` for data that are drawn again from the true records. It
+    does not use the estimate.
+    """
 
     depth: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Rows of the closed form."""
+        """Return the expected distance, with one row per level."""
         sums = expected_resampling(truth, self.depth).cumsum()[1:]
         return pd.DataFrame({"down_to": np.arange(1, self.depth + 1), "value": sums})
 
 
 @value
 class NodeError:
-    """The mean error, in `scale`s, at the nodes of a level that hold so many records or more.
+    """Metric: mean absolute error of the counts of large nodes, by level, in units of `scale`.
 
-    `at_least` is the scale ("R") or its square ("R²"); `resampled` is the expected error of a resample at
-    the same nodes. "largest" is the error, with its sign, at the node that holds most.
+    The column `at_least` says which nodes are large: those with at least `scale` records ("R"), or with at
+    least its square ("R²"). For "largest", the value is the error with its sign at the node with most
+    records. `resampled` is the expected error at the same nodes if the records are drawn again.
     """
 
     depth: int
     scale: float
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Rows of the levels that have such `nodes`."""
+        """Return one row for each level that has large nodes. The column `nodes` is their number."""
         synthetic = _synthetic(estimate)
         rows = []
         for some in large_nodes(truth, self.depth, self.scale):
@@ -140,7 +148,9 @@ class NodeError:
 
 
 class LargeNodes(NamedTuple):
-    """The nodes of a level that hold so many records, and what a resample's error is there on average."""
+    """Nodes of one level with at least a given number of records, and the expected error at these nodes if
+    the records are drawn again.
+    """
 
     level: int
     at_least: str
@@ -151,7 +161,9 @@ class LargeNodes(NamedTuple):
 
 @lru_cache(maxsize=1)  # of the truth: all releases are asked at the same nodes
 def large_nodes(truth: Records, depth: int, scale: float) -> list[LargeNodes]:
-    """Level by level those that hold a scale, its square, and the largest."""
+    """Return the large nodes of each level: nodes with at least `scale` records, nodes with at least its
+    square, and the largest node.
+    """
     large = []
     for level in range(1, depth + 1):
         nodes, counts = truth.level(level)
@@ -177,9 +189,10 @@ def _drawn(estimate: Leaves) -> Records:
 
 @lru_cache(maxsize=1)  # of the truth
 def expected_resampling(truth: Records, depth: int) -> np.ndarray:
-    """What resampling costs at each level on average: Σ over its cells of diameter × E|X − c|.
+    """Return the expected earth mover's distance on each level if the records are drawn again. It is the sum
+    over cells of the cell's diameter times E|X − c|.
 
-    X is binomial, of n trials and mean c, an integer: E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
+    X is binomial with n trials and integer mean c, so E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
     """
     n = truth.total
     dims = truth.hierarchy.dims
@@ -191,7 +204,7 @@ def expected_resampling(truth: Records, depth: int) -> np.ndarray:
 
 
 def _binomial_deviation(c: np.ndarray, n: int) -> np.ndarray:
-    """E|X − c| where X is binomial, of n trials and mean c."""
+    """Return E|X − c| for binomial X with n trials and mean c."""
     from scipy.stats import binom
 
     return 2 * c * (1 - c / n) * binom.pmf(c, n, c / n)
@@ -211,7 +224,7 @@ def _distances(rows) -> pd.DataFrame:
 
 
 def _of_total(rows, series: str = DIRECT) -> pd.DataFrame:
-    """Direct synthesis whose whole release has ε."""
+    """Return the results of direct synthesis (or another method) where ε is that of the whole release."""
     return rows[(rows.series == series) & (rows.setting == TOTAL)]
 
 
@@ -221,7 +234,7 @@ def _nodes(rows, at_least: str) -> pd.DataFrame:
 
 
 def _at_each_epsilon(rows, level, check: Callable) -> Finding:
-    """A check of the rows of each ε that has some."""
+    """Apply a check to the results for each ε, and combine the findings."""
     if rows.empty:
         raise MissingPoints("no level has ten such nodes")
     own = rows.groupby("epsilon")
@@ -229,19 +242,23 @@ def _at_each_epsilon(rows, level, check: Callable) -> Finding:
 
 
 def check_falls(rows, level) -> Finding:
-    """Whether a smaller ε has more error."""
+    """Check whether a smaller ε gives a larger distance."""
     more = dict(low=float(np.nextafter(1, 2)), share=OFTEN, words="more")
     return neighbours(_of_total(_distances(rows)), level, "down_to", **more)
 
 
 def check_smooth(rows, level) -> Finding:
-    """Whether it has more, but by no more than ε is smaller."""
+    """Check whether a smaller ε gives a larger distance, but not by more than the factor by which ε is
+    smaller.
+    """
     within = dict(low=1, high=ORDERS, share=OFTEN, words="between 1× and 10×")
     return neighbours(_of_total(_distances(rows)), level, "down_to", **within)
 
 
 def check_below_resampling(rows, level) -> Finding:
-    """Whether at some ε and level the sum is below what resampling costs as expected."""
+    """Check whether direct synthesis has a smaller distance than the expected distance of resampling, at some
+    ε and level.
+    """
     theory = decisive(rows)
     theory = theory[theory.metric == ExpectedResampling.__name__]
     law = theory.groupby("down_to").value.mean()
@@ -252,7 +269,9 @@ def check_below_resampling(rows, level) -> Finding:
 
 
 def check_large_nodes(rows, level) -> Finding:
-    """The same at nodes that hold the variance of a noisy count, at least."""
+    """Check whether direct synthesis has a smaller error than resampling at some level, for nodes with at
+    least as many records as the variance of a noisy count.
+    """
     nodes = _nodes(decisive(rows), "R²")
     ratios = nodes.assign(value=nodes.value / nodes.resampled)
     numbers = means(ratios, DIRECT, POINT).over(1.0)
@@ -260,7 +279,9 @@ def check_large_nodes(rows, level) -> Finding:
 
 
 def check_depth_times_scale(rows, level) -> Finding:
-    """Whether the mean error of a level is at most its depth times R."""
+    """Check whether the mean error on a level is at most its depth times R, the standard deviation of a noisy
+    count.
+    """
     large = _nodes(decisive(rows), "R")
     large = large.assign(value=large.value / large.node_level)
     everywhere = _of_total(_distances(rows)).rename(columns={"down_to": "level"})
@@ -279,13 +300,15 @@ def check_depth_times_scale(rows, level) -> Finding:
 
 
 def _enough(rows) -> pd.DataFrame:
-    """The levels with ten nodes that hold R."""
+    """Return the results on levels with at least ten nodes of R or more records."""
     nodes = _nodes(rows, "R")
     return nodes[nodes.nodes >= FEWEST]
 
 
 def check_order_of_scale(rows, level) -> Finding:
-    """Whether it is less than ten times R; of each dataset, of which Rhode Island decides."""
+    """Check whether the mean error at large nodes is less than ten times R. The finding lists all datasets,
+    but only Rhode Island decides.
+    """
 
     def check(own, level):
         numbers = means(own, DIRECT, "node_level")
@@ -300,7 +323,9 @@ def check_order_of_scale(rows, level) -> Finding:
 
 
 def check_independent_of_depth(rows, level) -> Finding:
-    """Whether the levels of a release have about their own geometric mean."""
+    """Check whether the error at large nodes is about the same on all levels, compared with the geometric
+    mean of the levels.
+    """
 
     def check(own, level):
         mean = np.exp(np.log(own.value).groupby(own.seed).transform("mean"))
@@ -315,7 +340,7 @@ def check_independent_of_depth(rows, level) -> Finding:
 
 
 def check_comparable(rows, level, other: str) -> Finding:
-    """Direct synthesis against a histogram, at one setting."""
+    """Check whether direct synthesis has at most 1.25 times the distance of a histogram, at one setting."""
     own = _distances(rows).assign(paid=0.0)
     ratios = paired_ratios(own, DIRECT, other, ["epsilon", "down_to"])
     words = "no more than 1.25×"
@@ -323,7 +348,7 @@ def check_comparable(rows, level, other: str) -> Finding:
 
 
 def check_improves(rows, level, ours: str) -> Finding:
-    """Whether it has less error than the basic histogram, at each ε."""
+    """Check whether a method has a smaller distance than the basic histogram at each ε."""
 
     def check(own, level):
         return check_lower(paired_ratios(own, ours, BASIC, "down_to"), level, OFTEN)
@@ -346,7 +371,9 @@ def _upper_levels(rows, column: str) -> pd.Series:
 
 
 def check_large_scale(rows, level) -> Finding:
-    """Whether direct synthesis has less error than the improved histogram at each of the first levels."""
+    """Check whether direct synthesis has a smaller distance than the improved histogram on each of the first
+    levels.
+    """
     distances = _distances(rows)
     upper = distances[_upper_levels(rows, "down_to").reindex(distances.index)]
     upper = upper.assign(value=upper.own)
@@ -354,7 +381,7 @@ def check_large_scale(rows, level) -> Finding:
 
 
 def check_unbiased(rows, level) -> Finding:
-    """Whether the mean error at the largest node of each is within R."""
+    """Check whether the mean error at the largest node of each of the first levels is between −R and R."""
     rows = decisive(rows)
     first = rows[_upper_levels(rows, "node_level")]
     numbers = means(_nodes(first, "largest"), DIRECT, POINT)
@@ -368,7 +395,7 @@ def check_unbiased(rows, level) -> Finding:
 
 @value
 class Fig5(Commutes, Figure):
-    """Sums of distances by level, and errors at nodes."""
+    """Earth mover's distances of synthetic commutes, added up by level, and errors at single nodes."""
 
     title = "Earth mover's distance of synthetic commutes, by depth"
     headline = "Direct synthesis can be more accurate than resampling the true records"
@@ -380,7 +407,9 @@ class Fig5(Commutes, Figure):
     seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Direct synthesis and histograms, whose nodes are measured too; and redraws of the source."""
+        """Return the runs: direct synthesis and histograms, also with errors at nodes, and data drawn again
+        from the source.
+        """
         sweeps = {}
         for name, dataset in self.datasets().items():
             depth = self.depth_of(name)
@@ -400,7 +429,9 @@ class Fig5(Commutes, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """The expectation stands once, with the seed of no run; what adds up is a series of its own."""
+        """Return the results. The expected distance of resampling occurs once. Histograms with counts that
+        agree with each other are separate curves.
+        """
         rows = super().rows(store)
         expected = rows.metric == THEORY
         rows = rows[~expected | ((rows.series == RESAMPLE) & (rows.seed == 0))]
@@ -414,7 +445,9 @@ class Fig5(Commutes, Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Direct synthesis at all ε; at one ε all techniques, and what adds up; nodes; other ε."""
+        """Return the panels: direct synthesis at all ε, all methods at the middle ε with and without counts
+        that agree with each other, errors at nodes, and the other ε.
+        """
         middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         grid = []
         others = []
@@ -436,7 +469,7 @@ class Fig5(Commutes, Figure):
         return grid + others
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of each panel, which says what adds up; direct synthesis with its ε in its name."""
+        """Return the results of each panel. The curves of direct synthesis have ε in their names."""
         own = rows[rows.drawn]
         redrawn = own.setting.isna()
         direct = own.series == DIRECT
@@ -458,11 +491,11 @@ class Fig5(Commutes, Figure):
         return pd.concat(frames, ignore_index=True)
 
     def _at_nodes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The errors of direct synthesis at nodes that hold the scale of its noise."""
+        """Return the errors of direct synthesis at nodes with at least R records."""
         own = (rows.metric == NODE) & (rows.at_least == "R")
         return rows[own & rows.series.str.startswith(DIRECT)]
 
 
 def _deviation(epsilon: float) -> float:
-    """R, the standard deviation of one noisy count."""
+    """Return R, the standard deviation of one noisy count."""
     return sqrt(variance(1, epsilon, "geometric"))

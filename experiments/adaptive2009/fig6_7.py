@@ -1,17 +1,18 @@
-"""Synthetic data via differential privacy (2009), Figures 6 and 7: how far people commute.
+"""Figures 6 and 7 of "Synthetic Data via Differential Privacy" (2009): distribution of commuting distances.
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 5.1, Figures 6 and 7.
-Read    from the text; the plots are not in our copy, and the text prints no number.
-Open    Data, ε, threshold and discount as in Figure 5, with what they leave open. People times ε decides
-        what noise does, and the paper has 10⁸ of them: what is judged has ε × 10⁸ / people, and what has
-        the printed ε stands beside. The paper's origins are two large cities, Honolulu and San Francisco,
-        and a small one, Billings. Here they are the two most and the two least populous of the places, by
-        the census of 2010, and so by public numbers that were known before the jobs: Providence and
-        Warwick, New Shoreham (an island) and Little Compton. Of the twin's cities, by expected homes, the
-        first and the last.
-        An origin is what lies within a radius of the place's middle, as in Table 1, the mean of its
-        blocks' centroids. Distances are those on the globe between centroids, and between synthetic
-        points. The gap is Kolmogorov's distance, the largest vertical one between two curves.
+Read    The plots are not in our copy, and the text prints no number.
+Open    Data, ε, thresholds and discounts are those of Figure 5, including what the paper does not print about
+        them. The effect of noise depends on the number of people times ε, and the paper has 10⁸ people.
+        Statements are therefore tested with ε × 10⁸ / people. The printed ε is run for comparison. The
+        paper's origins are two large cities, Honolulu and San Francisco, and a small one, Billings. We use
+        the two most populous and the two least populous places of Rhode Island in the census of 2010. These
+        numbers were public before the data on jobs. The places are Providence and Warwick, New Shoreham (an
+        island) and Little Compton. In the stand-in, we use the first and the last city by the expected number
+        of homes. An origin consists of the homes within a radius around the middle of the place, as in Table
+        1. The middle is the mean of the centroids of its blocks. Distances are measured on the globe, between
+        centroids or between synthetic points. The gap is the Kolmogorov distance, the largest vertical
+        distance between two distribution functions.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ AS_PRINTED = "printed"
 
 @value
 class CommuteCurve:
-    """How far people commute from one origin: the gap from the truth, and the curve itself."""
+    """Metric: distribution of commuting distances from one origin, and its gap (Kolmogorov distance) from the
+    true distribution.
+    """
 
     origin: str
     kind: str
@@ -71,7 +74,9 @@ class CommuteCurve:
     farthest: float
 
     def __call__(self, truth, estimate: Any) -> pd.DataFrame:
-        """A row of the gap, and one for each point of the curve, at `km`."""
+        """Return one row for the gap, and one row per point of the distribution function, at the distance
+        `km`.
+        """
         km = np.linspace(0, self.farthest, POINTS)
         curve = pd.DataFrame(
             {"km": km, "value": self.distances.cdf(estimate, km), "metric": CDF}
@@ -83,20 +88,24 @@ class CommuteCurve:
 
 
 def _gaps(rows) -> pd.DataFrame:
-    """The gaps of the improved histogram whose people times ε is the paper's."""
+    """Return the gaps of the improved histogram for runs with the paper's number of people times ε."""
     rows = decisive(rows)
     return rows[(rows.metric == GAP) & (rows.series == IMPROVED) & (rows["product"] == MATCHED)]
 
 
 def check_occluded(rows, level, value: float) -> Finding:
-    """Whether from both populous origins all gaps are within a line of so many per cent."""
+    """Check whether all gaps from both populous origins are at most `value` per cent, the assumed width of a
+    line in the plot.
+    """
     own = _gaps(rows)
     gaps = means(own[own.kind == POPULOUS], IMPROVED, ["origin", "epsilon"])
     return check_between(gaps, level, high=value / 100, words="within the line")
 
 
 def check_off(rows, level, value: float) -> Finding:
-    """Whether from one sparse origin at least all gaps are wider than a line."""
+    """Check whether all gaps from at least one sparse origin are larger than `value` per cent, the assumed
+    width of a line in the plot.
+    """
     own = _gaps(rows)
     beyond = dict(low=float(np.nextafter(value / 100, 1)), words="beyond the line")
     places = own[own.kind == SPARSE].groupby("origin", sort=False)
@@ -107,7 +116,7 @@ def check_off(rows, level, value: float) -> Finding:
 
 
 def check_worse(rows, level) -> Finding:
-    """Whether one sparse origin has larger gaps than both populous ones, at each ε."""
+    """Check whether one sparse origin has larger gaps than both populous origins, at each ε."""
     own = _gaps(rows)
     kinds = own.drop_duplicates("origin").set_index("origin").kind
     by_origin = own.assign(series=own.origin, origin="", kind="", population=0, commuters=0)
@@ -123,7 +132,9 @@ def check_worse(rows, level) -> Finding:
 
 @value
 class Fig6_7(Commutes, Figure):  # noqa: N801
-    """A curve an origin, and its distance from the source's."""
+    """Distribution of commuting distances from populous and sparse origins, and its gap from the true
+    distribution.
+    """
 
     title = "How far people commute from a populous and from a sparse origin"
     headline = "Synthetic commutes follow the truth from populous places, not from a sparse one"
@@ -140,7 +151,9 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
     )
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The source, and the improved histogram at the paper's people times ε, and at its ε."""
+        """Return the runs: the source, and the improved histogram with the paper's product of people and ε,
+        and with its ε.
+        """
         sweeps = {}
         for name, dataset in self.datasets().items():
             places = origins(dataset, self.origins if name == REAL else 1)
@@ -160,12 +173,16 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """With the `product` of people and ε, the paper's or that of the printed ε."""
+        """Return the results. The column `product` says whether a run has the paper's product of people and
+        ε, or its ε.
+        """
         rows = super().rows(store)
         return rows.assign(product=rows.way.where(rows.way != ""))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Populous and sparse origins side by side: people times ε as printed, then ε as printed."""
+        """Return the panels, with populous and sparse origins side by side. The first ones have the printed
+        product of people and ε, and the others the printed ε.
+        """
         grid = []
         places = rows.drop_duplicates(["panel", "origin"])
         turn = places.groupby(["panel", "kind"]).cumcount()
@@ -179,7 +196,7 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Curves alone, whose series have their printed ε."""
+        """Return the distribution functions to draw. The names of private curves contain the printed ε."""
         curves = rows[
             (rows.metric == CDF) & (rows.setting.isna() | (rows.setting == self.drawn()))
         ]

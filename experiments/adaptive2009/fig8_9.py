@@ -1,21 +1,24 @@
-"""Synthetic data via differential privacy (2009), Figures 8 and 9: recovered strings by frequency.
+"""Figures 8 and 9 of "Synthetic Data via Differential Privacy" (2009): share of strings that synthetic data
+recover, by frequency.
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 5.2, Figures 8 and 9.
-Read    from the text; the plots are not in our copy, and the text prints no number.
-Open    The 90 million searches are not public. A made-up log stands for them, of 1.5 million: at a
-        printed ε it is a string's own count that noise is against, frequency by frequency, however many
-        searches there are. Of many more, a threshold of one record, which is swept too, would make a tree
-        larger than memory; of a million none occurs 5000/ε times at ε = 0.1. Beside it the surnames of 266
-        million people, whose letters are the symbols.
-        Whose ε it is, and the thresholds, are swept: `_unprinted`; drawn, and run on surnames, is ε of a
-        whole release and b = k scales of a decision's noise. The discount is Theorem 3's. Basic and
-        direct stop at 20 symbols, as printed; improved at the hierarchy's 24. Direct synthesis is given
-        the number of records, which is public here.
-        PrivTree, of later years, has its authors' threshold; it is not in the paper, and not judged.
-        The paper has no end-of-string symbol and prints beginnings among its strings: what a leaf
-        stands for is found if the corpus has such a string, whether it is known to end there or not.
-        That is judged ("as printed"). Where only strings known to end count ("ended") is told beside
-        it: there a string of 20 symbols is out of reach for basic and direct.
+Read    The plots are not in our copy, and the text prints no number.
+Open    The 90 million searches are not public. We use a synthetic log of 1.5 million searches. At a given ε,
+        only a string's own count matters compared with the noise. So each frequency can be compared, whatever
+        the number of searches. With many more searches, a threshold of one record, which we also run, would
+        need more memory than there is. With a million searches, no string occurs 5000/ε times at ε = 0.1. For
+        comparison, we use the surnames of 266 million people, whose symbols are letters. The paper does not
+        say whether ε is that of a whole release or of one level, and prints no thresholds. We run several
+        settings, which the module `shared` defines. The figure draws ε for a whole release, and the threshold
+        b = k times the scale of the noise of a split. The surnames have only this setting. The discount is
+        the one of Theorem 3. As printed, basic histograms and direct synthesis stop at 20 symbols. Improved
+        histograms stop at 24, the depth of the hierarchy. Direct synthesis is given the number of records,
+        which is public here. PrivTree is a later method with its authors' threshold. It is not in the paper,
+        and no statement is tested on it. The paper has no symbol for the end of a string, and its list
+        contains beginnings of strings. So a leaf counts as recovered if the true data have its string,
+        whether or not the string is known to end there. Statements are tested in this reading ("as printed").
+        In the other reading ("ended"), only strings that are known to end count. Basic histograms and direct
+        synthesis then cannot recover strings of 20 symbols.
 """
 
 from __future__ import annotations
@@ -89,21 +92,22 @@ WORDS = {
 
 @value
 class RecoveredStrings:
-    """What is recovered of strings by how often they occur; how strings are counted is in `reading`.
+    """Metric: share of the true strings that synthetic data recover, by their frequency. The column `reading`
+    says how strings are counted.
 
-    `adding` "from the rarest", a row has what is recovered of strings that occur fewer than `frequency`
-    times, of the whole corpus; "from the most frequent", of those that occur at least so often; "of each
-    frequency", which part of the records is recovered that occur `frequency` times up to twice that.
-    `part` says of which strings: all, or those of more than `depth` symbols, or the others. Of the latter
-    two rows each have which part is recovered of those that occur as often as `frequent` says, and of those
-    that do not.
+    The column `adding` has three values. For "from the rarest", a row is the recovered share of the whole
+    corpus from strings with fewer than `frequency` occurrences. For "from the most frequent", it is the share
+    from strings with at least `frequency` occurrences. For "of each frequency", it is the recovered share of
+    the records whose strings occur between `frequency` and twice as many times. The column `part` says which
+    strings are counted: all, those with more than `depth` symbols, or the others. For the others, two more
+    rows contain the recovered shares of strings with at least `frequent` occurrences, and of the rarer ones.
     """
 
     depth: int
     frequent: tuple[int, ...]
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """The curves in both readings, and the frequent strings."""
+        """Return the curves in both readings, and the recovered shares of frequent and of other strings."""
         parts = corpus_parts(truth, self.depth)
         frames = []
         for reading in (PRINTED, ENDED):
@@ -114,7 +118,9 @@ class RecoveredStrings:
         return pd.concat(frames, ignore_index=True)
 
     def _shares(self, corpus: Records, real: Records, least: int) -> pd.DataFrame:
-        """What is recovered of strings that occur `least` times or more, and of the others."""
+        """Return the recovered share of strings with at least `least` occurrences, and that of the rarer
+        strings.
+        """
         parts = {FREQUENT: RecoveredFraction(least)}
         if least > 1:
             parts[OTHERS] = RecoveredFraction(1, least - 1)
@@ -125,7 +131,7 @@ class RecoveredStrings:
 
 @lru_cache(maxsize=1)  # of the corpus itself: all trials ask for the same
 def corpus_parts(corpus: Records, depth: int) -> dict[str, Records]:
-    """All strings, those of at most `depth` symbols, and the others."""
+    """Return three parts of a corpus: all strings, those with at most `depth` symbols, and the others."""
     tree = corpus.hierarchy
     is_long = np.zeros(len(corpus), bool)
     if tree.depth > depth:
@@ -138,14 +144,16 @@ def corpus_parts(corpus: Records, depth: int) -> dict[str, Records]:
 
 
 def _real(corpus: Records, estimate: Any, prefixes: bool) -> Records:
-    """Those synthetic strings that the corpus has: all that matters to what is recovered."""
+    """Return the synthetic strings that the true corpus contains. Only these strings are recovered."""
     keys, counts, true_counts = match_strings(corpus, estimate, prefixes)
     real = true_counts > 0
     return Records.from_keys(corpus.hierarchy, keys[:, real], counts[real], PUBLIC)
 
 
 def _curves(parts: dict[str, Records], synthetic: Records) -> pd.DataFrame:
-    """Recovered parts at powers of two: of the whole corpus, and of each class of frequencies."""
+    """Return the recovered shares at frequencies that are powers of two: cumulative shares of the whole
+    corpus, and shares of each class of frequencies.
+    """
     whole = parts["all"]
     powers = 2 ** np.arange(int(whole.counts.max()).bit_length() + 1)
     logs = np.log2(powers)
@@ -170,28 +178,33 @@ def _curves(parts: dict[str, Records], synthetic: Records) -> pd.DataFrame:
 
 
 def break_points(rows: pd.DataFrame) -> pd.DataFrame:
-    """The frequency below which less than half of the records of each class are recovered, for good."""
+    """Return, for each curve, the frequency below which less than half of the records of each class of
+    frequencies are recovered.
+    """
     return _crossed(rows[(rows.adding == OF_EACH) & (rows.part == "short")], 0.5, shift=0.5)
 
 
 def departures(rows: pd.DataFrame, tight: float, part: str = "all") -> pd.DataFrame:
-    """The frequency below which less than a part of the truth is recovered from above, for good."""
+    """Return, for each curve, the frequency below which less than the share `tight` of the true records is
+    recovered, if strings are added from the most frequent on.
+    """
     own = rows[(rows.adding == FROM_MOST_FREQUENT) & (rows.part == part) & (rows.data > 0)]
     return _crossed(own.assign(value=own.value / own.data), tight, shift=0)
 
 
 def _crossed(rows: pd.DataFrame, height: float, shift: float) -> pd.DataFrame:
-    """A row a technique, ε and seed: the `value` is where its curve crosses."""
+    """Return the frequency at which each curve crosses a height, with one row per method, ε and seed."""
     curves = rows.sort_values("frequency").set_index("frequency")
     by_curve = curves.groupby(["series", "epsilon", "seed"]).value
     return by_curve.agg(lambda curve: crossed(curve, height, shift)).reset_index()
 
 
 def crossed(curve: pd.Series, height: float, shift: float) -> float:
-    """Below which power of two a curve is lower than a height for good.
+    """Return the frequency below which a curve is lower than `height`.
 
-    0 where it never is, infinity where it always is. Between two powers along the logarithm; `shift` is how
-    far above it a power's value belongs.
+    The curve has values at powers of two, and is interpolated on a logarithmic axis. The result is 0 if the
+    curve is never lower, and infinity if it is always lower. `shift` says where the value of a class of
+    frequencies belongs, in powers of two above the lower end of the class.
     """
     there = np.flatnonzero(curve.to_numpy() >= height)
     if not len(there):
@@ -204,7 +217,7 @@ def crossed(curve: pd.Series, height: float, shift: float) -> float:
 
 
 def frequency_text(frequency: float) -> str:
-    """A frequency in words.
+    """Return a frequency as text.
 
     >>> [frequency_text(x) for x in (0.0, float("inf"), 30.4)]
     ['below the rarest', 'above the most frequent', '30.4']
@@ -214,7 +227,9 @@ def frequency_text(frequency: float) -> str:
 
 
 def _judged(rows) -> pd.DataFrame:
-    """The three techniques on the log's twin, beginnings counted as strings, as printed."""
+    """Return the results of the paper's three methods on the synthetic log, where beginnings count as
+    strings, as printed.
+    """
     own = of_log(rows)
     return own[(own.reading == PRINTED) & own.series.isin(TECHNIQUES)]
 
@@ -225,7 +240,7 @@ def _from_most_frequent(rows) -> pd.DataFrame:
 
 
 def check_comparable(rows, level, other: str) -> Finding:
-    """Whether direct synthesis recovers as much as a histogram, or more."""
+    """Check whether a histogram recovers at most 1.25 times as much as direct synthesis."""
     own = _from_most_frequent(rows)
     ratios = paired_ratios(own, other, DIRECT, ["epsilon", "frequency"])
     words = "no more than 1.25×"
@@ -233,7 +248,7 @@ def check_comparable(rows, level, other: str) -> Finding:
 
 
 def check_ahead(rows, level, ours: str, others: tuple[str, ...] = (BASIC,)) -> Finding:
-    """Whether at each ε it recovers more of the log in all than each of others."""
+    """Check whether, at each ε, a method recovers more of the whole log than each of the others."""
     own = _from_most_frequent(rows)
     more = dict(low=float(np.nextafter(1, 2)), words="more in all")
     parts = {}
@@ -246,7 +261,7 @@ def check_ahead(rows, level, ours: str, others: tuple[str, ...] = (BASIC,)) -> F
 
 
 def check_fidelity(rows, level, value: int) -> Finding:
-    """Whether a larger share of frequent strings is recovered than of the others."""
+    """Check whether a larger share of the frequent strings is recovered than of the other strings."""
     own = _judged(rows)
     own = own[(own.metric == SHARE) & np.isclose(own.frequent * own.epsilon, value)]
     places = own.set_index(["series", "epsilon", "seed", "adding"])
@@ -265,7 +280,9 @@ def check_fidelity(rows, level, value: int) -> Finding:
 
 
 def check_breaks(rows, level) -> Finding:
-    """Whether techniques break down nearer each other than one does at neighbouring ε."""
+    """Check whether the frequencies at which different methods break down are closer together than those of
+    one method at neighbouring ε.
+    """
     points = break_points(_judged(rows)).set_index(["seed", "series", "epsilon"]).value
     inside = (points > 0) & np.isfinite(points)  # of the frequencies there are
     table = points.where(inside).unstack("epsilon").reindex(columns=EPSILONS)
@@ -294,7 +311,9 @@ def _check_lower_by_seed(ours: pd.Series, other: pd.Series, level) -> Finding:
 
 
 def check_longest(rows, level, value: float) -> Finding:
-    """Whether at each ε the improved histogram stays tight down to a lower frequency than others."""
+    """Check whether, at each ε, the improved histogram recovers nearly all records down to a lower frequency
+    than the other methods.
+    """
     left = departures(_judged(rows), value / 100)
     ratios = {x: paired_ratios(left, IMPROVED, x, "epsilon") for x in (DIRECT, BASIC)}
     parts = {f"against {x}": partial(check_lower, own) for x, own in ratios.items()}
@@ -302,7 +321,9 @@ def check_longest(rows, level, value: float) -> Finding:
 
 
 def check_long_strings(rows, level, value: float) -> Finding:
-    """Whether long strings are most of what the improved histogram has more than the next best."""
+    """Check whether most of the records that the improved histogram recovers in addition to the next best
+    method are long strings.
+    """
     own = _judged(rows)
     left = departures(own, value / 100)
     short = departures(own, value / 100, part="short")
@@ -334,7 +355,7 @@ def _mostly_long(rows, best: str, level) -> Finding:
 
 
 def check_disparity(rows, level) -> Finding:
-    """Whether the nine curves are furthest apart in the lower half of the logarithmic axis."""
+    """Check whether the nine curves differ most in the lower half of the logarithmic axis of frequencies."""
     own = _from_most_frequent(rows)
     places = own.set_index(["seed", "frequency", "series", "epsilon"]).value
     curves = places.unstack(["series", "epsilon"]).sort_index()
@@ -350,7 +371,9 @@ def check_disparity(rows, level) -> Finding:
 
 @value
 class Fig8_9(Strings, Figure):  # noqa: N801
-    """A line of panels a corpus: Figure 8, Figure 9, and what breaks down where."""
+    """Recovered strings by frequency, with one group of panels per corpus: Figure 8, Figure 9, and the
+    recovered share of each class of frequencies.
+    """
 
     title = "Recovered strings by frequency"
     headline = "On searches, every technique recovers frequent strings better than rare ones"
@@ -374,7 +397,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The techniques at each setting and ε; PrivTree with what is drawn; and the source."""
+        """Return the runs: the methods at each setting and ε, PrivTree with the drawn setting, and the
+        source.
+        """
         sweeps = {}
         for name, corpus in self.corpora().items():
             for epsilon in self.epsilons:
@@ -388,7 +413,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return sweeps
 
     def _techniques(self, name: str, corpus: Any, epsilon: float) -> dict[str, list[Mechanism]]:
-        """By setting; direct synthesis, which has no threshold, by whose ε it is."""
+        """Return the methods by setting. Direct synthesis has no threshold, so its key only says what ε is
+        that of.
+        """
         records = self.searches if name == LOG else corpus.load().total
         settings = self.settings_of(name)
         made: dict[str, list[Mechanism]] = {}
@@ -403,7 +430,9 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One line of panels per way of adding up, one column per ε. Beginnings count, as printed."""
+        """Return the panels, with one row per way to add up strings and one column per ε. Beginnings count as
+        strings, as printed.
+        """
         grid = []
         ways = {FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency", FROM_RAREST: "log"}
         names = sorted(rows.panel.unique(), key=LOG.__ne__)
@@ -416,7 +445,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """What is drawn at each ε, the source with each."""
+        """Return the results to draw at each ε, with the source in each panel."""
         drawn = [self.drawn(), whose_epsilon(self.drawn())]
         own = rows[rows.setting.isin(drawn) | rows.setting.isna()]
         return pd.concat(

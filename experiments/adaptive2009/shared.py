@@ -1,4 +1,10 @@
-"""What figures of adaptive2009 share: unprinted settings (whose ε, which b), commutes, and strings."""
+"""Definitions that several figures of "Synthetic Data via Differential Privacy" (2009) share: settings that
+the paper does not print, commutes, and strings.
+
+A setting consists of two words. The first says whether ε is that of the whole release ("total") or of one
+noisy count ("each"). The second is the threshold b of a split as a function of the number of children k, in
+units of the noise scale 1/ε of one split.
+"""
 
 from __future__ import annotations
 
@@ -46,59 +52,66 @@ ROUNDING = 1e-9
 
 @value
 class Source:
-    """The records themselves: of public data, and without any privacy."""
+    """Technique without privacy that returns the records themselves, for public data."""
 
     series: ClassVar[str] = SOURCE
     budget: ClassVar[DP] = DP(inf)
 
     def __call__(self, records: Records, rng) -> Release:
-        """All of them."""
+        """Return all records."""
         return Release(records, (), self)
 
 
 @value
 class Resample:
-    """As many records as there are, drawn with replacement: the variance of a count is the count."""
+    """Technique without privacy that draws as many records as there are, with replacement. The variance of a
+    count is about the count.
+    """
 
     series: ClassVar[str] = RESAMPLE
     budget: ClassVar[DP] = DP(inf)
 
     def __call__(self, records: Records, rng) -> Release:
-        """One draw."""
+        """Return one draw of records."""
         keys, counts = records.level(records.hierarchy.digits.depth)
         weights = self.weights(counts, rng)
         drawn = rng.multinomial(records.total, weights / weights.sum())
         return Release(Records.from_keys(records.hierarchy, keys, drawn, PUBLIC), (), self)
 
     def weights(self, counts, rng):
-        """The counts."""
+        """Return weights of the cells that are proportional to the probabilities of drawing them. They are
+        the counts.
+        """
         return counts
 
 
 @value
 class SecondRelease(Resample):
-    """p ~ Dirichlet(counts), and as many records drawn from p: the variance is twice the count."""
+    """Technique without privacy that draws p ~ Dirichlet(counts), and then as many records from p. The
+    variance of a count is about twice the count.
+    """
 
     series: ClassVar[str] = SECOND
 
     def weights(self, counts, rng):
-        """A draw of Dirichlet's, up to its sum."""
+        """Return a draw from the Dirichlet distribution, which is not yet divided by its sum."""
         return rng.standard_gamma(counts)
 
 
 def settings_field() -> Any:
-    """The field of a figure that says which of them are run."""
+    """Return the declaration of a figure's parameter `settings`, the settings that are run."""
     doc = "use of ε (total or each level), and b in units of 1/ε, for k children"
     return choice(SETTINGS, SETTINGS, doc, kind=EFFORT)
 
 
 def whose_epsilon(setting: str) -> str:
-    """TOTAL or EACH."""
+    """Return the first word of a setting, "total" or "each"."""
     return setting.partition(" ")[0]
 
 
 def improved(epsilon: float, setting: str, k: int, **fixed) -> ImprovedAdaptiveHistogram:
-    """The discount is Theorem 3's.
+    """Return an improved adaptive histogram for a setting. Its discount is the one of Theorem 3 of the 2009
+    paper.
 
     >>> [improved(1.0, setting, 16).threshold for setting in SETTINGS]
     [12, 34, 64, 3, 9, 16]
@@ -109,7 +122,8 @@ def improved(epsilon: float, setting: str, k: int, **fixed) -> ImprovedAdaptiveH
 
 
 def basic(epsilon: float, setting: str, k: int, depth: int) -> BasicAdaptiveHistogram:
-    """The same part of ε for the second pass, and the same b for the noise of a level.
+    """Return a basic adaptive histogram for a setting. It spends the same share of ε on its second pass as
+    the improved one, and has the same threshold b in units of the noise on a level.
 
     >>> [basic(1.0, setting, 16, depth=10).threshold for setting in SETTINGS]
     [56, 167, 320, 3, 9, 16]
@@ -123,7 +137,9 @@ def basic(epsilon: float, setting: str, k: int, depth: int) -> BasicAdaptiveHist
 
 
 def direct(epsilon: float, whose: str, depth: int, records: int) -> DirectSynthesis:
-    """As many records as there are, which the paper gives it."""
+    """Return direct synthesis with as many records as the data have. The paper also gives this number to the
+    method.
+    """
     total = epsilon if whose == TOTAL else depth * epsilon
     return DirectSynthesis(DP(total), depth=depth, records=records)
 
@@ -134,7 +150,9 @@ def _threshold(setting: str, k: int, decision_epsilon: float) -> int:
 
 
 def unpacked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of sweeps named dataset|setting|ε|way: `epsilon` is the printed one, `paid` the whole."""
+    """Return the results of sweeps whose names have the form dataset|setting|ε|way. The column `epsilon`
+    becomes the printed ε, and `paid` is the ε of the whole release.
+    """
     named = rows.panel.str.split("|", expand=True)
     epsilon = named[2].where(named[2] != "").astype(float)
     return rows.assign(
@@ -148,9 +166,10 @@ def unpacked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_setting(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """The rows of a setting; none where it was not run.
+    """Return the results of one setting, or no rows if this setting was not run.
 
-    What does not depend on b stands at its ε, the source at all.
+    Methods that do not depend on b are included if they have the same meaning of ε. The source is always
+    included.
     """
     own = rows.setting.isin([setting, whose_epsilon(setting)]) | rows.setting.isna()
     return rows[own & (rows.setting == setting).any()]
@@ -164,7 +183,9 @@ def over(
     values: Sequence[Any] = (),
     settings: Sequence[str] = SETTINGS,
 ) -> Finding:
-    """A check at every setting, and at every value of what `name` names, which it takes too."""
+    """Repeat a check at every setting, and for every value of a further parameter `name`, which is passed to
+    the check.
+    """
 
     def at(place: tuple, level: float) -> Finding:
         whose, rule, *value = place
@@ -189,22 +210,22 @@ SPARSE = "sparse"
 
 
 class Swept:
-    """A figure whose techniques are run at `settings`."""
+    """Base class of figures whose methods are run at several `settings`."""
 
     settings: tuple[str, ...]
 
     def drawn(self) -> str:
-        """The setting of the histograms that are drawn."""
+        """Return the setting of the histograms that are drawn."""
         return DRAWN if DRAWN in self.settings else self.settings[-1]
 
     def rows(self, store) -> pd.DataFrame:
-        """Of all sweeps, under the names of their datasets."""
+        """Return the results of all sweeps, with the names of the datasets as panels."""
         return unpacked(super().rows(store))
 
 
 @value
 class Commutes(Swept):
-    """The parameters of all figures of commutes."""
+    """Base class of figures about commutes. Its fields are the parameters of these figures."""
 
     quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 3}
 
@@ -231,17 +252,19 @@ class Commutes(Swept):
         return there
 
     def depth_of(self, name: str) -> int:
-        """How deep direct synthesis goes, and sums of distances."""
+        """Return the depth to which direct synthesis and sums of distances go on a dataset."""
         return self.depth if name == REAL else self.twin_depth
 
     def records_of(self, name: str) -> int:
-        """How many there are, which is public."""
+        """Return the number of records of a dataset, which is public."""
         return JOBS if name == REAL else self.people
 
     def techniques(
         self, name: str, of: Iterable[str], scale: float = 1.0
     ) -> dict[str, list[Mechanism]]:
-        """Techniques by name, dataset, setting and ε, all `of` the wanted series; `scale` times ε."""
+        """Return the methods in `of`, as a dictionary whose keys have the form dataset|setting|ε. The methods
+        spend `scale` times ε.
+        """
         depth = self.depth_of(name)
         made = {}
         for epsilon in self.epsilons:
@@ -260,7 +283,7 @@ class Commutes(Swept):
 
 
 def decisive(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of Rhode Island, the real data, which alone decides."""
+    """Return the results on Rhode Island, the real data with which statements are tested."""
     own = rows[rows.panel == REAL]
     if own.empty:
         raise MissingPoints(f"{REAL} decides, whose files are not at hand")
@@ -268,7 +291,7 @@ def decisive(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def neighbours(rows, level, by: str, **how) -> Finding:
-    """What the errors at a smaller ε are of those at the next larger one, for each pair, against limits."""
+    """Check the errors at each ε divided by those at the next larger ε against limits."""
     rows = rows.assign(series=rows.epsilon.map("{:g}".format), epsilon=0.0, paid=0.0)
 
     def over_next(level, less: float, more: float) -> Finding:
@@ -283,7 +306,7 @@ def neighbours(rows, level, by: str, **how) -> Finding:
 
 
 def origins(dataset: Any, count: int) -> pd.DataFrame:
-    """The most and the least populous places, by public numbers: `place`, `kind`, and where."""
+    """Return the most and the least populous places of a dataset, by public numbers, with their coordinates."""
     places = dataset.places().dropna(subset="population")
     populous = places.head(count).assign(kind=POPULOUS)
     sparse = places.tail(count)[::-1].assign(kind=SPARSE)
@@ -300,22 +323,24 @@ SYMBOLS = 38  # of the paper: children of a node that can be split further
 
 @value
 class Thinned:
-    """A dataset of strings with one record in `every`: their counts, divided, rounded down."""
+    """Dataset of strings with only one in `every` records. All counts are divided by this number and rounded
+    down.
+    """
 
     dataset: Any
     every: int
 
     @property
     def truth_public(self) -> bool:
-        """As the whole."""
+        """Whether the truth is public, as for the whole dataset."""
         return self.dataset.truth_public
 
     def files(self) -> tuple:
-        """As the whole."""
+        """Return the files of the whole dataset."""
         return self.dataset.files()
 
     def load(self) -> Records:
-        """What is left."""
+        """Return the records that are left."""
         whole = self.dataset.load()
         counts = whole.counts // self.every
         bound = (whole.bound, whole.truth_public)
@@ -324,7 +349,9 @@ class Thinned:
 
 @value
 class Strings(Swept):
-    """The parameters of both figures, but for ε, searches and seeds."""
+    """Base class of figures about strings. Its fields are the parameters of these figures, without ε,
+    searches and seeds.
+    """
 
     data: tuple[str, ...] = choice(
         (NAMES, LOG), (NAMES, LOG), "corpora (a stand-in if files are missing)", kind=EFFORT
@@ -347,12 +374,14 @@ class Strings(Swept):
         return there
 
     def settings_of(self, name: str) -> tuple[str, ...]:
-        """All for the twin, which decides; beside it what is drawn."""
+        """Return the settings for a corpus: all for the synthetic log, and only the drawn one for the
+        surnames.
+        """
         return self.settings if name == LOG else (self.drawn(),)
 
 
 def of_log(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the log's twin, which decides what counts against noise do."""
+    """Return the results on the synthetic log, with which statements about counts and noise are tested."""
     own = rows[rows.panel == LOG]
     if own.empty:
         raise MissingPoints(f"the {LOG} decides, which was not run")

@@ -1,16 +1,16 @@
-"""Synthetic data via differential privacy (2009), Table 1: where people near one place work, as maps.
+"""Table 1 of "Synthetic Data via Differential Privacy" (2009): maps of the workplaces of people who live near
+one place.
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 5.1, appendix B, Table 1.
-Read    from the text; the pictures are not in our copy.
-Open    Data, ε and depth as in Figure 5. The paper's origin is San Francisco; here it is the most
-        populous place by the census of 2010, Providence, and of the twin its first city. As in the
-        paper, synthetic people count whose home lies within five miles, nobody asked for them when the
-        data was made, and their work is moved to the nearest centroid of a block (which needs no
-        private data); homes are not. The source has its own centroids. The twin has no blocks: nothing
-        is moved.
-        Direct synthesis, as in the paper; below it the improved histogram, which is not judged. Squares
-        of 1 km (5 km in the stand-in); seed 0 is drawn. The outermost 1 % of places on each side is off
-        the maps.
+Read    We compare with the text, because the pictures are not in our copy.
+Open    Data, ε and depth are those of Figure 5. The paper's origin is San Francisco. We use the most populous
+        place of the census of 2010, Providence, and the first city of the stand-in. As in the paper, we take
+        synthetic people whose home is within five miles. Nothing was prepared for this question when the data
+        were made. Synthetic workplaces are moved to the nearest centroid of a block, which needs no private
+        data. Homes are not moved. The source has its own centroids. The stand-in has no blocks, so nothing is
+        moved there. As in the paper, we show direct synthesis. The improved histogram follows for comparison,
+        and no statement is tested on it. Squares have sides of 1 km (5 km in the stand-in), and seed 0 is
+        drawn. The maps leave out the outermost 1 % of places on each side.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}
 
 
 class Ground(NamedTuple):
-    """The public ground of a dataset: its most populous place, its middle, and blocks' centroids."""
+    """Public geography of a dataset: its most populous place, its middle, and the centroids of its blocks."""
 
     place: Any
     middle: np.ndarray
@@ -69,11 +69,13 @@ class Ground(NamedTuple):
     tree: Any
 
     def kilometres(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """East and north of the middle."""
+        """Return the positions of points in kilometres to the east and to the north of the middle."""
         return project(*points.T, *self.middle)
 
     def nearest_centroids(self, points: np.ndarray) -> np.ndarray:
-        """The points themselves where there are no blocks."""
+        """Return the nearest block centroid of each point. If there are no blocks, return the points
+        themselves.
+        """
         if self.tree is None:
             return points
         _, nearest = self.tree.query(np.stack(self.kilometres(points), axis=1))
@@ -82,7 +84,7 @@ class Ground(NamedTuple):
 
 @lru_cache(maxsize=2)
 def ground(dataset: Any) -> Ground:
-    """The ground of a dataset, which needs no private data."""
+    """Return the geography of a dataset, which needs no private data."""
     from scipy.spatial import cKDTree
 
     lowest, highest = np.asarray(dataset.hierarchy.box)
@@ -98,14 +100,16 @@ def ground(dataset: Any) -> Ground:
 
 @value
 class DestinationStatistics:
-    """How far shares of squares are from the truth, and over how many squares people are spread."""
+    """Metric: distance of the workplaces' distribution over squares from the true one (total variation), and
+    the effective number of squares over which people are spread.
+    """
 
     dataset: Any
     miles: float
     side: float
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
-        """Two rows, with how many `commuters` there are in truth."""
+        """Return one row per number, with the true number of commuters."""
         true_shares, commuters = true_shares_of(self, truth)
         shares = self.shares(self.destinations(estimate))
         positive = shares[shares > 0]
@@ -117,7 +121,9 @@ class DestinationStatistics:
         return rows.assign(commuters=commuters)
 
     def destinations(self, commutes: Any) -> pd.DataFrame:
-        """Where those work who live near the origin: places, moved to centroids, and people."""
+        """Return the workplaces of the people who live near the origin, moved to centroids, with the number
+        of people at each.
+        """
         place = ground(self.dataset).place
         origin = CommuteDistances(place.latitude, place.longitude, self.miles * MILE)
         points, counts = origin.commutes(commutes)
@@ -126,7 +132,7 @@ class DestinationStatistics:
         return people.groupby(PLACE, as_index=False).value.sum()
 
     def shares(self, destinations: pd.DataFrame) -> pd.Series:
-        """Of all destinations, by square."""
+        """Return the share of people in each square."""
         kilometres = ground(self.dataset).kilometres(destinations[PLACE].to_numpy())
         squares = [np.floor(x / self.side).astype(int) for x in kilometres]
         people = destinations.value.groupby(squares).sum()
@@ -135,17 +141,17 @@ class DestinationStatistics:
 
 @lru_cache(maxsize=1)  # of the truth: all trials ask for the same
 def true_shares_of(asked: DestinationStatistics, truth: Any) -> tuple[pd.Series, int]:
-    """The shares of squares, and how many commuters there are."""
+    """Return the true share of people in each square, and the true number of commuters."""
     true = asked.destinations(truth)
     return asked.shares(true), int(true.value.sum())
 
 
 @value
 class DestinationMap(DestinationStatistics):
-    """The people at each place."""
+    """Metric: map of the workplaces of people who live near the origin."""
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
-        """A row a place, with the `origin` and what surrounds it."""
+        """Return one row per workplace, with the origin and its radius."""
         place = ground(self.dataset).place
         about = dict(origin=place.place, side=self.side, radius=self.miles * MILE)
         about |= dict(origin_latitude=place.latitude, origin_longitude=place.longitude)
@@ -153,19 +159,19 @@ class DestinationMap(DestinationStatistics):
 
 
 def _directly(rows, metric: str) -> pd.DataFrame:
-    """Direct synthesis in Rhode Island."""
+    """Return the results of direct synthesis in Rhode Island."""
     rows = decisive(rows)
     return rows[(rows.metric == metric) & (rows.series == DIRECT)]
 
 
 def check_fidelity(rows, level) -> Finding:
-    """Whether the distance from the source's shares falls with ε."""
+    """Check whether the distance from the source's distribution is larger for a smaller ε."""
     more = dict(low=float(np.nextafter(1, 2)), words="farther")
     return neighbours(_directly(rows, AWAY), level, "panel", **more)
 
 
 def check_diffuse(rows, level) -> Finding:
-    """Whether destinations are spread over more squares than the source's."""
+    """Check whether synthetic workplaces are spread over more squares than those of the source."""
     own = decisive(rows)
     source = own[(own.metric == SQUARES) & (own.series == SOURCE)].value.mean()
     squares = means(_directly(rows, SQUARES), DIRECT, "epsilon").over(source)
@@ -175,7 +181,7 @@ def check_diffuse(rows, level) -> Finding:
 
 @value
 class Table1(Commutes, Figure):
-    """Maps of one release of each kind, and what they show as numbers, of all releases."""
+    """Maps of workplaces in one release of each kind, and the corresponding numbers from all releases."""
 
     title = "Where people who live within five miles of a place work"
     headline = (
@@ -194,7 +200,7 @@ class Table1(Commutes, Figure):
     )
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The numbers of all datasets; the maps of the first."""
+        """Return the runs: the numbers for all datasets, and the maps for the first dataset."""
         sweeps = {}
         for name, dataset in self.datasets().items():
             side = self.side if name == REAL else self.twin_side
@@ -224,7 +230,7 @@ class Table1(Commutes, Figure):
         return drawing
 
     def _maps(self, rows: pd.DataFrame, first: str, series: str):
-        """Draw the true destinations, and those of a technique, the least noise first."""
+        """Draw a map of the true workplaces, and maps of a method, from the largest ε to the smallest."""
         maps = rows[rows.metric == MAP]
         frames = [maps[maps.series == first].assign(panel=LABELS[first])]
         for epsilon in self.epsilons[::-1]:
@@ -243,7 +249,9 @@ class Table1(Commutes, Figure):
         )
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Distance from the source, and effective squares: a line a dataset and map."""
+        """Return a table with the distance from the source and the effective number of squares. It has one
+        row per dataset and map.
+        """
         own = rows[rows.metric.isin([AWAY, SQUARES])]
         private = np.isfinite(own.epsilon)
         named = own.series + own.epsilon.map(", ε = {:g}".format)

@@ -1,15 +1,19 @@
-"""Synthetic data via differential privacy (2009), Theorem 3: what the structure costs, exactly.
+"""Theorem 3 of "Synthetic Data via Differential Privacy" (2009): the exact privacy cost of the structure of
+an improved adaptive histogram.
 
-Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 3, Theorem 3.
-Read    from the text: decisions of noise ε cost 2ε in all, at any depth, if t ≥ b + ln 2/ε.
-Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fall by t or more at every
-        split is a maximum over where an arithmetic progression starts, since r(x) = ln p(x+1)/p(x)
-        never rises: for a record that is added. For one that is removed it is found over all counts at
-        which a path may stop. Noise is Laplace's, as printed, and the integer noise that the
-        mechanism draws. Thresholds: ln 2/ε; ln k/ε for k = 16 and 38 children, the paper's least for
-        which empty nodes do not spawn for ever; three times ln 16/ε. Discounts: the theorem's, ⌈b +
-        ln 2/ε⌉, and all below it. Beside it the basic histogram, ε a level, and PrivTree, whose ε is
-        that of its whole tree.
+Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 3, Theorem 3. A node is split if its
+        noisy count is above a threshold b. Each child gets a count that is lower by at least t, the discount.
+Read    We take from the text: if each decision has noise for ε and t ≥ b + ln 2/ε, all decisions together
+        cost at most 2ε, at any depth.
+Open    Nothing is drawn at random. For given ε, b and t, we compute the worst case over all counts that fall
+        by at least t at every split. If a record is added, it is a maximum over the starts of an arithmetic
+        progression, because r(x) = ln p(x+1)/p(x) never increases. Here p(x) is the probability that a node
+        with count x is split. If a record is removed, it is a maximum over all counts at which a path may
+        stop. The noise is Laplace noise, as printed, or the integer noise that the mechanism draws. The
+        thresholds are ln 2/ε, ln k/ε for k = 16 and 38 children, and three times ln 16/ε. The paper says that
+        with a threshold below ln k/ε, empty nodes may split without end. The discounts are ⌈b + ln 2/ε⌉ (that
+        of the theorem), and all smaller ones. For comparison, we compute the cost of the basic histogram,
+        which is ε per level, and that of PrivTree, whose ε is that of its whole tree.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ ROUNDING = 1e-9
 
 
 def theorem_discount(epsilon: float, threshold: float) -> int:
-    """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
+    """Return the discount ⌈b + ln 2/ε⌉ of Theorem 3 for a threshold b.
 
     >>> theorem_discount(0.1, 27.7)
     35
@@ -58,7 +62,7 @@ def theorem_discount(epsilon: float, threshold: float) -> int:
 
 
 def log_above(over: np.ndarray, epsilon: float, law: str) -> np.ndarray:
-    """ln Pr[over + noise ≥ 0]."""
+    """Return ln Pr[over + noise ≥ 0], for Laplace or geometric noise."""
     front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
     below = epsilon * np.minimum(over, 0) - front
     above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
@@ -66,7 +70,7 @@ def log_above(over: np.ndarray, epsilon: float, law: str) -> np.ndarray:
 
 
 def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
-    """The largest Σ r(x_i) of 1 … `splits` splits whose counts fall by t at least (Laplace noise)."""
+    """Return the largest Σ r(x_i) for 1 … `splits` splits whose counts fall by at least t (Laplace noise)."""
     start = np.arange(t)[:, None] + t * np.arange(splits)
     one_more = log_above(start + 1 - threshold, epsilon, LAPLACE)
     ratio = one_more - log_above(start - threshold, epsilon, LAPLACE)
@@ -74,9 +78,10 @@ def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np
 
 
 def removed_loss(epsilon: float, threshold: float, law: str) -> float:
-    """The worst case where a record is removed: ln (1 − p(x))/(1 − p(x+1)) at the last decision.
+    """Return the worst privacy loss if a record is removed: the largest ln (1 − p(x))/(1 − p(x+1)) of the
+    last decision, over all counts x.
 
-    Earlier decisions speak against it, so that the worst path stops at once: the largest over all x.
+    Earlier decisions have a loss in the other direction, so the worst path stops at once.
     """
     over = np.arange(ceil(threshold + 5 / epsilon) + 2) - threshold
     stopping = log_above(-over - (law == WHOLE), epsilon, law)
@@ -84,14 +89,16 @@ def removed_loss(epsilon: float, threshold: float, law: str) -> float:
 
 
 def check_cost(rows, level, panel: str, by: list[str]) -> Finding:
-    """Whether no loss of a panel, in ε of a decision, is more than the theorem's 2."""
+    """Check whether no privacy loss in a panel is more than 2ε, where ε is that of one decision."""
     losses = rows[(rows.panel == panel) & (rows.noise == LAPLACE) & (rows.series != BASIC)]
     numbers = exact(losses.set_index(by).value, ratios=False)
     return check_between(numbers, level, high=2 + ROUNDING, words="at most 2ε", unit=" ε")
 
 
 def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
-    """A record added and one removed, at b = ln k/ε and the theorem's discount, for both noises."""
+    """Return the losses if a record is added and if one is removed, for both kinds of noise, the threshold b
+    = ln k/ε, and the discount of Theorem 3.
+    """
     losses = []
     for law in (LAPLACE, WHOLE):
         b = log(k) / epsilon if law == LAPLACE else ceil(log(k) / epsilon)
@@ -108,7 +115,9 @@ def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
 
 @value
 class Thm3(Figure):
-    """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
+    """Exact privacy losses in units of the ε of one decision: by ε, by discount and by the number of splits,
+    and those of PrivTree.
+    """
 
     title = "The exact cost of the improved histogram's structure"
     headline = "The structure of the improved histogram costs at most 2ε, however deep it grows"
@@ -126,7 +135,7 @@ class Thm3(Figure):
     splits: int = unprinted(20, "largest length of a path", 1, 1000)
 
     def rows(self, store=None) -> pd.DataFrame:
-        """All losses, computed."""
+        """Return all privacy losses, which are computed by formulas."""
         thresholds = {f"k = {k}": k for k in self.fanouts}
         thresholds[f"k = {self.fanout}, b thrice"] = self.fanout**3
         losses = []
@@ -142,7 +151,9 @@ class Thm3(Figure):
         return both.assign(seed=0, dataset="no data")
 
     def _paths(self, epsilon: float, name: str, k: int) -> list[dict]:
-        """The worst of all paths of so many splits; after the last the loss of any number of them."""
+        """Return the worst privacy loss of all paths with a given number of splits, and of paths with any
+        number of splits.
+        """
         b = log(k) / epsilon
         t = theorem_discount(epsilon, b)
         worst = worst_by_splits(epsilon, b, t, self.splits).tolist()
@@ -154,7 +165,9 @@ class Thm3(Figure):
         return [columns | dict(splits=n, value=loss / epsilon) for n, loss in pairs]
 
     def _by_discount(self, k: int) -> list[dict]:
-        """Every discount up to a little over the theorem's, at a whole threshold."""
+        """Return the privacy loss for every discount up to a little above that of the theorem, at an integer
+        threshold.
+        """
         epsilon = self.epsilon
         b = ceil(log(k) / epsilon)
         columns = dict(
@@ -166,7 +179,9 @@ class Thm3(Figure):
         ]
 
     def _by_splits(self) -> list[dict]:
-        """A path of so many splits: the improved histogram, and the basic one."""
+        """Return the privacy loss by the number of splits on a path, for the improved and the basic
+        histogram.
+        """
         epsilon = self.epsilon
         b = ceil(log(self.fanout) / epsilon)
         t = theorem_discount(epsilon, b)
@@ -180,9 +195,10 @@ class Thm3(Figure):
         return losses
 
     def privtree_losses(self) -> pd.DataFrame:
-        """PrivTree's exact loss over the ε of its tree: scores fall by δ a level, down to a floor.
+        """Return PrivTree's exact privacy loss in units of the ε of its tree. Its scores fall by δ per level,
+        down to a smallest value θ − δ.
 
-        Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
+        Above this value, the scores are counts with threshold δ + 1 and discount δ.
         """
         losses = []
         for dims in TREE_DIMS:
@@ -199,7 +215,7 @@ class Thm3(Figure):
         return pd.DataFrame(losses).assign(metric=TREE_LOSS)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """By depth, by ε, by discount, and PrivTree."""
+        """Return the panels: losses by depth, by ε, by discount, and those of PrivTree."""
         bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
         first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
         discount = f"b = ln k/ε, any t, ε = {self.epsilon:g}"
@@ -213,14 +229,18 @@ class Thm3(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The improved histogram's, all by the number of children."""
+        """Return the losses to draw, with the number of children in the names of the improved histogram's
+        curves.
+        """
         own = rows.series.str.startswith("k = ")
         named = rows.series.mask(own, f"{IMPROVED}, " + rows.series)
         depth = rows.series == IMPROVED
         return rows.assign(series=named.mask(depth, f"{IMPROVED}, k = {self.fanout}"))
 
     def discounts(self) -> pd.DataFrame:
-        """The smallest discount whose exact loss is at most 2ε, beside the theorem's."""
+        """Return a table with the smallest discount whose exact loss is at most 2ε, and with the discount of
+        the theorem.
+        """
         lines = []
         for k in self.fanouts:
             exact = log(k) / self.epsilon
