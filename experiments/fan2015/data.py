@@ -1,14 +1,13 @@
-"""Fan & Jin 2015: which data its figures are run on, and what is stated of them as public.
+"""Datasets for the figures of Fan & Jin (2015), with the numbers that are stated as public for each.
 
-The paper's own files are used where they are at hand, else twins stand in, built to the numbers of its
-Table 4; beside them stand real datasets of the kind. Of each, M (the most records of a user, for LPA,
-DFT and GS) and d (the least, for the popularity of HPA) are stated as its publication prints them,
-Table 4 for the paper's four; l = 10 records a user, 30 for MovieLens, as in section 6.
-
-MovieLens' domain is its 3,706 rated films, as in that table. How popular a twin's items are is its maker's
-choice, so that a twin may be taken with its exponent of popularity times some factors: its *laws*.
-
-Netflix' twin may be cut to some of its users, which settles no statement.
+If the paper's own files are missing, synthetic stand-ins are used. They have the numbers of the paper's Table
+4. There are also real datasets of the same kind. For each dataset, M is the largest number of records of a
+user (for LPA, DFT and GS), and d is the smallest (for the popularity of HPA). Both are stated as its
+publication prints them, and for the paper's four datasets as in Table 4. As in section 6, l is 10 records per
+user, or 30 for MovieLens. The domain of MovieLens consists of its 3,706 rated films, as in Table 4. The
+popularity of a stand-in's items is invented. So a stand-in can be run under several *laws*, which multiply
+its exponent of popularity by different factors. The stand-in for Netflix can be reduced to some of its users,
+but no statement is tested on such a part.
 """
 
 from __future__ import annotations
@@ -57,17 +56,19 @@ FILES = {  # what statements need, by the panel that has it
 
 @value
 class RatedFilms(OfDataset):
-    """MovieLens over the films that somebody has rated: of the numbers 1 to 3952 there are 3,706."""
+    """MovieLens over the films that somebody has rated. Of the numbers 1 to 3952, 3,706 belong to
+    such films.
+    """
 
     dataset: MovieLens = parameter(check=check_dataset, doc="ratings by group")
 
     @cached_property
     def domain(self) -> Domain:
-        """Films by their published numbers, and contexts as they are."""
+        """Domain of the rated films, by their published numbers, and of the contexts."""
         return self.load().domain
 
     def load(self) -> Interactions:
-        """The same records."""
+        """Return the records, which are those of the whole dataset."""
         data = self.dataset.load()
         films, contexts = data.domain.labels
         rated = np.flatnonzero(data.item_counts())
@@ -78,15 +79,16 @@ class RatedFilms(OfDataset):
         return Interactions(domain, *columns, data.bound, data.truth_public, data.distinct)
 
     def titles(self) -> dict[int, str]:
-        """What the films are called, by their numbers."""
+        """Return the titles of films by their numbers."""
         return self.dataset.titles()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One dataset by the name of its panel, and the paper's parameters for it.
+    """Dataset with the name of its panel, and with the paper's parameters for it.
 
-    `of` is its column of Table 4, "" where it has none; `most` is M.
+    `of` is the paper's name of the dataset in Table 4, or "" if the paper does not have it. `most` is M, the
+    bound on the records of a user.
     """
 
     name: str
@@ -98,11 +100,11 @@ class Case:
 
     @property
     def twin(self) -> bool:
-        """Whether it is made up."""
+        """Whether the dataset is a synthetic stand-in."""
         return isinstance(self.dataset, InteractionsTwin)
 
     def laws(self, factors: Sequence[float]) -> dict[str, Any]:
-        """The dataset by the law of its popularity: a twin under each, a file under its own."""
+        """Return the dataset under each law of popularity. A published file has only its own law."""
         if not self.twin:
             return {FILE: self.dataset}
         popularity = self.dataset.popularity
@@ -133,7 +135,7 @@ DATASETS = (*_BESIDE, *_TWINS)
 
 
 def datasets(without: Collection[str] = ()) -> Any:
-    """The parameter `data` of a figure, which some datasets may not fit."""
+    """Return the declaration of a figure's parameter `data`. Datasets in `without` are left out."""
     usual = tuple(name for name in DATASETS if name not in without)
     twins = tuple(of + TWIN for of in _TWINS if of not in without)
     doc = "datasets (stand-ins for the paper's four if files are missing)"
@@ -141,17 +143,17 @@ def datasets(without: Collection[str] = ()) -> Any:
 
 
 def users_of_netflix() -> Any:
-    """The parameter `netflix_users` of a figure."""
+    """Return the declaration of a figure's parameter `netflix_users`."""
     return effort(_TWINS["Netflix"].users, "users of Netflix' stand-in", 1000)
 
 
 def records_for_popularity() -> Any:
-    """The field d of figures with HPA."""
+    """Return the declaration of the field `d` of figures with HPA."""
     return whole(None, "records of each user for popularity (none: the fewest of a user)")
 
 
 def popularities() -> Any:
-    """The parameter `popularities` of a figure."""
+    """Return the declaration of a figure's parameter `popularities`."""
     doc = "factors on the stand-ins' exponent of popularity"
     return unprinted_number((0.5, 1.0, 2.0), doc, 0, 4)
 
@@ -165,12 +167,13 @@ def cases(
     d: int | None = None,
     most: int | None = None,
 ) -> dict[str, Case]:
-    """What is run, by the names of panels; d and M as published where they are not given.
+    """Return the datasets to run, by the names of their panels. If d and M are not given, they are the
+    published numbers.
 
     Raises
     ------
     ValueError
-        If none of the datasets is at hand.
+        If none of the datasets is available.
     """
     chosen = {}
     for name in names:
@@ -184,7 +187,9 @@ def cases(
 
 
 def _other_case(name: str) -> Case:
-    """A dataset of another package; how many records its users have is public, as all of it."""
+    """Return a dataset of another package. The largest and the smallest number of records per user are
+    public, because the whole dataset is.
+    """
     dataset = other_dataset(name)
     data = dataset.load()
     if not isinstance(data, Interactions):
@@ -194,7 +199,9 @@ def _other_case(name: str) -> Case:
 
 
 def _paper_case(name: str, netflix_users: int) -> Case | None:
-    """One of the paper's four: its own data where they are at hand and not the twin is named."""
+    """Return one of the paper's four datasets. The stand-in is used if it is named, or if the paper's own
+    files are missing.
+    """
     of = name.removesuffix(TWIN)
     if of not in _TWINS:
         return None
@@ -209,17 +216,19 @@ def _paper_case(name: str, netflix_users: int) -> Case | None:
 
 
 def sampling_mechanisms(case: Case, budget: DP = BUDGET) -> list:
-    """The paper's two: SRA and HPA, with the case's l."""
+    """Return the paper's two mechanisms, SRA and HPA, with the l of the dataset."""
     return [SRA(budget, case.l), HPA(budget, case.l, case.d)]
 
 
 def one_law(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of twins those as built."""
+    """Return the results in which stand-ins have their own law of popularity."""
     return rows[rows.law.isin((AS_BUILT, FILE))]
 
 
 def panel_of(rows: pd.DataFrame, of: str) -> str:
-    """The panel of one of the paper's four, its own file or the twin; "" if it is not run."""
+    """Return the panel of one of the paper's four datasets, its file or its stand-in. Return "" if it was not
+    run.
+    """
     return next((name for name in rows.panel.unique() if name.split(TWIN)[0] == of), "")
 
 
@@ -230,7 +239,7 @@ def panel_of(rows: pd.DataFrame, of: str) -> str:
 
 
 def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
-    """Those of one of the paper's four datasets, its file or the twin.
+    """Return the results on one of the paper's four datasets, on its file or its stand-in.
 
     Raises
     ------
@@ -244,34 +253,40 @@ def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
 
 
 def paper_first(rows: pd.DataFrame, *first: str) -> list[str]:
-    """The panels in the rows: those of `first`, then the paper's other datasets, then all others."""
+    """Return the panels in the results: those in `first`, then the paper's other datasets, then all others."""
     order = [panel_of(rows, of) for of in dict.fromkeys([*first, *FILES.values()])]
     return list(dict.fromkeys([*filter(None, order), *rows.panel.unique()]))
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, the paper's datasets first."""
+    """Return the same results, with the paper's datasets first."""
     return rows.iloc[rows.panel.map(paper_first(rows).index).argsort(kind="stable")]
 
 
 class FanFigure:
-    """A figure of this paper, on `data` and some users of Netflix' twin."""
+    """Base class of the figures of Fan & Jin (2015), with the datasets in `data` and some users of Netflix'
+    stand-in.
+    """
 
     def cases(self) -> dict[str, Case]:
-        """The datasets, by panel, with the parameters that the figure has."""
+        """Return the datasets by panel, with the parameters of the figure."""
         own = self.parameters().keys() & {"l", "movielens_l", "d", "most"}
         given = {name: getattr(self, name) for name in own}
         return cases(self.data, self.netflix_users, **given)
 
     def sweep_all(self, mechanisms, metrics, seeds: int = 1) -> dict[str, Sweep]:
-        """A sweep a dataset; its mechanisms and metrics are functions of the case."""
+        """Return one sweep (plan of runs) per dataset. `mechanisms` and `metrics` are functions of the
+        dataset's `Case`.
+        """
         return {
             name: Sweep([case.dataset], mechanisms(case), metrics(case), seeds)
             for name, case in self.cases().items()
         }
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Whether the paper's own data was run: a panel has its name, and not a twin's."""
+        """Return whether the paper's own data were run. In this case, a panel has the name of the file, and
+        not that of a stand-in.
+        """
         if name in FILES:
             return bool((rows.panel == FILES[name]).any())
         return super().has_file(name, rows)

@@ -1,9 +1,10 @@
-"""Fan & Jin 2015, Figure 1: how many records each user has.
+"""Figure 1 of Fan & Jin (2015): number of records per user.
 
 Paper   Fan & Jin, WWW 2015: section 1 and Figure 1.
-Read    from the text; the plot is not in our copy.
-Open    Figure 1 is of Netflix. A twin is built to the number of users and records and to the most of a
-        user; what lies between is its maker's choice. All curves are shown; Netflix is judged.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    Figure 1 is about Netflix. A stand-in has the numbers of users and of records, and the largest number
+        of records of a user. The numbers of the other users are invented. The figure shows all datasets, and
+        statements are tested on Netflix.
 """
 
 from __future__ import annotations
@@ -41,12 +42,14 @@ LARGE_RECORDS = f"records of users of {LARGE:,} or more"
 
 @value
 class RecordsPerUser:
-    """How many records users have, by rank, 1 the most active; then statistics of all users."""
+    """Metric: number of records per user by rank, where rank 1 is the most active user, and statistics of all
+    users.
+    """
 
     points: int = parameter(low=2, integer=True, doc="ranks, as many in each decade")
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """A row a rank and a statistic."""
+        """Return one row per rank and one row per statistic."""
         sizes = -np.sort(-truth.records_per_user())
         ranks = np.unique(np.geomspace(1, len(sizes), self.points).round().astype(int))
         curve = pd.DataFrame({"metric": "Records", "rank": ranks, "value": sizes[ranks - 1]})
@@ -55,7 +58,7 @@ class RecordsPerUser:
 
 
 def statistics(sizes: np.ndarray) -> dict[str, float]:
-    """Of the numbers of records of users, the largest first."""
+    """Return statistics of the numbers of records per user, which are sorted in descending order."""
     few = sizes[: max(1, round(FEW * len(sizes)))]
     large = sizes >= LARGE
     return {
@@ -76,7 +79,7 @@ def _netflix(rows) -> pd.Series:
 
 
 def check_one(rows, level) -> Finding:
-    """One user of around 17,000 records."""
+    """Check whether exactly one user has about 17,000 records or more."""
     netflix = _netflix(rows)
     count = netflix[OVER_MOST]
     most = netflix["most of a user"]
@@ -85,7 +88,9 @@ def check_one(rows, level) -> Finding:
 
 
 def check_majority(rows, level) -> Finding:
-    """More than half below 2,000; by the mean no more than mean / 2,000 can have so many."""
+    """Check whether more than half of the users have fewer than 2,000 records. At most a share of mean/2,000
+    can have as many.
+    """
     netflix = _netflix(rows)
     bound = netflix.records / netflix.users / LARGE
     measured = f"{netflix[SMALL_USERS]:.1%}; by the mean at least {1 - bound:.1%}"
@@ -93,7 +98,7 @@ def check_majority(rows, level) -> Finding:
 
 
 def check_few(rows, level) -> Finding:
-    """Ten times fewer users with 2,000 records or more than others."""
+    """Check whether at most a tenth as many users have 2,000 records or more as have fewer."""
     netflix = _netflix(rows)
     small = netflix[SMALL_USERS]
     measured = f"{1 - small:.2%} of the users have {netflix[LARGE_RECORDS]:.1%} of the records"
@@ -102,7 +107,9 @@ def check_few(rows, level) -> Finding:
 
 @value
 class Fig1(FanFigure, Figure):
-    """Records of users, the most active first, and where sampling cuts."""
+    """Number of records per user, sorted in descending order, and the limit at which sampling truncates
+    users.
+    """
 
     title = "Few users contribute most records"
     headline = "Most Netflix users contribute fewer than 2,000 records each"
@@ -120,13 +127,15 @@ class Fig1(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Nothing is random."""
+        """Return the runs. Nothing in this figure is random."""
         return self.sweep_all(
             lambda case: [AllRecords()], lambda case: [RecordsPerUser(self.points)]
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset, records on a linear axis as printed, with the l at which SRA and HPA cut dashed."""
+        """Return one panel per dataset. As printed, the axis of records is linear. A dashed line shows l, the
+        number of records that SRA and HPA keep per user.
+        """
         grid = []
         all_cases = self.cases()
         for name in paper_first(rows, "Netflix"):

@@ -1,9 +1,10 @@
-"""Fan & Jin 2015, Figure 10: how many records the sampled databases hold.
+"""Figure 10 of Fan & Jin (2015): number of records in the sampled databases.
 
 Paper   Fan & Jin, WWW 2015: section 6.4 and Figure 10.
-Read    from the text; the plot is not in our copy.
-Open    SRA and HPA keep equally many: min(l, |T_k|) of each user, whatever the seed, so that one is
-        enough. From Table 4 alone it is at most l·users of the records, 4.8 % on Netflix.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    SRA and HPA keep the same number of records of each user k, min(l, |T_k|), where |T_k| is the number
+        of the user's records. It does not depend on the seed, so one seed is enough. By Table 4 alone, at
+        most l·users records are kept. On Netflix, this is 4.8 %.
 """
 
 from __future__ import annotations
@@ -41,20 +42,22 @@ def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:
 
 
 def _share(rows, of: str) -> float:
-    """The part of its records that is kept, by SRA as by HPA."""
+    """Return the share of a dataset's records that SRA and HPA keep."""
     own = rows_of(rows, of)
     return max(_value(own, own.panel.iloc[0], series) for series in ("SRA", "HPA"))
 
 
 def check_smaller(rows, level) -> Finding:
-    """Fewer records than the original on each of the four."""
+    """Check whether the samples have fewer records than the original data, on each of the four datasets."""
     shares = {of: _share(rows, of) for of in TABLE}
     measured = ", ".join(f"{of} {share:.1%}" for of, share in shares.items())
     return Finding(max(shares.values()) < 1, f"kept: {measured}")
 
 
 def check_netflix(rows, level) -> Finding:
-    """By arithmetic on what the table prints: 10 records of each user."""
+    """Check the share of Netflix' records that are kept, by arithmetic with the numbers of Table 4 and 10
+    records per user.
+    """
     users, _, records, *_ = TABLE["Netflix"]
     most = NETFLIX_L * users / records
     measured = f"at most {most:.2%} by Table 4; {_share(rows, 'Netflix'):.2%} kept"
@@ -62,7 +65,9 @@ def check_netflix(rows, level) -> Finding:
 
 
 def check_loss(rows, level) -> Finding:
-    """More is lost on Netflix and MovieLens than on Gowalla and Foursquare."""
+    """Check whether a larger share of the records is lost on Netflix and MovieLens than on Gowalla and
+    Foursquare.
+    """
     lost = {of: 1 - _share(rows, of) for of in TABLE}
     less, more = ([lost[of] for of in pair] for pair in (LOW_MEAN, HIGH_MEAN))
     kept = {of: _value(rows, panel_of(rows, of), "SRA", "bound") for of in TABLE}
@@ -71,7 +76,9 @@ def check_loss(rows, level) -> Finding:
 
 
 def check_means(rows, level) -> Finding:
-    """Higher means, as printed and as records over users."""
+    """Check whether Netflix and MovieLens have more records per user than the others, by the printed means
+    and by records divided by users.
+    """
     printed = {of: TABLE[of][-1] for of in TABLE}
     computed = {of: TABLE[of][2] / TABLE[of][0] for of in TABLE}
     holds = all(
@@ -84,7 +91,7 @@ def check_means(rows, level) -> Finding:
 
 @value
 class Fig10(FanFigure, Figure):
-    """Records kept of every dataset."""
+    """Number and share of the records that sampling keeps, for every dataset."""
 
     title = "Sampled databases are small"
     headline = "Sampled databases are much smaller: on Netflix below 5 % of the records"
@@ -101,18 +108,20 @@ class Fig10(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Nothing is random."""
+        """Return the runs. Nothing in this figure is random."""
         return self.sweep_all(with_samples, lambda case: [Sizes(case.l)])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Records, as printed, and what is kept of them."""
+        """Return two panels: the numbers of records, as printed, and the share that is kept."""
         return [
             Panel("number of records", {"metric": "StoredRecords"}, "panel", bars=True),
             Panel("share that is kept", {"metric": "SampledSize"}, "panel", bars=True, log=""),
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """As printed, one bar of the samples, since SRA and HPA keep equally many."""
+        """Return the results to draw. As printed, there is one bar for both samples, because SRA and HPA keep
+        equally many records.
+        """
         whole = (rows.series == ORIGINAL) & (rows.metric == "SampledSize")
         drawn = rows[(rows.series != "HPA") & ~whole].replace({"series": {"SRA": "SRA, HPA"}})
         drawn = in_order(drawn)

@@ -1,12 +1,12 @@
-"""Fan & Jin 2015, Figure 11: on which days the records of the sampled databases are.
+"""Figure 11 of Fan & Jin (2015): distribution of the sampled records over the days of the week.
 
 Paper   Fan & Jin, WWW 2015: section 6.4 and Figure 11.
-Read    from the text; the plot is not in our copy.
-Open    The paper's is Foursquare, which nobody publishes. Whether sampling moves the week depends on
-        whether those with few records come on other days than those with many, and on which days the
-        popular items are asked for. In the twins neither has to do with the other: they are
-        controls, where nothing but chance can move. Datasets with recorded days stand beside; nothing
-        was ever ordered on a Saturday from the shop, and the LGLMF copy of Gowalla has no times.
+Read    We read all numbers from the text, because the plot is not in our copy.
+Open    The paper's dataset is Foursquare, which nobody publishes. Sampling changes the distribution over days
+        if users with few records come on other days than users with many, or if popular items are used on
+        other days. In the stand-ins, days are independent of both, so only chance can change the
+        distribution. They serve as controls. We also run datasets with recorded days. The shop never received
+        an order on a Saturday, and the LGLMF copy of Gowalla has no times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OF = "Foursquare"
 
 
 def _shares(rows) -> tuple[pd.DataFrame, pd.Series]:
-    """The days of Foursquare's samples, and its original week."""
+    """Return the shares of the days in Foursquare's samples, and in its original data."""
     own = rows_of(rows, OF)
     shares = own[own.metric == "ContextShare"]
     original = shares.series == ORIGINAL
@@ -45,7 +45,9 @@ def _shares(rows) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def check_days(rows, level, days: list[str], above: bool) -> Finding:
-    """Each of these days, in both samplings, against the original week."""
+    """Check whether each of the given days has a larger (or a smaller) share in both samples than in the
+    original data.
+    """
     sampled, week = _shares(rows)
     sampled = sampled[sampled.day.isin(days)]
     ratios = sampled.value / sampled.day.map(week)
@@ -56,7 +58,9 @@ def check_days(rows, level, days: list[str], above: bool) -> Finding:
 
 
 def check_closer(rows, level) -> Finding:
-    """SRA's days are nearer to the original's."""
+    """Check whether the shares of the days in SRA's sample are closer to the original ones than those in
+    HPA's sample.
+    """
     sampled, week = _shares(rows)
     distances = (sampled.value - sampled.day.map(week)).abs()
     return check_lower(
@@ -70,13 +74,15 @@ def _habits(rows) -> pd.Series:
 
 
 def check_occasional(rows, level) -> Finding:
-    """More than half of the users keep all they have."""
+    """Check whether more than half of the users have fewer than l records, so that sampling keeps all of
+    their records.
+    """
     share = _habits(rows)[Habits.OCCASIONAL]
     return Finding(bool(share > 0.5), f"{share:.1%} of the users")
 
 
 def check_late(rows, level, group: str, other: str = Habits.ALL) -> Finding:
-    """One group of records is more often of Friday to Sunday than another."""
+    """Check whether one group of records is more often from Friday to Sunday than another group."""
     habits = _habits(rows)
     measured = f"{group} {habits[group]:.1%}, {other} {habits[other]:.1%}"
     return Finding(bool(habits[group] > habits[other]), measured)
@@ -84,7 +90,7 @@ def check_late(rows, level, group: str, other: str = Habits.ALL) -> Finding:
 
 @value
 class Fig11(FanFigure, Figure):
-    """The week of the records that are kept, a panel a dataset."""
+    """Distribution of the sampled records over the days of the week, with one panel per dataset."""
 
     title = "The week of the sampled records"
     columns = 3
@@ -104,13 +110,15 @@ class Fig11(FanFigure, Figure):
     seeds: int = seeds(20, "number of samples")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """No noise on what is kept."""
+        """Return the runs. The sampled records have no noise."""
         return self.sweep_all(
             lambda case: with_samples(case, DP(self.epsilon)), lambda case: [Week()], self.seeds
         )
 
     def rows(self, store) -> pd.DataFrame:
-        """Also who comes when, of the data themselves; not of twins that stand for no figure of theirs."""
+        """Return the results, and for real data and Foursquare also the days on which groups of records
+        occur.
+        """
         frames = [super().rows(store)]
         for name, case in self.cases().items():
             if case.of == OF or not case.twin:
@@ -119,7 +127,9 @@ class Fig11(FanFigure, Figure):
         return pd.concat(frames, ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset: the paper's Foursquare, recorded days, then twins, which are controls."""
+        """Return one panel per dataset: the paper's Foursquare, then datasets with recorded days, and then
+        the stand-ins, which are controls.
+        """
         names = paper_first(rows, OF)
         names.sort(key=lambda name: name != panel_of(rows, OF) and TWIN in name)
         return [
@@ -128,7 +138,7 @@ class Fig11(FanFigure, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The week from Sunday, as printed."""
+        """Return the results with the days in order from Sunday, as printed."""
         days = pd.Categorical(rows.day, [SHORT[-1], *SHORT[:-1]])
         order = days.codes.argsort(kind="stable")
         return rows.iloc[order]

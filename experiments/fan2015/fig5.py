@@ -1,14 +1,15 @@
-"""Fan & Jin 2015, Figure 5: popular items, found by the first step of HPA alone.
+"""Figure 5 of Fan & Jin (2015): how many popular items the first step of HPA (the handpicked algorithm)
+finds.
 
 Paper   Fan & Jin, WWW 2015: sections 4.2 and 6.1, Figure 5.
-Read    from the text; the plots are not in our copy.
-Open    The paper plots Foursquare and Netflix. HPA's first step takes d = min |T_k| records of each
-        user at random and spends a tenth of ε = 1 on the counts of items, noise of scale 10·d. Negative
-        counts become 0, as in Equation 11, so that ties stand at the end of the list; how the paper
-        breaks them is not said: here precision is the mean over random orders. In a twin the number of
-        users is the paper's, how popular its items are is its maker's choice.
-        "Records over noise" is what decides: the count that the K-th most popular item can expect
-        among d records a user, over the standard deviation of the noise.
+Read    We read all numbers from the text, because the plots are not in our copy.
+Open    The paper plots Foursquare and Netflix. HPA's first step takes d records of each user at random, where
+        d is the smallest number of records of a user. It spends a tenth of ε = 1 on the counts of items, with
+        noise of scale 10·d. Negative counts become 0, as in Equation 11, so there are ties at the end of the
+        list. The paper does not say how ties are broken. Here the precision is the mean over random orders. A
+        stand-in has the paper's number of users, but its popularity of items is invented. The column "records
+        over noise" shows how hard the task is. It is the expected count of the K-th most popular item among d
+        records per user, divided by the standard deviation of the noise.
 """
 
 from __future__ import annotations
@@ -55,25 +56,29 @@ PAPER = {
 
 @value
 class FirstStep:
-    """HPA's first step alone, which scores items; it is no release."""
+    """First step of HPA alone, which computes noisy scores of items. It runs in trials, but its result is not
+    a release.
+    """
 
     mechanism: HPA
     series = "HPA"
 
     @property
     def budget(self) -> DP:
-        """What the step spends."""
+        """Budget that this step spends."""
         return DP(self.mechanism.budgets()[0])
 
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
-        """The scores."""
+        """Return the scores."""
         scores, _ = self.mechanism.scores(data, rng)
         noise = variance(self.mechanism.d, self.budget.epsilon, "geometric")
         return Unreleased(score_tables(data, scores, noise))
 
 
 def score_tables(data: Interactions, scores: np.ndarray, noise: float) -> ItemEdgeCounts:
-    """The scores as an estimate of items, of this variance; edges are none."""
+    """Return the scores as an estimate of item counts, with the given variance of the noise. All edge counts
+    are 0.
+    """
     domain = data.domain
     items = Histogram(domain.project(domain.attributes[:1]), scores, noise)
     return ItemEdgeCounts(items, Histogram(domain, np.zeros(domain.size)))
@@ -81,13 +86,15 @@ def score_tables(data: Interactions, scores: np.ndarray, noise: float) -> ItemEd
 
 @value
 class SignalToNoise:
-    """What the K-th most popular item can expect among d records a user, over the noise's deviation."""
+    """Metric: expected count of the K-th most popular item among d records per user, divided by the standard
+    deviation of the noise.
+    """
 
     d: int = parameter(low=1, integer=True, unit="records", doc="records of each user")
     tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
     def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
-        """A row a K."""
+        """Return one row per K."""
         sizes = truth.records_per_user()
         counts = -np.sort(-weighted_counts(truth, np.minimum(sizes, self.d) / sizes))
         ratios = counts[np.array(self.tops) - 1] / np.sqrt(estimate.items.variance)
@@ -95,7 +102,7 @@ class SignalToNoise:
 
 
 def check_share(rows, level, of: str, top: int) -> Finding:
-    """The mean precision at one K of one dataset, against what is printed of it."""
+    """Check whether the mean precision for one K on one dataset agrees with the printed number."""
     (point,) = (point for point in PAPER[of] if point.at == top)
     own = rows_of(rows, of)
     own = own[(own.metric == "TopPrecision") & (own.top == top)]
@@ -107,7 +114,7 @@ def check_share(rows, level, of: str, top: int) -> Finding:
 
 @value
 class Fig5(FanFigure, Figure):
-    """Precision of the K highest scores."""
+    """Precision of the K items with the highest scores of HPA's first step."""
 
     title = "Popular items, found by the first step of HPA alone"
     page = "Fan & Jin, WWW 2015, section 6.1, Figure 5"
@@ -127,7 +134,7 @@ class Fig5(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A dataset a panel."""
+        """Return one sweep (plan of runs) per dataset."""
 
         def first_step(case: Case) -> list[FirstStep]:
             share = {"popularity_share": self.popularity_share}
@@ -139,7 +146,9 @@ class Fig5(FanFigure, Figure):
         return self.sweep_all(first_step, metrics, self.seeds)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset, first those of the paper, with brackets where it prints a number."""
+        """Return one panel per dataset, with the paper's datasets first. Brackets show the numbers that the
+        paper prints.
+        """
         printed = {panel_of(rows, of): points for of, points in PAPER.items()}
         grid = []
         for name in paper_first(rows, *PAPER):
@@ -148,11 +157,13 @@ class Fig5(FanFigure, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """One method, whatever its l."""
+        """Return the results to draw. There is one curve, whatever l is."""
         return rows.assign(series=FirstStep.series)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""
+        """Return a table with one row per dataset for K = 20 and K = 100: the printed precision, ours, and
+        the records divided by the noise.
+        """
         printed = {panel_of(rows, of): points for of, points in PAPER.items()}
         lines = []
         for name in rows.panel.unique():

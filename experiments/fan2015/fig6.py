@@ -1,16 +1,17 @@
-"""Fan & Jin 2015, Figure 6 and Theorem 2: how many records of each user to keep.
+"""Figure 6 and Theorem 2 of Fan & Jin (2015): how many records of each user (l) to keep.
 
-Paper   Fan & Jin, WWW 2015: sections 4.1 and 6.2, Figure 6; Theorem 2 and Appendix A.
-Read    from the text; of the plots our copy has only the marks on the axes: l to 100, errors of items
-        from 10⁴ to 5·10⁴, of edges from 10⁶ to 10⁹. The former does not fit ε/2 = ½ for each: the noise
-        alone has 8·10⁴ at l = 100. The mean error of edges cannot be 10⁶ for small l under any reading;
-        what was plotted for edges may be a sum. Only where the least error lies is compared.
-Open    The paper shows Foursquare: that is run under both readings of ε. Its twin's exponent of popularity
-        is the one that gives what figure 5 prints; quick runs have three others. Every other dataset
-        stands beside. l goes on to M, where nothing is dropped. The exact law and Equation 22
-        (`SamplingTheory`) are shown.
-        In a twin, n, M and what users have on average are the paper's; how equal users are is its
-        maker's choice, and the best l depends on it.
+Paper   Fan & Jin, WWW 2015: sections 4.1 and 6.2, Figure 6, Theorem 2 and Appendix A.
+Read    We read all numbers from the text. Our copy of the plots has only the marks on the axes: l up to 100,
+        errors of items from 10⁴ to 5·10⁴, and errors of edges from 10⁶ to 10⁹. The errors of items do not fit
+        a budget of ε/2 = ½ for each table, because the noise alone has 8·10⁴ at l = 100. The mean error of
+        edges cannot be 10⁶ for small l under any reading. The plot for edges may show a sum. So we only
+        compare where the smallest error is.
+Open    The paper shows Foursquare. We run it under both readings of ε. The exponent of popularity of its
+        stand-in is the one that gives the numbers printed for Figure 5. Quick runs have three other
+        exponents. All other datasets are run for comparison. l goes up to M, where no record is dropped. The
+        figure also shows the exact expected error and Equation 22 (`SamplingTheory`). In a stand-in, n, M and
+        the mean number of records per user are the paper's. How evenly records are spread over users is
+        invented, and the best l depends on it.
 """
 
 from __future__ import annotations
@@ -101,13 +102,15 @@ PAPER = {
 
 @value
 class SamplingTheory:
-    """SRA's expected squared error at each l and ε, its noise, the best l, and the error of zeros."""
+    """Metric: expected squared error of SRA for each l and ε, the part of it from noise, the best l, and the
+    error of a table of zeros.
+    """
 
     ls: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="records of each user")
     epsilons: tuple[float, ...] = parameter(low=0, strict=True, many=True, doc="ε of SRA")
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Rows of the metrics `theory`, `noise`, `BestFactor` and `Zeros`, of items and of edges."""
+        """Return rows with the metrics `theory`, `noise`, `BestFactor` and `Zeros`, for items and for edges."""
         rows = []
         for of in OF:
             counts = truth.edge_counts() if of == "edges" else truth.item_counts()
@@ -135,9 +138,10 @@ class SamplingTheory:
 
 
 def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
-    """The best l for items by Equation 22, summed over items, as printed and corrected; 1 … M.
+    """Return the best l for items by Equation 22 of Fan & Jin (2015), summed over items, as printed and
+    corrected. The result is between 1 and M.
 
-    n users, each of M = records / n.
+    The formula assumes n users, each with M = records/n records.
     """
     counts = data.item_counts()
     n = len(data.records_per_user())
@@ -158,18 +162,20 @@ def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
 
 
 def error_curve(rows, series: str, panel: str, of: str, reading: str, metric=SQUARED):
-    """The squared error over l, of one series on one dataset as built."""
+    """Return the squared error by l, for one curve on one dataset. Stand-ins have their own law of
+    popularity.
+    """
     where = dict(series=series, panel=panel, of=of, reading=reading, metric=metric)
     return mean_curve(one_law(rows), "l", **where)
 
 
 def _printed(rows, of: str) -> pd.DataFrame:
-    """The rows of items or edges, for the l that the paper draws."""
+    """Return the results of items or of edges for the l that the paper draws."""
     return rows[(rows.of == of) & (rows.l <= PRINTED_UP_TO)]
 
 
 def _against(curve: pd.DataFrame, l: int) -> Intervals:  # noqa: E741
-    """The error at every other l over that at one, seed by seed."""
+    """Return the error at every other l divided by the error at the given l, by seed."""
     at = curve[curve.l == l].set_index("seed").value
     others = curve[curve.l != l].assign(series="other l")
     there = others.assign(series="that l", value=others.seed.map(at))
@@ -181,7 +187,9 @@ def _best(curve: pd.DataFrame) -> int:
 
 
 def check_side(rows, level, of: str, after: bool) -> Finding:
-    """The error falls from l = 1 to where it is least, or (`after`) grows from there; SRA and HPA."""
+    """Check whether the errors of SRA and HPA fall from l = 1 to their minimum. If `after` is True, check
+    whether they grow from there on.
+    """
     own = _printed(rows[rows.metric == SQUARED], of)
 
     def check(own, level):
@@ -202,7 +210,7 @@ def check_side(rows, level, of: str, after: bool) -> Finding:
 
 
 def _no_step_back(side, series: str, level: float, after: bool) -> Finding:
-    """No step is clearly down after the least error, nor up before it."""
+    """Check that the error does not clearly fall after its minimum, or does not clearly grow before it."""
     numbers = steps(side, series, "l")
     table = numbers.at(1 - (1 - level) / len(numbers))
     back = table.high < 1 if after else table.low > 1
@@ -211,9 +219,10 @@ def _no_step_back(side, series: str, level: float, after: bool) -> Finding:
 
 
 def check_best(rows, level, of: str, printed: int) -> Finding:
-    """The least error lies within one step of the printed l, or is not clearly less than there.
+    """Check whether the smallest error is within one step of the printed l, or is not clearly smaller than
+    the error at the printed l.
 
-    The exact law decides for SRA, what is measured for HPA.
+    For SRA, the exact expected error decides. For HPA, the measured error decides.
     """
     own = _printed(rows, of)
 
@@ -242,7 +251,7 @@ def _near(curve: pd.DataFrame, printed: int, level: float, by_law: bool = False)
 
 
 def check_noise_makes_it(rows, level) -> Finding:
-    """All of the rise of SRA's expected error from its least to l = 100, or more, is noise."""
+    """Check whether the increase of SRA's expected error from its minimum to l = 100 comes from noise alone."""
     shares = {}
     for (reading, of), own in one_law(rows_of(rows, "Foursquare")).groupby(["reading", "of"]):
         by_metric = own[own.metric.isin(("theory", "noise"))]
@@ -255,13 +264,13 @@ def check_noise_makes_it(rows, level) -> Finding:
 
 
 def _by_budget(rows) -> pd.DataFrame:
-    """The expected errors of items on each dataset: a line a panel and l, a column an ε."""
+    """Return the expected errors of items, with one row per dataset and l, and one column per ε."""
     law = one_law(rows[(rows.metric == "theory") & (rows.of == "items")])
     return law.pivot(index=["panel", "l"], columns="epsilon", values="value")
 
 
 def check_best_grows(rows, level) -> Finding:
-    """SRA's best l for items never falls as ε grows, on any dataset."""
+    """Check whether SRA's best l for items never becomes smaller for a larger ε, on any dataset."""
     best = _by_budget(rows).groupby("panel").idxmin().map(lambda place: place[1])
     told = [
         f"{name}: {' → '.join(f'{x:,.0f}' for x in line)}" for name, line in best.iterrows()
@@ -270,7 +279,9 @@ def check_best_grows(rows, level) -> Finding:
 
 
 def check_small_budgets_gain(rows, level) -> Finding:
-    """The least expected error, over that without a bound, never falls as ε grows, on any dataset."""
+    """Check whether the smallest expected error, divided by the error without a limit on records, never
+    becomes smaller for a larger ε, on any dataset.
+    """
     by_panel = _by_budget(rows).groupby("panel")
     shares = by_panel.min() / by_panel.last()
     told = [
@@ -283,7 +294,7 @@ def check_small_budgets_gain(rows, level) -> Finding:
 
 @value
 class Fig6(FanFigure, Figure):
-    """Squared error over l."""
+    """Squared errors of SRA and HPA by l, the number of records that are kept per user."""
 
     title = "How many records of each user to keep"
     headline = "Keeping more records of each user first reduces the error, then increases it"
@@ -317,7 +328,7 @@ class Fig6(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
+        """Return the datasets, by the names of their panels."""
         chosen = cases(self.data, self.netflix_users, d=self.d, most=self.most)
         case = chosen.get(TWIN_OF_FOURSQUARE)
         if case and self.exponent == AS_PRINTED:
@@ -326,21 +337,21 @@ class Fig6(FanFigure, Figure):
         return chosen
 
     def laws(self, case: Case) -> dict[str, Any]:
-        """The dataset by law of popularity. Only the paper's has several."""
+        """Return a dataset under each law of popularity. Only Foursquare's stand-in has several."""
         swept = case.of == "Foursquare" and self.exponent == INVENTED
         return case.laws(self.popularities if swept else ())
 
     def readings(self, case: Case) -> tuple[str, ...]:
-        """Readings of ε. Only the paper's dataset has several."""
+        """Return the readings of ε for a dataset. Only the paper's Foursquare has several."""
         return DRAWN if case.of == "Foursquare" else DRAWN[:1]
 
     def sample_sizes(self, case: Case) -> tuple[int, ...]:
-        """The l that are tried, M at the end."""
+        """Return the numbers of records l that are tried. The last one is M."""
         tried = self.netflix_l if case.of == "Netflix" else self.l
         return (*sorted(size for size in tried if size < case.most), case.most)
 
     def mechanisms(self, case: Case, reading: str) -> list[Any]:
-        """SRA and HPA at every l."""
+        """Return SRA and HPA for every l."""
         mechanisms = []
         for size in self.sample_sizes(case):
             methods = five_methods(replace(case, l=size), self.epsilon, reading)
@@ -348,7 +359,7 @@ class Fig6(FanFigure, Figure):
         return mechanisms
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A dataset a panel."""
+        """Return one sweep (plan of runs) per dataset."""
         metrics = [MeanSquaredCountError(of) for of in OF]
         sweeps = {}
         for name, case in self.cases().items():
@@ -359,7 +370,9 @@ class Fig6(FanFigure, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """With reading and law; also what is known exactly, of each dataset as built."""
+        """Return the results, with the reading of ε and the law of popularity. They include the exact
+        expected errors of each dataset.
+        """
         spent = {self.epsilon: READINGS[0], 2 * self.epsilon: READINGS[1]}  # by SRA
         budgets = tuple(sorted({*spent, *self.epsilons}))
         frames = []
@@ -382,13 +395,15 @@ class Fig6(FanFigure, Figure):
         return pd.concat(frames, ignore_index=True)
 
     def curves(self, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-        """Panel, reading of ε, and table."""
+        """Return the panels to draw. Each has a dataset, a reading of ε, and a table (items or edges)."""
         measured = rows[rows.metric == "MeanSquaredCountError"]
         pairs = measured[["panel", "reading"]].drop_duplicates().itertuples(index=False)
         return [(name, reading, of) for name, reading in pairs for of in OF]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Items and edges of each dataset, that of the paper first, with SRA's exact error dashed."""
+        """Return the panels for items and edges of each dataset, with Foursquare first. A dashed line shows
+        SRA's expected error.
+        """
         grid = []
         order = paper_first(rows, "Foursquare")
         for name, reading, of in sorted(self.curves(rows), key=lambda x: order.index(x[0])):
@@ -402,11 +417,13 @@ class Fig6(FanFigure, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Up to the printed l, which is linear as printed."""
+        """Return the results up to the largest l that the paper draws. The axis of l is linear, as printed."""
         return one_law(rows[rows.l <= self.drawn_to])
 
     def best_sample_sizes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The best l for items over the ε of a release of both: exactly, and by the two formulas."""
+        """Return a table of the best l for items by the ε of a whole release: the exact best l, and those of
+        the two formulas.
+        """
         factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
         factors = factors[factors.epsilon.isin(self.epsilons)]
         table = factors.pivot_table("value", ["panel", "epsilon"], "series", sort=False)

@@ -1,16 +1,19 @@
-"""Fan & Jin 2015, Figure 7: item counts from sampled users, against the existing methods.
+"""Figure 7 of Fan & Jin (2015): errors of item counts from sampled users (SRA, HPA) and from three older
+mechanisms (LPA, DFT, GS).
 
-Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 7; parameters from section 6 (setup).
-Read    from the text; of the plots our copy has the axes only, (a) to 10⁹ and (b) to 9.
-Open    Data, M, l and d: see `data`; what is beside the paper: see `_counts`. ε may be of a whole
-        release, half for items and half for edges (HPA: a tenth for the popularity, 0.45 each), as the
-        text has it, or of items and of edges each, as the axes have it; both are run. Nothing is said of
-        how DFT's k was found: privately here, with half of its part; or of the parameters of GS: grouping
-        by one record of each user, and a width chosen from that noisy sample.
-        "KL divergence of the released distribution with respect to the original" is Σ q·ln(q/p) with p
-        released and q original, the direction that reaches the printed axis; the other way round stands
-        beside it. Ties at the tenth place count by what a random order would give.
-        How popular items are is a twin's invention: twins are run under three laws.
+Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 7, with the parameters of section 6 (setup).
+Read    We read all numbers from the text. Our copy of the plots has only the axes, up to 10⁹ in (a) and up to
+        9 in (b).
+Open    The module `data` describes the data, M, l and d. The module `_counts` describes the mechanisms that
+        are not in the paper. By the text, ε is that of a whole release: half for items and half for edges
+        (for HPA, a tenth for popularity, and 0.45 each). By the axes, ε is that of items and of edges each.
+        We run both. The paper does not say how DFT's k was found. We find it privately, with half of DFT's
+        budget. It does not print the parameters of GS either. We group by one record of each user, and choose
+        the width from this noisy sample. The "KL divergence of the released distribution with respect to the
+        original" is Σ q·ln(q/p), where p is released and q is original. This direction reaches the end of the
+        printed axis. We show the other direction for comparison. Ties at the tenth place count by their mean
+        over random orders. The popularity of items in a stand-in is invented, so stand-ins are run under
+        three laws.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ PARTS = ItemErrorParts.__name__
 
 @value
 class Fig7(Counts):
-    """Counts of items."""
+    """Errors, divergences and precision of item counts, for five mechanisms."""
 
     title = "Item counts, by five methods"
     headline = "SRA preserves the distribution of item counts better than HPA"
@@ -42,7 +45,9 @@ class Fig7(Counts):
     taken_apart: int = effort(5, "releases whose error is split into parts")
 
     def rows(self, store) -> pd.DataFrame:
-        """The errors of all item counts; those of samples; where that of some releases comes from."""
+        """Return the errors of item counts, those of samples without noise, and the parts of the error of
+        some releases.
+        """
         frames = [super().rows(store)]
         for name, case in self.cases().items():
             sampling = sampling_mechanisms(case, DP(self.epsilon))
@@ -61,10 +66,11 @@ class Fig7(Counts):
         return pd.concat(frames, ignore_index=True)
 
     def sources(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """What the squared error of SRA and HPA is made of: a row a dataset, method and group of items.
+        """Return a table with the parts of the squared error of SRA and HPA. It has one row per dataset,
+        mechanism and group of items.
 
-        Parts of the error of that group: dropped records, noise, what the two make together, and putting
-        counts below 0 to 0, which takes away. Last, how much of the error of all items the group has.
+        The parts are dropped records, noise, the interaction of both, and setting negative counts to 0, which
+        reduces the error. The last column is the group's share of the error of all items.
         """
         rows = rows[rows.metric == PARTS]
         top_tenth = rows.decile == 10

@@ -1,13 +1,15 @@
-"""Fan & Jin 2015, Figure 8: edge counts from sampled users, against the existing methods.
+"""Figure 8 of Fan & Jin (2015): errors of edge counts from sampled users (SRA, HPA) and from three older
+mechanisms (LPA, DFT, GS).
 
-Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 8; parameters from section 6 (setup).
-Read    from the text; of the plots our copy has the axes only, (a) to 10⁹ and (b) to 9.
-Open    as in Figure 7, with which it shares its runs: edges are the other half of each release. An
-        edge is an item on a day of the week; on MovieLens an item and a group of users (gender × age);
-        in the copy of Gowalla that is at hand, which has no times, a place and its region of the
-        world, so that every place has one edge that can be above zero. The top ten are those of each
-        context, averaged; Online Retail has no Saturdays, whose ten are then any ten. Of MovieLens'
-        groups each is also scored by itself.
+Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 8, with the parameters of section 6 (setup).
+Read    We read all numbers from the text. Our copy of the plots has only the axes, up to 10⁹ in (a) and up to
+        9 in (b).
+Open    The settings are those of Figure 7, whose runs are shared, because edges are the other half of each
+        release. An edge is an item on a day of the week. On MovieLens, it is an item and a group of users
+        (gender × age). The available copy of Gowalla has no times. There, an edge is a place and its region
+        of the world, so each place has only one edge that can be above zero. The precision of the top ten is
+        a mean over contexts. Online Retail has no records on Saturdays, so any ten items are then the top
+        ten. On MovieLens, each group also has its own results.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ OF = "edges"
 
 
 def check_slight_drop(rows, level) -> Finding:
-    """SRA and HPA find fewer of the ten of edges than of items, and those nearly as many."""
+    """Check whether SRA and HPA find fewer of the top ten edges than of the top ten items, but at most by a
+    factor of 1.25.
+    """
     ours = rows[rows.series.isin(OURS)]
     both = ours.assign(method=ours.series, series=ours.of)
     ratios = paired_ratios(both, "items", "edges", ["panel", "method"])
@@ -44,13 +48,15 @@ def check_slight_drop(rows, level) -> Finding:
 
 
 def check_each_group(rows, level) -> Finding:
-    """HPA finds more of the ten than SRA in each group of MovieLens."""
+    """Check whether HPA finds more of the top ten than SRA in each group of MovieLens."""
     numbers = mean_differences(differences(rows, ["HPA"], ["SRA"], ["group"]), ["group"])
     return check_between(numbers, level, low=ABOVE_ZERO, words="more")
 
 
 def check_tastes(rows, level) -> Finding:
-    """A group's own ten films have more of its records than everybody's ten have of all."""
+    """Check whether each group's own top ten films have a larger share of its records than the overall top
+    ten have of all records.
+    """
     own = one_law(rows_of(rows, "MovieLens"))
     groups = own[own.part == OWN].value
     (common,) = own[own.part == COMMON].value
@@ -60,7 +66,7 @@ def check_tastes(rows, level) -> Finding:
 
 @value
 class Fig8(Counts):
-    """Counts of edges."""
+    """Errors, divergences and precision of edge counts, for five mechanisms."""
 
     title = "Edge counts, by five methods"
     headline = "On edges, LPA has the highest error, and SRA preserves the distribution better than HPA"
@@ -69,7 +75,7 @@ class Fig8(Counts):
     of = OF
 
     def rows(self, store) -> pd.DataFrame:
-        """The errors of all edge counts; then of MovieLens' groups, each by itself."""
+        """Return the errors of edge counts, and the precision in each group of MovieLens."""
         frames = [super().rows(store)]
         for name, case in self.cases().items():
             if case.of != "MovieLens":

@@ -1,9 +1,9 @@
-"""Fan & Jin 2015, Figure 9: how many of the K most popular items are found, K = 1 … 1000.
+"""Figure 9 of Fan & Jin (2015): how many of the K most popular items are found, for K from 1 to 1000.
 
 Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 9.
-Read    from the text; of the plots our copy has the axes only.
-Open    as in Figure 7, with which it shares its runs. K = 1, 2, 3, 5, 10, … 1000. Ties at the K-th
-        place count by what a random order would give.
+Read    We read all numbers from the text. Our copy of the plots has only the axes.
+Open    The settings are those of Figure 7, whose runs are shared. K is 1, 2, 3, 5, 10, … 1000. Ties at the
+        K-th place count by their mean over random orders.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ CURVE = ["panel", "series"]
 
 
 def _rise(rows, low: int, high: int) -> pd.DataFrame:
-    """How much a precision gains from one K to another, by curve and seed."""
+    """Return the difference of the precision between two values of K, by curve and seed."""
     by_top = rows.pivot(index=[*CURVE, "seed"], columns="top", values="value")
     if not {low, high} <= {*by_top}:
         raise MissingPoints(f"K = {low} and {high}")
@@ -73,7 +73,9 @@ def _by_curve(points: pd.DataFrame) -> Intervals:
 
 
 def check_trend(rows, level, methods: Collection[str], sign: int) -> Finding:
-    """Each curve ends higher (sign 1) or lower (−1) than it starts, with few steps back."""
+    """Check whether each curve ends higher (sign 1) or lower (sign −1) than it starts, with few steps in the
+    other direction.
+    """
     own = rows[rows.series.isin(methods)]
     ends = _rise(own, FIRST, LAST)
     ends["value"] *= sign
@@ -91,7 +93,9 @@ def _above_zero(numbers: Intervals, level: float, share: float = 1.0) -> Finding
 
 
 def _few_steps_back(rows, level, sign: int) -> Finding:
-    """At three quarters of the steps of each curve it does not clearly go the other way."""
+    """Check whether at least three quarters of the steps of each curve do not clearly go in the other
+    direction.
+    """
     ordered = rows.sort_values("top")
     step = ordered.groupby([*CURVE, "seed"]).value.diff() * sign
     points = ordered.assign(value=step, method=ordered.series, series="step")
@@ -102,7 +106,7 @@ def _few_steps_back(rows, level, sign: int) -> Finding:
 
 
 def check_slower(rows, level) -> Finding:
-    """SRA loses less than HPA for each unit of log K, on every dataset."""
+    """Check whether the precision of SRA falls by less than that of HPA per unit of log K, on every dataset."""
     lost = _rise(rows[rows.series.isin(OURS)], LAST, FIRST)
     lost["value"] /= log(LAST / FIRST)
     finding = _above_zero(mean_differences(differences(lost, ["HPA"], ["SRA"])), level)
@@ -112,13 +116,17 @@ def check_slower(rows, level) -> Finding:
 
 
 def check_first(rows, level, methods: Collection[str], low: float, high: float) -> Finding:
-    """How often the first item is found first: from one share to another, for each method."""
+    """Check whether the share of runs that find the first item first is between `low` and `high`, for each
+    mechanism.
+    """
     own = rows[(rows.top == FIRST) & rows.series.isin(methods)]
     return check_between(_by_curve(own), level, low, high)
 
 
 def check_superior(rows, level) -> Finding:
-    """On every dataset: at three quarters of the K up to 100 the worse of ours is above the best rival."""
+    """Check whether, on every dataset and for three quarters of the K up to 100, the worse of SRA and HPA is
+    better than the best of the others.
+    """
     points = differences(rows[rows.top <= AHEAD], OURS, OTHERS, ["panel", "top"])
     by_pair = points.groupby(["panel", "top", "pair"]).value.mean()
     closest = by_pair.groupby(["panel", "top"]).idxmin()
@@ -131,7 +139,9 @@ def check_superior(rows, level) -> Finding:
 
 
 def check_not_distinguished(rows, level) -> Finding:
-    """Three quarters of our curves end below their own K = 10, not clearly above the best rival there."""
+    """Check whether three quarters of the curves of SRA and HPA end below their precision at K = 10, and not
+    clearly above the best of the other mechanisms.
+    """
     falls = _by_curve(_rise(rows[rows.series.isin(OURS)], LAST, TEN))
     last = rows[rows.top == LAST]
     mean = last[last.series.isin(OTHERS)].groupby(["panel", "series"]).value.mean()
@@ -151,7 +161,9 @@ def check_not_distinguished(rows, level) -> Finding:
 
 
 def check_rivals_last(rows, level) -> Finding:
-    """Somewhere a rival is at K = 1000 no worse than SRA, and than HPA."""
+    """Check whether, on some dataset, one of the other mechanisms is at least as good as both SRA and HPA at
+    K = 1000.
+    """
     last = rows[rows.top == LAST]
 
     def no_worse(own, level, rival):
@@ -167,7 +179,7 @@ def check_rivals_last(rows, level) -> Finding:
 
 @value
 class Fig9(FiveMethods):
-    """Precision over K, a panel a dataset."""
+    """Precision of the top K items by K, with one panel per dataset."""
 
     title = "Finding the K most popular items"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
@@ -178,17 +190,19 @@ class Fig9(FiveMethods):
     tops: tuple[int, ...] = whole(TOPS, "number K of top items", unit="items")
 
     def metrics(self) -> list[Any]:
-        """With the precision of every K."""
+        """Return the metrics, with the precision for every K."""
         return count_metrics(self.tops, TEN)
 
     def rows(self, store) -> pd.DataFrame:
-        """The precision of the K highest item counts, for every K."""
+        """Return the precision of the K items with the highest counts, for every K."""
         rows = super().rows(store)
         chosen = (rows.metric == PRECISION) & (rows.of == "items")
         return rows[chosen].astype({"top": int}).reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The paper's datasets with ε of the whole release, then all others."""
+        """Return the panels of all datasets, with the paper's first: for ε of the whole release, and then for
+        the other reading of ε.
+        """
         grid = []
         for reading, name in product(DRAWN, paper_first(rows)):
             title = f"{name}, {IN_TITLES[reading].format(self.epsilon)}"
@@ -196,11 +210,13 @@ class Fig9(FiveMethods):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The five methods, on twins as built."""
+        """Return the results of the five mechanisms, with stand-ins only under their own law of popularity."""
         return drawn_rows(rows)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Means at four K: a row a dataset, reading of ε and method, those beside included."""
+        """Return a table of mean precisions for four K. It has one row per dataset, reading of ε and
+        mechanism, including the mechanisms for comparison.
+        """
         chosen = one_law(rows[rows.top.isin((1, 10, AHEAD, LAST))])
         lines = ["panel", "reading", "series"]
         shares = chosen.pivot_table("value", lines, "top", "mean", sort=False)

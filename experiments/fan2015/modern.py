@@ -1,19 +1,22 @@
-"""Beside Fan & Jin 2015: how many records of each user to count, stated or chosen from the data.
+"""Comparison of ways to choose how many records of each user to count: stated, or chosen from the data. It
+extends the figures of Fan & Jin (2015).
 
-Paper   none. SRA of Fan & Jin, WWW 2015, with the l of its section 6, and with an l that is chosen privately:
-        by estimated error (after McSherry & Talwar, FOCS 2007), or by rank (after Liu, Suresh, Zhu, Kairouz &
-        Gruteser, 2022, whose algorithm we have not seen). Both rules are ours.
-Read    nothing; no claim is judged.
-Open    Candidates are 1, 2, 5, 10, … up to M, which is public. A choice costs a tenth of ε, and its release has
-        the rest, of which half is for items. Their errors are shown: Σ|released − true| over all items, as a
-        share of the records. "Best in hindsight" is the candidate with the least mean error at all of ε. It
-        is no release, because nobody pays for that choice. Each release is ε-DP for adding or removing one
-        user with all records.
-Found   (quick runs, six datasets) Up to ε = 0.3 the rule by error has at most 2.6 times the error of the best
-        in hindsight. The rule by rank has up to 34 times, because a few thousand users cannot outweigh the
-        noise of its choice. On the three stand-ins of 6,000 users or more it has at most 2.8 times. From ε = 1
-        on the rule by error is within 1.2 times, and the rule by rank and the paper's l within 1.6 times.
-        At ε = 0.1 and below no l beats an empty release by more than 1 %.
+Paper   This is not a figure of a paper. It compares SRA of Fan & Jin, WWW 2015, with the l of its section 6,
+        and SRA with an l that is chosen privately. One rule chooses by estimated error (after McSherry &
+        Talwar, FOCS 2007). The other chooses by rank (after Liu, Suresh, Zhu, Kairouz & Gruteser, 2022, whose
+        algorithm we have not seen). Both rules are ours.
+Read    We read nothing from a paper, and test no statement.
+Open    Candidates for l are 1, 2, 5, 10, … up to M, which is public. A choice costs a tenth of ε, and its
+        release gets the rest, of which half is for items. The figure shows the errors of items: Σ|released −
+        true| over all items, as a share of the records. "Best in hindsight" is the candidate with the
+        smallest mean error, with the whole ε. It is not a release, because nobody pays for this choice. Each
+        release is ε-DP for adding or removing one user with all records.
+Found   (Quick runs, six datasets.) For ε up to 0.3, the rule by error has at most 2.6 times the error of the
+        best in hindsight. The rule by rank has up to 34 times this error, because a few thousand users cannot
+        outweigh the noise of its choice. On the three stand-ins with 6,000 users or more, it has at most 2.8
+        times the error. For ε of 1 or more, the rule by error has at most 1.2 times the error, and the rule
+        by rank and the paper's l have at most 1.6 times. For ε up to 0.1, no l is better than an empty
+        release by more than 1 %.
 Words   none.
 """
 
@@ -44,17 +47,19 @@ RULES = {"error": "l by error", "rank": "l by rank"}
 
 @value
 class ItemError:
-    """Σ|estimate − truth| over all items, as a share of the records."""
+    """Metric: Σ|estimate − truth| over all items, as a share of the records."""
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Compare the counts of items."""
+        """Compare the counts of items with the true counts."""
         exact, estimated = count_pair(truth, estimate, "items")
         return float(np.abs(estimated - exact).sum() / exact.sum())
 
 
 @value
 class Modern(FanFigure, Figure):
-    """Errors of items against ε: l stated, chosen by two rules, and known in hindsight."""
+    """Errors of item counts by ε, for an l that is stated, that is chosen by two rules, or that is best in
+    hindsight.
+    """
 
     title = "How many records of each user, stated or chosen from the data"
     page = "no figure of the paper: beside Fan & Jin, WWW 2015"
@@ -76,7 +81,9 @@ class Modern(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def mechanisms(self, case: Case) -> list[tuple[float, str, Any]]:
-        """The whole ε, the series and the mechanism of all that is run on a dataset."""
+        """Return all mechanisms for a dataset, each with the ε of its whole release and the name of its
+        curve.
+        """
         counts = tuple(x for x in self.candidates if x <= case.most)
         made: list[tuple[float, str, Any]] = []
         for epsilon in self.epsilons:
@@ -90,7 +97,7 @@ class Modern(FanFigure, Figure):
         return made
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel a dataset."""
+        """Return one sweep (plan of runs) per dataset."""
         return self.sweep_all(
             lambda case: [*dict.fromkeys(x for *_, x in self.mechanisms(case))],
             lambda case: [ItemError()],
@@ -98,7 +105,9 @@ class Modern(FanFigure, Figure):
         )
 
     def rows(self, store) -> pd.DataFrame:
-        """With the whole ε of each release; of all candidates in hindsight the one with the least mean."""
+        """Return the results, with the ε of each whole release. Of the candidates for "best in hindsight",
+        only the one with the smallest mean error is returned.
+        """
         rows = super().rows(store)
         made = mechanism_of_trials(rows)
         frames = []
@@ -111,7 +120,7 @@ class Modern(FanFigure, Figure):
         return every[every["mean"] == least].drop(columns="mean").reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset, the paper's first."""
+        """Return one panel per dataset, with the paper's datasets first."""
         nothing = ("nothing released", partial(np.full_like, fill_value=1.0))
         return [
             Panel(name, {"panel": name}, "epsilon", theory=nothing)
@@ -119,11 +128,13 @@ class Modern(FanFigure, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """All of them."""
+        """Return all results, with a metric name that labels the axis."""
         return rows.assign(metric="item error (share of records)")
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many times the least error in hindsight the others have: a row a dataset and ε."""
+        """Return a table of errors divided by the smallest error in hindsight. It has one row per dataset and
+        ε.
+        """
         means = rows.pivot_table(index=["panel", "epsilon"], columns="series", values="value")
         ratios = means.div(means[HINDSIGHT], axis=0)[[OF_PAPER, *RULES.values()]]
         best = rows[rows.series == HINDSIGHT].groupby(["panel", "epsilon"]).l.first()

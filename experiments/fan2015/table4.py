@@ -1,12 +1,14 @@
-"""Fan & Jin 2015, Table 4: the statistics of four datasets.
+"""Table 4 of Fan & Jin (2015): statistics of four datasets.
 
 Paper   Fan & Jin, WWW 2015: section 6 and Table 4.
-Read    the printed numbers, flattened in our copy: users and records are pinned by the printed means,
-        items and the most of a user follow the order of print.
-Open    Foursquare's collection is not published; of the others, files that are at hand are used. Where
-        they are not, twins have users, items, records, and the most and least records of a user by
-        construction, so that those cannot be tested; whether the printed mean follows from the printed
-        counts can be, without any data. Real data beside them has no printed number.
+Read    We read the printed numbers, whose columns are mixed in our copy. The printed means determine which
+        numbers are users and records. We assign items and the largest numbers of records in the printed
+        order.
+Open    Foursquare's collection is not published. For the others, we use available files. If files are
+        missing, stand-ins have the printed users, items, records, and the largest and smallest number of
+        records of a user, so these numbers cannot be tested. Without any data, we can test whether the
+        printed mean follows from the printed counts. Other real datasets are shown for comparison, and have
+        no printed numbers.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ PUBLIC = {
 
 @value
 class DataStatistics:
-    """The statistics of the table."""
+    """Metric: the six statistics of Table 4 for a dataset."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """A row each."""
+        """Return one row per statistic."""
         sizes = truth.records_per_user()
         items = (truth.item_counts() > 0).sum()
         values = [len(sizes), items, len(truth), sizes.max(), sizes.min(), sizes.mean()]
@@ -51,9 +53,10 @@ def _texts(names, values) -> dict[str, str]:
 
 
 def check_counts(rows, level, of: str) -> Finding:
-    """Whether the data has the printed counts; Netflix' most is printed in thousands.
+    """Check whether a dataset has the printed counts. Netflix' largest number of records is printed in
+    thousands.
 
-    Where the data is not at hand, what its publisher says of it decides.
+    If the data are not available, the numbers that their publisher states decide.
     """
     own = rows_of(rows, of)
     public = {} if own.panel.iloc[0] == of else PUBLIC.get(of, {})
@@ -68,7 +71,9 @@ def check_counts(rows, level, of: str) -> Finding:
 
 
 def check_mean(rows, level, of: str) -> Finding:
-    """Whether the printed mean is the printed records over the printed users, rounded."""
+    """Check whether the printed mean is the printed number of records divided by the printed number of users,
+    rounded.
+    """
     users, _, records, *_, printed = TABLE[of]
     mean = records / users
     measured = f"{records:,} / {users:,} = {mean:.2f}, printed {printed}"
@@ -78,7 +83,7 @@ def check_mean(rows, level, of: str) -> Finding:
 
 @value
 class Table4(FanFigure, Figure):
-    """Six numbers of each dataset."""
+    """Six statistics of each dataset, and the printed numbers."""
 
     title = "Statistics of the datasets"
     headline = "Foursquare's printed mean is not its printed records over its users"
@@ -91,18 +96,20 @@ class Table4(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Nothing is random."""
+        """Return the runs. Nothing in this table is random."""
         return self.sweep_all(lambda case: [AllRecords()], lambda case: [DataStatistics()])
 
     def rows(self, store) -> pd.DataFrame:
-        """Also which column of the table a dataset is of, "" for none, and whether it is made up."""
+        """Return the results. The column `of` is the paper's name of the dataset, or "" if the paper does not
+        have it. The column `twin` says whether it is a stand-in.
+        """
         rows = super().rows(store)
         columns = {name: case.of for name, case in self.cases().items()}
         twins = {name: case.twin for name, case in self.cases().items()}
         return rows.assign(of=rows.panel.map(columns), twin=rows.panel.map(twins))
 
     def plot(self, rows: pd.DataFrame):
-        """Crosses are what is printed, with its number where ours is another."""
+        """Draw two statistics. Crosses show the printed numbers."""
         fig, axes = plots.panels(1, 2, sharey=True)
         for ax, metric, label in zip(axes, ("mean", "max"), ("mean", "most"), strict=True):
             ours = rows[rows.metric == metric]
@@ -111,7 +118,7 @@ class Table4(FanFigure, Figure):
         return plots.legend(fig)
 
     def printed(self, rows: pd.DataFrame, metric: str) -> list[Printed]:
-        """What the paper prints of a statistic, at the panel of its dataset."""
+        """Return the printed numbers of a statistic, at the panels of their datasets."""
         place = STATISTICS.index(metric)
         points = []
         for row in rows[rows.of.isin(TABLE)].drop_duplicates("panel").itertuples():
@@ -120,7 +127,9 @@ class Table4(FanFigure, Figure):
         return points
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset and, below the paper's four, what is printed."""
+        """Return a table with one row per dataset. For the paper's four datasets, a second row contains the
+        printed numbers.
+        """
         lines = []
         for (name, of), statistics in rows.groupby(["panel", "of"], sort=False):
             lines.append({"dataset": name} | _texts(statistics.metric, statistics.value))

@@ -1,16 +1,17 @@
-"""Fan & Jin 2015, Table 5: the ten films to recommend to men under 25.
+"""Table 5 of Fan & Jin (2015): the ten films to recommend to men under 25.
 
-Paper   Fan & Jin, WWW 2015: section 6.4 and Table 5; edge counts of MovieLens 1M at ε = 1, l = 30,
-        d = 20, with 0.45 of ε for edges in HPA and 0.5 in SRA.
-Read    the lists from the flattened table: HPA's lacks two of the true ten, and "Men in Black" and
-        "The Fugitive" stand in their places; SRA's has from two to four of them.
-Open    MovieLens 1M where its files are at hand, with titles; else a twin, whose films are numbers and
-        whose groups differ by a law of ours: how much men under 25 have tastes of their own decides
-        this table, and is the twin's invention. ε = 1 may be of the whole release, or of items and of
-        edges each, with 0.1 or 0.2 for popularity; all three are run. The paper prints one release;
-        judged is the mean over runs of how many of the true ten a release has. LPA, DFT and GS, HPA
-        with half of its l records at random, and releases made consistent stand beside it. Ties count
-        by what a random order would give.
+Paper   Fan & Jin, WWW 2015: section 6.4 and Table 5: edge counts of MovieLens 1M for ε = 1, l = 30 and d =
+        20. HPA spends 0.45 of ε on edges, and SRA spends 0.5.
+Read    We read the lists of the table, whose columns are mixed in our copy. HPA's list lacks two of the true
+        ten films, and has "Men in Black" and "The Fugitive" instead. SRA's list has two to four of the true
+        ten.
+Open    We use MovieLens 1M with titles if its files are available. Otherwise we use a stand-in, whose films
+        are numbers and whose groups differ by a law of ours. This table depends on how different the tastes
+        of men under 25 are, and the stand-in invents this. ε = 1 may be that of the whole release, or of
+        items and of edges each, with 0.1 or 0.2 for popularity. We run all three. The paper prints one
+        release. We test the mean number of the true ten films over several runs. LPA, DFT, GS, HPA with half
+        of its l records chosen at random, and consistent releases are shown for comparison. Ties count by
+        their mean over random orders.
 """
 
 from __future__ import annotations
@@ -50,26 +51,26 @@ LEAST = 7  # of the true ten: 8, as in the one release that is printed, less one
 
 
 def film_names(dataset) -> list[str]:
-    """What each item is called: its title where titles are at hand, else its number."""
+    """Return the names of all items: titles if they are available, and otherwise numbers."""
     titles = dataset.titles() if hasattr(dataset, "titles") else {}
     labels = dataset.domain.decode("item", range(dataset.domain.shape[0]))
     return [titles.get(label, f"film {label}") for label in labels]
 
 
 def _films(rows) -> pd.DataFrame:
-    """How many of the true ten each release has."""
+    """Return how many of the true ten films each release has."""
     chosen = (rows.metric == PRECISION) & (rows.top == TEN) & (rows.series != TRUTH)
     return rows[chosen].assign(value=TEN * rows.value)
 
 
 def check_kept(rows, level) -> Finding:
-    """HPA has seven of the true ten at least."""
+    """Check whether HPA has at least seven of the true ten films."""
     own = means(_films(rows_of(rows, "MovieLens")), "HPA", "top")
     return check_between(own, level, low=LEAST, unit=" of the true ten")
 
 
 def check_better(rows, level) -> Finding:
-    """HPA has more of them than SRA, seed by seed."""
+    """Check whether HPA has more of the true ten films than SRA, compared by seed."""
     films = _films(rows_of(rows, "MovieLens"))
     more = mean_differences(differences(films, ["HPA"], ["SRA"], ["top"]), ["top"])
     unit = f" films more than SRA's {films[films.series == 'SRA'].value.mean():.1f}"
@@ -78,7 +79,7 @@ def check_better(rows, level) -> Finding:
 
 @value
 class Table5(FanFigure, Figure):
-    """The films that one group of people rates most, as released."""
+    """Films that one group of users rates most often, in releases and in the true data."""
 
     title = "The ten films that one group of people rates most"
     headline = "For men under 25, HPA finds more of the ten most popular films than SRA"
@@ -103,19 +104,19 @@ class Table5(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def case(self) -> Case:
-        """MovieLens, or its twin."""
+        """Return the dataset, MovieLens or its stand-in."""
         (case,) = cases([self.data], movielens_l=self.l, d=self.d, most=self.most).values()
         return case
 
     def methods(self, reading: str) -> dict[str, Any]:
-        """What is run where ε is of all, or of each, by series."""
+        """Return the mechanisms for a reading of ε, by the names of their curves."""
         case = self.case()
         methods = five_methods(case, self.epsilon, reading, self.k, self.width)
         more = next_methods(case, DP(self.epsilon)) if reading == READINGS[0] else {}
         return methods | more
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One dataset; ten films are always compared."""
+        """Return the runs on one dataset. They always compare ten films."""
         case = self.case()
         metric = GroupFilms(GROUPS.index(self.group), tuple(sorted({*self.tops, TEN})))
         released = [m for reading in READINGS for m in self.methods(reading).values()]
@@ -123,7 +124,9 @@ class Table5(FanFigure, Figure):
         return {case.name: Sweep([case.dataset], mechanisms, [metric], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Films by name, and the list of one release; the true ones stand in all readings of ε."""
+        """Return the results with the names of films, and the list of one release. The true films occur for
+        all readings of ε.
+        """
         rows = super().rows(store)
         names = dict(enumerate(film_names(self.case().dataset)))
         rows = rows.assign(film=rows.film.map(names))
@@ -132,7 +135,9 @@ class Table5(FanFigure, Figure):
         return both[(both.metric != "list") | (both.seed == 0)].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Precision over K, ten marked, under each reading of ε; then the released counts of the true ten."""
+        """Return the panels: precision by K under each reading of ε, with K = 10 marked, and then the
+        released counts of the true ten films.
+        """
         top, counts = {"metric": PRECISION}, {"metric": "Count"}
         titles = [(x, of.format(self.epsilon)) for x, of in IN_TITLES.items()]
         return [
@@ -144,13 +149,15 @@ class Table5(FanFigure, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The five methods, and the counts of SRA and HPA beside the true ones."""
+        """Return the results of the five mechanisms, and the counts of SRA and HPA with the true counts."""
         counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
         precision = (rows.metric == PRECISION) & rows.series.isin(METHODS)
         return rows[counts | precision]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The ten films, true and of one run of SRA and HPA; a star marks those of the true ten."""
+        """Return a table of the ten films: the true ones, and those of one release of SRA and of HPA. A star
+        marks the true ten.
+        """
         lists = rows[rows.metric == "list"].astype({"place": int})
         by_reading = lists.set_index(["reading", "series", "place"]).film
         true = by_reading[READINGS[0], TRUTH]

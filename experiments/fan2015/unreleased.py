@@ -1,7 +1,7 @@
-"""Fan & Jin 2015: what stands in a release's place in trials, and is none.
+"""Mechanisms and metrics for the figures of Fan & Jin (2015) that run in trials, but do not make releases.
 
-The records that a mechanism counts, before any noise; these beside what it released of them; a table
-that knows nothing but the total; and how these are scored, on data whose truth is public.
+They give the records that a mechanism counts before any noise, these records together with the release, or a
+table that contains only the total. The metrics score such results on data whose truth is public.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHORT = [day[:3] for day in WEEKDAYS]
 
 
 class Unreleased(NamedTuple):
-    """What a trial scores in place of a release's estimate."""
+    """Result that a trial scores instead of a release's estimate."""
 
     estimate: Any
     by_theorem: str = ""
@@ -36,57 +36,59 @@ class Unreleased(NamedTuple):
 
 @value
 class AllRecords:
-    """Keeps everything: what samples are compared with."""
+    """Mechanism without privacy that keeps all records. Samples are compared with its result."""
 
     budget = DP(inf)
     series = "original"
 
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
-        """The data."""
+        """Return all records."""
         return Unreleased(data)
 
 
 class _Counted:
-    """A mechanism whose records are looked at."""
+    """Base class for trials that look at the records which a mechanism counts."""
 
     mechanism: Any
 
     @property
     def budget(self) -> DP:
-        """The mechanism's."""
+        """Budget of the mechanism."""
         return self.mechanism.budget
 
     @property
     def series(self) -> str:
-        """The mechanism's."""
+        """Name of the mechanism in figures."""
         return series_name(self.mechanism)
 
 
 @value
 class KeptRecords(_Counted):
-    """The records that a mechanism counts."""
+    """Records that a mechanism counts, before any noise."""
 
     mechanism: Any
 
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
-        """A sample."""
+        """Return the sample of records."""
         return Unreleased(self.mechanism.bounded_data(data, rng))
 
 
 def with_samples(case: Case, budget: DP = BUDGET) -> list:
-    """All records, and those that the paper's two keep."""
+    """Return `AllRecords`, and the records that SRA and HPA keep."""
     return [AllRecords(), *map(KeptRecords, sampling_mechanisms(case, budget))]
 
 
 @value
 class EqualCounts:
-    """A table in which each count is the mean: its squared error is the variance of the counts."""
+    """Mechanism without privacy whose result is a table with equal counts. Its mean squared error is the
+    variance of the true counts.
+    """
 
     budget = DP(inf)
     series = "each count the mean"
 
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
-        """Items and edges."""
+        """Return tables of items and of edges."""
         domains = (data.domain.project(data.domain.attributes[:1]), data.domain)
         tables = [Histogram(x, np.full(x.size, len(data) / x.size)) for x in domains]
         return Unreleased(ItemEdgeCounts(*tables))
@@ -94,7 +96,7 @@ class EqualCounts:
 
 @dataclass(frozen=True)
 class TakenApart:
-    """What a mechanism released, and of which records."""
+    """Release of a mechanism, together with the records that the mechanism counted."""
 
     kept: Interactions
     released: ItemEdgeCounts
@@ -105,22 +107,24 @@ class TakenApart:
 
 @value
 class ReleaseTakenApart(_Counted):
-    """A mechanism's release beside the records that it counts."""
+    """Release of a mechanism, together with the records that the mechanism counts."""
 
     mechanism: Any
 
     def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
-        """Both are drawn from the same seed."""
+        """Return the records and the release, which are drawn with the same seed."""
         kept = self.mechanism.bounded_data(data, deepcopy(rng))
         return Unreleased(TakenApart(kept, self.mechanism(data, rng).estimate))
 
 
 @value
 class ItemErrorParts:
-    """Where the squared error of the items of a release taken apart is from."""
+    """Metric: parts of the squared error of item counts, for a release with the records that were counted."""
 
     def __call__(self, truth: Interactions, apart: TakenApart) -> pd.DataFrame:
-        """A row a tenth of the items and part, as `metrics.error_parts` has them."""
+        """Return one row per tenth of the items and part of the error. The parts are those of
+        `metrics.error_parts`.
+        """
         parts = error_parts(truth, apart.kept, apart.released)
         items = parts[parts.of == "items"]
         return items.melt(["of", "decile", "cells"], var_name="part")
@@ -128,7 +132,9 @@ class ItemErrorParts:
 
 @value
 class TopItems:
-    """How far the ten most popular items are ahead, truly and as released, and how popular the first is."""
+    """Metric: how far the ten most popular items are ahead of the others, in the true data and as released,
+    and the popularity of the first item.
+    """
 
     AHEAD: ClassVar[str] = "first less tenth"
     TRUE: ClassVar[str] = "ten less next ten"
@@ -136,7 +142,9 @@ class TopItems:
     FIRST: ClassVar[str] = "users of the first"
 
     def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
-        """A row a quantity: of records, the last a share; ten and next ten are means of true ranks."""
+        """Return one row per quantity. The quantities are counts of records, and the last one is a share of
+        the users. The ten items, and the next ten, are those of the true data.
+        """
         exact = truth.item_counts()
         released = estimate.items.values
         order = (-exact).argsort(kind="stable")
@@ -153,12 +161,14 @@ class TopItems:
 
 @value
 class Sizes:
-    """How many records a sample holds, of all, and what it could hold with l of every user."""
+    """Metric: number of records in a sample, its share of all records, and the largest possible share with l
+    records per user.
+    """
 
     l: int = parameter(low=1, integer=True, unit="records", doc="records of each user")  # noqa: E741
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """A row each."""
+        """Return one row per number."""
         refuse_private(truth)
         most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
         kept = len(sample) / len(truth)
@@ -168,10 +178,10 @@ class Sizes:
 
 @value
 class Week:
-    """The share of each day, and the total variation distance from the week of all records."""
+    """Metric: share of each day of the week, and the total variation distance from the week of all records."""
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """A row a day, then one of the whole week."""
+        """Return one row per day, and one row for the whole week."""
         shares = [ContextShare(day) for day in range(len(WEEKDAYS))]
         week = np.array([share(truth, truth) for share in shares])
         ours = np.array([share(truth, sample) for share in shares])
@@ -182,7 +192,9 @@ class Week:
 
 @value
 class Habits:
-    """How often records are of Friday to Sunday: of users with fewer than l, of popular items, of all."""
+    """Metric: share of records from Friday to Sunday, in several groups of records: those of users with fewer
+    than l records, those of popular items, and all.
+    """
 
     OCCASIONAL: ClassVar[str] = "users of fewer than l"
     FEW: ClassVar[str] = "records of users of fewer than l"
@@ -194,11 +206,13 @@ class Habits:
 
     @staticmethod
     def popular(items: int) -> str:
-        """The group of the records of so many most popular items."""
+        """Return the name of the group of records of the `items` most popular items."""
         return f"records of the {items:,} most popular"
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """A row a group of records that is not empty; first how many of the users are occasional."""
+        """Return one row per group of records that is not empty, and one row with the share of users with
+        fewer than l records.
+        """
         sizes = truth.records_per_user()
         few = np.repeat(sizes < self.l, sizes)
         places = (-truth.item_counts()).argsort(kind="stable").argsort(kind="stable")
