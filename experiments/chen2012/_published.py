@@ -1,9 +1,10 @@
-"""Chen et al. 2012: what Figures 6 and 7 publish, and how joints and answers are read off it.
+"""Definitions that Figures 6 and 7 of Chen et al. (2012) share: the publication methods, and joint
+distributions and answers from what they publish.
 
-Maximum entropy makes a database of all cells of all bivariate marginals. Both randomised responses
-change each tuple by itself, under local privacy, at γ = e: of each attribute, so that a tuple's ε is 9
-with nine attributes, or of the whole tuple. All methods know the number of people, which is printed.
-A fit that did not converge decides nothing.
+Maximum entropy fits a model to the noisy cells of all bivariate marginals, and draws a database from it. The
+two randomised responses change each record by itself, under local privacy, with γ = e. Here γ is for each
+attribute, so that ε is 9 for a record with nine attributes, or it is for the whole record. All methods use
+the number of people, which the paper prints. If a fit did not converge, no statement is tested on it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ Joint = Callable[[tuple[int, ...]], Float[np.ndarray, "..."] | None]
 
 @dataclass(frozen=True)
 class Database:
-    """Tuples of a model, and how near its optimum the model is."""
+    """Records that were drawn from a model, with numbers that say how close the model is to its optimum."""
 
     table: SparseTable
     gap: float
@@ -72,30 +73,30 @@ class Database:
 
     @property
     def total(self) -> int:
-        """Tuples."""
+        """Number of records."""
         return self.table.total
 
     def answer(self, workload: Workload) -> np.ndarray:
-        """Those that queries count."""
+        """Return the answers to queries, counted in the records."""
         return self.table.answer(workload)
 
 
 @value
 class Synthetic:
-    """A database of so many tuples of the model that is fitted to noisy answers."""
+    """Step after a release that fits a model to noisy answers, and draws `size` records from it."""
 
     fit: MaximumEntropy | MaximumEntropyAsPrinted
     size: int
 
     def __call__(self, answers: NoisyAnswers) -> Database:
-        """The database."""
+        """Return the drawn database."""
         model = self.fit(answers)
         return Database(model.synthetic(self.size, self.fit.seed).table, **convergence(model))
 
 
 @value
 class PublishedFigure(Figure):
-    """What maximum entropy makes of noisy pair tables, and randomised responses."""
+    """Base class of figures about maximum entropy from noisy pair tables, and about randomised responses."""
 
     sized_by = ("size", "people")
 
@@ -109,7 +110,9 @@ class PublishedFigure(Figure):
     seeds: int = seeds(10)
 
     def sweeps_of(self, metric: Any, *more: Any) -> dict[str, Sweep]:
-        """A dataset each: noisy marginals, databases made of them, `more`; and both responses."""
+        """Return the runs for each dataset: noisy marginals, databases drawn from fitted models, the steps in
+        `more`, and both randomised responses.
+        """
         bought = LaplaceQueries(DP(self.epsilon), Marginals(2))
         power = f"^{self.log_gamma:g}" if self.log_gamma != 1 else ""
         sweeps = {}
@@ -129,17 +132,17 @@ class PublishedFigure(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Methods are the series."""
+        """Return the results, with one curve per method."""
         return with_methods(super().rows(store))
 
 
 def if_converged(rows: pd.DataFrame, finding: Finding) -> Finding:
-    """What is found of maximum entropy, undecided if a fit did not converge."""
+    """Return the finding about maximum entropy, or an undecided finding if a fit did not converge."""
     return unless_far(rows[rows.series == ENTROPY].lacks.max(), finding)
 
 
 def over_gammas(rows: pd.DataFrame, level: float, check: Callable) -> Finding:
-    """A statement on the twin, for γ = e of each attribute and of the whole tuple."""
+    """Repeat a check on the synthetic stand-in, for γ = e of each attribute and γ = e of the whole record."""
     own = of_case(rows, TWIN)
     return claims.over(
         "γ", tuple(GAMMAS), lambda of, level: check(own, RIVALS[of], level), level
@@ -149,7 +152,7 @@ def over_gammas(rows: pd.DataFrame, level: float, check: Callable) -> Finding:
 def check_below_rivals(
     rows: pd.DataFrame, rivals: list[str], level: float, by: str, share: float = EVERYWHERE
 ) -> Finding:
-    """Whether maximum entropy, if it converged, is below each response."""
+    """Check whether maximum entropy has smaller errors than each randomised response, if its fits converged."""
 
     def below(rival: str, level: float) -> Finding:
         return check_lower(paired_ratios(rows, ENTROPY, rival, by), level, share)
@@ -159,7 +162,7 @@ def check_below_rivals(
 
 
 def with_methods(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of such sweeps, with the case and the method's name."""
+    """Return the results with the name of the dataset (`case`) and of the method (`series`)."""
     names = rows.panel.str.split(": ", n=1, expand=True)
     made = rows.estimator.str.extract(r"^(?:Synthetic\(fit=)?(\w+)\(", expand=False)
     series = made.fillna(rows.mechanism).map(SERIES) + names[1]
@@ -167,7 +170,9 @@ def with_methods(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def joint_shares(estimate: Any) -> Joint:
-    """Shares of any attributes' codes, as an estimate publishes them, without negative cells."""
+    """Return a function that computes the joint distribution of some attributes from an estimate. Negative
+    cells become 0.
+    """
     if isinstance(estimate, Database):
         estimate = estimate.table
     if isinstance(estimate, SparseTable):
@@ -181,14 +186,16 @@ def joint_shares(estimate: Any) -> Joint:
 
 
 def _table_shares(shape, codes, weights, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-    """Of a table's tuples."""
+    """Return the joint distribution of some attributes in a table of records."""
     own = [shape[axis] for axis in axes]
     cells = np.ravel_multi_index(codes[:, list(axes)].T, own)
     return np.bincount(cells, weights, prod(own)).reshape(own)
 
 
 def _marginal_shares(answers: NoisyAnswers) -> Joint:
-    """Of noisy bivariate tables; of three attributes None."""
+    """Return a function that computes joint distributions from noisy bivariate tables. For three attributes,
+    its result is None.
+    """
     shape = answers.domain.shape
     pairs = [*combinations(range(len(shape)), 2)]
     sizes = [shape[a] * shape[b] for a, b in pairs]

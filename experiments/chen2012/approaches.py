@@ -1,7 +1,8 @@
-"""Chen et al. 2012: errors of both approaches over α, at a chosen α and from new answers, and the best α.
+"""Errors of the two approaches of Chen et al. (2012), kernel PCA and maximum entropy, by their trade-off α:
+for several α, for a chosen α, and with new answers. The module also finds the best α.
 
-A best α is that of the least error in the mean over runs, of logarithms. It is not known where it may be
-among larger ones whose fits did not converge.
+The best α has the smallest mean logarithm of errors over runs. It is unknown if it may be one of the larger
+values whose fits did not converge.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ LEAST = f"{KERNEL}, at the least true error"
 
 @value
 class Approaches:
-    """What both approaches try.
+    """Settings of both approaches that an experiment tries.
 
-    `alphas` are those of kernel PCA, in tuples. `weights` are the largest weights of maximum entropy, in
-    nats: αN/b, with b the noise of the answers. Without weights there is kernel PCA alone.
+    `alphas` contains the values of α for kernel PCA, in records. `weights` contains the largest weights of
+    maximum entropy in nats, αN/b, where b is the scale of the noise in the answers. If there are no weights,
+    only kernel PCA is run.
     """
 
     alphas: tuple[float, ...]
@@ -58,14 +60,14 @@ class Approaches:
     folds: int
 
     def entropy(self, history: NoisyAnswers, total: float, prior: Any) -> Iterator[Model]:
-        """A model at each weight."""
+        """Yield a maximum-entropy model for each weight."""
         effort = dict(chains=self.chains, steps=self.steps, tolerance=TOLERANCE)
         for weight in self.weights:
             alpha = weight * float(history.scales[0]) / total
             yield MaximumEntropy(alpha, total, prior, **effort)(history)
 
     def chosen(self, history: NoisyAnswers, total: float, prior: Any) -> dict[str, Any]:
-        """Both approaches at the α of the least cross-validated error."""
+        """Return both approaches at the α with the smallest cross-validated error."""
         grid = dict(low=self.alphas[0], high=self.alphas[-1], points=len(self.alphas), refine=0)
         selected = select_alpha(history, self.folds, total=total, prior=prior, **grid)
 
@@ -80,7 +82,9 @@ class Approaches:
 def choose(
     values: Sequence[float], history: NoisyAnswers, fits: Callable, folds: int = 5
 ) -> float:
-    """The value of the least cross-validated error; `fits` makes an estimate at each from a history."""
+    """Return the value with the smallest cross-validated error. For a given history, `fits` returns one
+    estimate per value.
+    """
     if len(values) == 1:
         return values[0]
     return values[int(np.argmin(cross_validated_errors(history, fits, folds)))]
@@ -89,9 +93,10 @@ def choose(
 def expected_squares(
     past: Eigenqueries, truth: SparseTable, asked: Workload, alphas: Sequence[float]
 ) -> Float[np.ndarray, "alphas queries"]:
-    """Squared errors of kernel PCA, expected over the noise of past answers: bias² and variance.
+    """Return the expected squared errors of kernel PCA (bias² plus variance) over the noise of past answers.
 
-    Answers are linear in that noise, so that those of true past answers are their expectations.
+    Answers of kernel PCA are linear in the noise. So the answers that are computed from true past answers are
+    the expected ones.
     """
     queries = past.project(asked)
     exact = truth.answer(asked)
@@ -100,23 +105,23 @@ def expected_squares(
 
 
 def error_of(estimate: Any, asked: Workload, exact: np.ndarray) -> dict[str, float]:
-    """The error of an estimate, and how near its optimum it is."""
+    """Return the error of an estimate, with numbers that say how close it is to its optimum."""
     return {"value": rmse(estimate.answer(asked), exact)} | convergence(estimate)
 
 
 @value
 class ErrorsOverAlpha:
-    """Errors on past queries and on new ones of both kinds, at every α of both approaches.
+    """Metric: errors on past queries and on two kinds of new queries, for every α of both approaches.
 
-    Those of kernel PCA are expected over the noise of the past answers; it is unbiased at α = ∞. α of
-    maximum entropy is told as a weight, αN/b.
+    The errors of kernel PCA are expected values over the noise of past answers. At α = ∞, kernel PCA is
+    unbiased. The α of maximum entropy is given as a weight, αN/b.
     """
 
     tried: Approaches
     queries: int
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """A row a prior, approach, α and kind of queries."""
+        """Return one row per prior, approach, α and kind of queries."""
         refuse_private(truth)
         total = float(truth.total)
         asked = {PAST: bank.history.workload}
@@ -141,13 +146,17 @@ class ErrorsOverAlpha:
 
 @value
 class ErrorsOfBoth:
-    """Errors of both approaches, at the α that held-out answers choose; kernel PCA's at its best α too."""
+    """Metric: errors of both approaches at the α that cross-validation chooses. For kernel PCA, it also gives
+    the error at its best α.
+    """
 
     tried: Approaches
     queries: int
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """A row an approach, prior and kind of queries; fits that take steps say how near they came."""
+        """Return one row per approach, prior and kind of queries, with numbers that say how close a fit is to
+        its optimum.
+        """
         refuse_private(truth)
         queries = bank.queries(self.queries)
         exact = {kind: truth.answer(workload) for kind, workload in queries.items()}
@@ -168,12 +177,14 @@ class ErrorsOfBoth:
 
 @value
 class ErrorsOfUnion:
-    """Errors on new queries that are bought too, from their own answers and from all, at a chosen α."""
+    """Metric: errors on new queries that are also bought, computed from their own answers alone, and from
+    past and new answers together. α is chosen by cross-validation.
+    """
 
     tried: Approaches
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """A row a prior, approach and history."""
+        """Return one row per prior, approach and set of answers."""
         refuse_private(truth)
         new = bank.new.workload
         exact = truth.answer(new)
@@ -190,12 +201,12 @@ class ErrorsOfUnion:
 
 
 def finite(curve) -> pd.DataFrame:
-    """Without the unbiased answers."""
+    """Return the results without those at α = ∞."""
     return curve[np.isfinite(curve.alpha)]
 
 
 def best_alpha(curve) -> float | None:
-    """The α of least error; None where one that did not converge may be better."""
+    """Return the α with the smallest error. Return None if an α whose fit did not converge may be better."""
     grid = finite(curve)
     known = grid[~(grid.groupby("alpha").lacks.transform("max") > TOLERANCE)]
     if known.empty:
@@ -205,12 +216,14 @@ def best_alpha(curve) -> float | None:
 
 
 def errors_at(curve, alpha: float) -> pd.Series:
-    """By seed."""
+    """Return the errors at one α, by seed."""
     return curve[curve.alpha == alpha].set_index("seed").value
 
 
 def gain_at_best(curves) -> pd.Series | None:
-    """Error without prior over error with it, each at its best α, by seed."""
+    """Return the error without the prior divided by the error with the prior, each at its best α, by seed.
+    Return None if a best α is unknown.
+    """
     errors = {}
     for prior, curve in curves.groupby("prior"):
         alpha = best_alpha(curve)
@@ -221,7 +234,7 @@ def gain_at_best(curves) -> pd.Series | None:
 
 
 def against(ours: pd.Series, other: pd.Series | float) -> Intervals:
-    """Numbers by seed over others."""
+    """Return numbers divided by other numbers, by seed."""
     frames = []
     for name, values in {"ours": ours, "other": other + 0 * ours}.items():
         frames.append(values.rename("value").reset_index().assign(series=name, point=""))
@@ -229,18 +242,18 @@ def against(ours: pd.Series, other: pd.Series | float) -> Intervals:
 
 
 def unknown(curves) -> Finding:
-    """Of curves whose best α is not known."""
+    """Return an undecided finding for curves whose best α is unknown."""
     return unless_far(curves.lacks.max(), Finding(None, "the best α is not known"))
 
 
 def check_boost(curves, level: float) -> Finding:
-    """Whether the prior lowers the least error of an approach."""
+    """Check whether the prior reduces the smallest error of an approach."""
     gain = gain_at_best(curves)
     return unknown(curves) if gain is None else check_lower(against(1 / gain, 1.0), level)
 
 
 def check_especially_kernel(curves, level: float) -> Finding:
-    """Whether it does so more for kernel PCA than for maximum entropy."""
+    """Check whether the prior reduces the smallest error of kernel PCA more than that of maximum entropy."""
     gains = {name: gain_at_best(own) for name, own in curves.groupby("approach")}
     if any(gain is None for gain in gains.values()):
         return unknown(curves)
@@ -248,7 +261,9 @@ def check_especially_kernel(curves, level: float) -> Finding:
 
 
 def check_vanishes(curves, level: float) -> Finding:
-    """Whether at the largest α the prior changes errors by 1.25× at most, and less than at the best."""
+    """Check whether, at the largest α, the prior changes errors by at most a factor of 1.25, and by less than
+    at the best α.
+    """
     largest = finite(curves).alpha.max()
     there = curves[curves.alpha == largest]
     errors = {prior: errors_at(own, largest) for prior, own in there.groupby("prior")}
@@ -266,7 +281,9 @@ def check_vanishes(curves, level: float) -> Finding:
 
 
 def cost(past, new) -> tuple[Intervals | None, float]:
-    """What the best α of past queries costs new ones, or the other way round: the more of the two."""
+    """Return by which factor errors are larger if the best α of past queries is used for new queries, or the
+    other way round. The larger of the two factors is returned.
+    """
     alphas = [best_alpha(past), best_alpha(new)]
     if None in alphas:
         return None, max(past.lacks.max(), new.lacks.max())
@@ -278,9 +295,9 @@ def cost(past, new) -> tuple[Intervals | None, float]:
 
 
 def check_same_alpha(rows, level: float) -> Finding:
-    """Whether in most cases one α is good for past queries and for new ones.
+    """Check whether, in most cases, one α is good for both past and new queries.
 
-    Where both best α are the same the cost is 1, whatever the runs.
+    If both best values of α are the same, the factor is 1 in all runs.
     """
     found = {}
     lacks = np.nan
@@ -302,5 +319,5 @@ def check_same_alpha(rows, level: float) -> Finding:
 
 
 def exact_if_one(costs: Intervals) -> Intervals:
-    """A cost that is 1 in all runs, as both α are the same, has no interval."""
+    """Return factors without a confidence interval if they are 1 in all runs."""
     return exact(costs.at(0.5).estimate) if (costs.at(0.5).estimate == 1).all() else costs

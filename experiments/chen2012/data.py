@@ -1,14 +1,15 @@
-"""Chen, Zhou & Bhowmick 2012: the data, queries, noise and prior of Figures 2 to 7.
+"""Data, queries, noise and prior for Figures 2 to 7 of Chen, Zhou & Bhowmick (2012).
 
-Data    Census Income, the real extract of the nine attributes with 199,523 people, where it is at hand;
-        and the twin of the paper's extract, with its domains and its 500,000 people. How many people
-        there are is printed, so every method knows it.
-m       5000 past queries, as in the paper. Each release has queries of its own. A new query is one that
+Data    Census Income, the real extract with nine attributes and 199,523 people, if its files are available.
+        There is also a synthetic stand-in for the paper's extract, with its domains and 500,000 people.
+        The paper prints the number of people, so every method may use it.
+m       5000 past queries, as in the paper. Each release has its own queries. A new query is a query that
         was not bought.
-Noise   Laplace's, of the scale that the paper prints, where one is given: the ε that it takes is less
-        than theirs, who take the sensitivity to be m, where no tuple meets all queries; here it is
-        computed. Without a scale, one ε for all m together.
-Prior   all 1-D marginals, bought beside, noisy counts below the noise's deviation raised to it.
+Noise   Laplace noise with the scale that the paper prints, if it prints one. Its ε is smaller than the
+        paper's. The paper takes the sensitivity to be m, although no record is counted by all queries. We
+        compute the sensitivity. If no scale is printed, one ε is used for all m queries together.
+Prior   All marginals of single attributes, which are bought separately. Noisy counts below the standard
+        deviation of the noise are raised to it.
 """
 
 from __future__ import annotations
@@ -51,15 +52,14 @@ WITH = "with prior"
 
 
 def data_parameter() -> Any:
-    """The parameter `data` of a figure."""
+    """Return the declaration of a figure's parameter `data`."""
     names = (CENSUS, TWIN)
     return fields.datasets(names, names, "datasets", kind=EFFORT)
 
 
 def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:
-    """Datasets by name, the twin of so many people; those whose files are missing are left out.
-
-    The twin if none is left.
+    """Return the available datasets by name. The stand-in has `people` people. If no dataset is available,
+    the stand-in is returned.
     """
     ours = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin(people)}
     all_names = {name: ours[name] if name in ours else other_dataset(name) for name in names}
@@ -68,7 +68,7 @@ def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, An
 
 
 def people_of(name: str, dataset: Any) -> int:
-    """How many people a dataset has, which is public."""
+    """Return the number of people of a dataset, which is public."""
     if name == TWIN:
         return dataset.records
     return TOTALS.get(name) or dataset.load().total
@@ -76,9 +76,8 @@ def people_of(name: str, dataset: Any) -> int:
 
 @dataclass(frozen=True)
 class Bank:
-    """What was bought: answers to past queries, a prior, perhaps answers to new queries.
-
-    `seed` is that of the queries.
+    """Answers that were bought: answers to past queries, a prior, and possibly answers to new queries. `seed`
+    is the seed of the queries.
     """
 
     history: NoisyAnswers
@@ -91,24 +90,26 @@ class Bank:
 
     @property
     def priors(self) -> dict[str, tuple | None]:
-        """Without and with."""
+        """Dictionary with the two priors: none, and the one that was bought."""
         return {WITHOUT: None, WITH: self.prior}
 
     @property
     def deviation(self) -> float:
-        """Of the noise of an answer that was bought."""
+        """Standard deviation of the noise of a past answer."""
         return float(self.history.variances[0] ** 0.5)
 
     def noiseless(self, truth: SparseTable) -> NoisyAnswers:
-        """The past answers as they are expected: true ones, of the same variances."""
+        """Return the past answers without noise, with the same variances."""
         return replace(self.history, values=truth.answer(self.history.workload))
 
     def queries(self, count: int) -> dict[str, Workload]:
-        """The past ones, and new ranges."""
+        """Return the past queries, and `count` new ranges without those that were bought."""
         return {PAST: self.history.workload, NEW: self.unbought("ranges", count)}
 
     def unbought(self, kind: str, count: int) -> Workload:
-        """Queries of a kind, independent of the past ones, but for those that were bought too."""
+        """Return random queries of a kind that are independent of the past ones. Queries that were also
+        bought are left out.
+        """
         domain = self.history.domain
         drawn = RECIPES[kind](count, seed=self.seed + 1).on(domain)
         rng = np.random.default_rng(0)
@@ -120,7 +121,9 @@ class Bank:
 
 @value
 class QueryBank(Mechanism):
-    """Buy answers to random queries, others in each release, and the marginals of a prior."""
+    """Mechanism that buys answers to random queries, and the marginals for a prior. Each release has other
+    queries.
+    """
 
     epsilon: float = parameter(1.0, 0, strict=True, doc="ε of all answers together")
     prior_epsilon: float = parameter(0.02, 0, strict=True, doc="ε of the marginals")
@@ -130,17 +133,17 @@ class QueryBank(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Of both purchases."""
+        """Budget of both purchases."""
         return DP(self.epsilon + self.prior_epsilon)
 
     def price(self, queries: Any, domain: Domain) -> DP:
-        """Of answers to some queries, with noise of the least scale at least."""
+        """Return the price of answers to some queries, whose noise has at least the stated scale."""
         if not self.scale:
             return DP(self.epsilon)
         return DP(min(self.epsilon, workload_sensitivity(queries, domain) / self.scale))
 
     def __call__(self, table, rng=None) -> Release:
-        """Release a bank."""
+        """Return a release with a `Bank`."""
         seed = 2 * int(np.random.default_rng(rng).integers(2**31))  # the queries are public
         queries = RECIPES[self.past](self.queries, seed=seed)
         answers = LaplaceQueries(self.price(queries, table.domain), queries)(table, rng)
@@ -151,7 +154,7 @@ class QueryBank(Mechanism):
 
 @value
 class UnionBank(QueryBank):
-    """Buy answers to new queries of the same kind too, with noise of the same scale."""
+    """Mechanism that also buys answers to new queries of the same kind, with noise of the same scale."""
 
     added: int = parameter(
         1000, 1, integer=True, doc="new queries, but for those bought before"
@@ -159,11 +162,11 @@ class UnionBank(QueryBank):
 
     @property
     def budget(self) -> DP:
-        """Of all three purchases."""
+        """Budget of all three purchases."""
         return DP(2 * self.epsilon + self.prior_epsilon)
 
     def __call__(self, table, rng=None) -> Release:
-        """Release a bank."""
+        """Return a release with a `Bank` that contains the new answers."""
         rng = np.random.default_rng(rng)
         release = QueryBank.__call__(self, table, rng)
         queries = release.estimate.unbought(self.past, self.added)
@@ -177,7 +180,9 @@ class UnionBank(QueryBank):
 
 @value
 class OverAlpha:
-    """Past answers of the noise that the paper prints, and both approaches at several α."""
+    """Base class of the figures of section 5.1 of Chen et al. (2012). Its fields are the data, the printed
+    noise, and the values of α.
+    """
 
     data: tuple[str, ...] = data_parameter()
     epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
@@ -189,5 +194,5 @@ class OverAlpha:
 
     @property
     def alphas(self) -> tuple[float, ...]:
-        """Values of α of kernel PCA, evenly on a logarithmic axis."""
+        """Values of α for kernel PCA, equally spaced on a logarithmic axis."""
         return tuple(np.geomspace(self.low, self.high, self.points).tolist())

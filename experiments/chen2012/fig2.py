@@ -1,20 +1,20 @@
-"""Chen et al. 2012, Figure 2: the error of both approaches over their trade-off α.
+"""Figure 2 of Chen et al. (2012): errors of kernel PCA and maximum entropy by their trade-off α.
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 2.
-Read    from the text; the plots are not in our copy, and no number is printed. (c) and (d) are of one
-        kind of queries and of two; which two is not said: new ranges and new tables from both kinds of
-        past ones are run.
-Open    m, noise and prior are the paper's. α of kernel PCA is in tuples, that of maximum entropy is told
-        as αN/b, the largest weight of an answer: drawn over one axis, kernel PCA's in units of the
-        noise's deviation. The paper does not say over which α it draws; here the ends are the prior
-        alone and, for as many queries, almost the unbiased answer, which kernel PCA has at α = ∞ too.
-        Inner products are averages over the prior, where the paper's may be sums: its α is then another
-        by √N. Intervals are uniform among all that are not empty. Errors of kernel PCA are expected
-        over the noise, in closed form. Maximum entropy is fitted up to a weight of 1. At a weight of 3
-        its fits do not converge: they end 150 to 470 nats below the optimum, so its errors at larger α
-        are unknown.
-        The union of past and new queries, of which the text speaks and no panel, is run on the twin,
-        from ranges, with α by cross-validation. Noise of a computed sensitivity: Figure 3.
+Read    The plots are not in our copy, and the text prints no number. Panel (c) is about one kind of queries
+        and (d) about two. The text does not say which. We run new ranges and new tables, from both kinds of
+        past queries.
+Open    m, the noise and the prior are the paper's. The α of kernel PCA is in records. That of maximum entropy
+        is given as αN/b, the largest weight of an answer. Both are drawn on one axis, where α of kernel PCA
+        is in standard deviations of the noise. The paper does not say which values of α it draws. Our
+        smallest value gives almost the prior alone. The largest gives almost the unbiased answers, which
+        kernel PCA also has at α = ∞. Our inner products are averages over the prior. If the paper's are sums,
+        its α differs by the factor √N. Intervals are uniform among all non-empty intervals. The errors of
+        kernel PCA are expected values over the noise, computed by a formula. Maximum entropy is fitted up to
+        a weight of 1. At a weight of 3, its fits do not converge and end 150 to 470 nats below the optimum,
+        so its errors at larger α are unknown. The text also mentions the union of past and new queries, which
+        no panel shows. We run it on the stand-in, with ranges, and choose α by cross-validation. Figure 3
+        also has noise for the computed sensitivity.
 """
 
 from __future__ import annotations
@@ -84,18 +84,20 @@ COLUMNS = ["case", "panel", "asked", "bought"]
 
 
 def for_each(rows, level: float, columns: list[str], check: Callable) -> Finding:
-    """Whether something is so of every group of rows."""
+    """Check whether a statement holds in every group of rows."""
     groups = rows.groupby(columns, sort=False)
     return all_of({", ".join(name): partial(check, own) for name, own in groups}, level)
 
 
 def over_data(rows, level: float, check: Callable) -> Finding:
-    """A statement on each dataset."""
+    """Repeat a check on each dataset."""
     return over_cases(rows, level, "data", check)
 
 
 def over_kinds(rows, level: float, check: Callable, **where: str) -> Finding:
-    """A statement on new queries of each kind, from past ones of both, for what is reasonable."""
+    """Repeat a check for both kinds of new queries, on each dataset, and for each meaning of "reasonable"
+    errors. The past queries are of both kinds.
+    """
     for column, name in where.items():
         rows = rows[rows[column] == name]
 
@@ -113,26 +115,28 @@ def over_kinds(rows, level: float, check: Callable, **where: str) -> Finding:
 
 
 def ratios(curve, other: pd.Series) -> Intervals:
-    """A curve against another number of each of its rows, seed by seed, at every α."""
+    """Return a curve divided by another number for each of its rows, by seed, at every α."""
     both = [curve.assign(series="own"), curve.assign(series="other", value=other)]
     known = paired_ratios(pd.concat(both), "own", "other", "alpha")
     return open_where_far(known, curve.groupby("alpha").lacks.max())
 
 
 def somewhere_lower(curve, other: pd.Series, level: float) -> Finding:
-    """Whether a curve is lower than another number at some α."""
+    """Check whether a curve is lower than another number at some α."""
     found = check_lower(ratios(curve, other), level, SOMEWHERE)
     return unless_far(curve.lacks.max(), found) if found.holds is None else found
 
 
 def check_good(curve, level: float) -> Finding:
-    """Whether at some α the error is below that of an answer that was bought, or so many times it."""
+    """Check whether, at some α, the error is smaller than `deviation`, the error of a bought answer times the
+    meaning of "reasonable".
+    """
     grid = finite(curve)
     return somewhere_lower(grid, grid.deviation, level)
 
 
 def check_beats(curve, level: float, end: int) -> Finding:
-    """Whether some α has less error than the smallest (end 0) or the largest (end −1)."""
+    """Check whether some α has a smaller error than the smallest α (end 0) or the largest α (end −1)."""
     grid = finite(curve)
     alpha = np.sort(grid.alpha.unique())[end]
     there = grid[grid.alpha == alpha]
@@ -142,7 +146,7 @@ def check_beats(curve, level: float, end: int) -> Finding:
 
 
 def check_works(curve, level: float) -> Finding:
-    """Whether answers are reasonable at some α, and better than at the smallest."""
+    """Check whether answers are reasonable at some α, and better there than at the smallest α."""
     smallest = partial(check_beats, curve, end=0)
     parts = {
         "reasonable": partial(check_good, curve),
@@ -152,7 +156,9 @@ def check_works(curve, level: float) -> Finding:
 
 
 def check_needs_small(curve, level: float) -> Finding:
-    """Whether answers are reasonable at some α, not at the largest or at ∞, and worst at the smallest."""
+    """Check whether answers are reasonable at some α, but not at the largest α or at ∞, and whether they are
+    better than at the smallest α.
+    """
     large = curve[curve.alpha >= finite(curve).alpha.max()]
 
     def unreasonable(level: float) -> Finding:
@@ -167,7 +173,9 @@ def check_needs_small(curve, level: float) -> Finding:
 
 
 def check_improves(rows, level: float) -> Finding:
-    """Whether past answers improve new ones, which are better than bought."""
+    """Check whether past answers improve the answers to new queries, so that these are better than the bought
+    ones.
+    """
     own = rows.assign(series=rows.history)
     bought = own[own.series == UNION].assign(series="bought", value=rows.deviation)
     both = pd.concat([own, bought])
@@ -179,7 +187,7 @@ def check_improves(rows, level: float) -> Finding:
 
 
 def over_added(rows, level: float) -> Finding:
-    """The same for each number of new queries."""
+    """Repeat a check for each number of new queries."""
     union = of_case(rows, UNION)
     check = partial(for_each, columns=["approach", "prior"], check=check_improves)
     counts = tuple(sorted(union.added.astype(int).unique().tolist()))
@@ -189,7 +197,7 @@ def over_added(rows, level: float) -> Finding:
 
 
 def panel_of(bought: str, asked: str) -> str:
-    """The panel that has such queries."""
+    """Return the panel with such past and new queries."""
     if asked == PAST:
         return PAST_PANELS[bought]
     return "c" if asked == bought else "d"
@@ -197,7 +205,9 @@ def panel_of(bought: str, asked: str) -> str:
 
 @value
 class Fig2(OverAlpha, Figure):
-    """Past queries and new ones, two kinds of purchases, both approaches, with and without prior."""
+    """Errors of both approaches by α, with and without a prior, on past and on new queries. There are two
+    kinds of bought queries.
+    """
 
     title = "Error of both approaches over their trade-off α"
     headline = "With α too small, estimates are biased and the error grows"
@@ -240,16 +250,16 @@ class Fig2(OverAlpha, Figure):
 
     @property
     def tried(self) -> Approaches:
-        """At which α."""
+        """Settings of both approaches that the figure tries."""
         return Approaches(self.alphas, self.weights, self.chains, self.steps, self.folds)
 
     @property
     def metric(self) -> ErrorsOverAlpha:
-        """What is measured."""
+        """Metric of the figure: errors of both approaches by α."""
         return ErrorsOverAlpha(self.tried, self.queries)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The paper's noise on every dataset; and the union."""
+        """Return the runs: each dataset with the printed noise, and the union of past and new answers."""
         budgets = (self.epsilon, self.prior_epsilon)
         sizes = dict(queries=self.past, scale=self.scale)
         banks = [QueryBank(*budgets, past=kind, **sizes) for kind in RECIPES]
@@ -265,12 +275,12 @@ class Fig2(OverAlpha, Figure):
         return runs
 
     def rows(self, store) -> pd.DataFrame:
-        """Named by what was bought and what is asked."""
+        """Return the results, named by the kinds of bought and of new queries."""
         rows = super().rows(store)
         return self.named(rows.assign(case=rows.panel, bought=rows.past))
 
     def named(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows with their panel, their series, and α in units that both approaches share."""
+        """Return the results with their panels and curves, and with α in units that both approaches share."""
         union = rows.case == UNION
         kinds = zip(rows.bought, rows.asked, strict=True)
         panels = np.where(union, UNION, [panel_of(bought, asked) for bought, asked in kinds])
@@ -279,7 +289,9 @@ class Fig2(OverAlpha, Figure):
         return rows.assign(panel=panels, series=series, relative_alpha=rows.alpha / noise)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Of each dataset and kinds, the twin first; the noise of a bought answer is dashed."""
+        """Return the panels for each dataset and kinds of queries, with the stand-in first. A dashed line
+        shows the noise of a bought answer.
+        """
         grid = []
         curves = rows[rows.panel != UNION]
 
@@ -304,5 +316,5 @@ class Fig2(OverAlpha, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Without α = ∞, which no axis has."""
+        """Return the results without those at α = ∞, which no axis shows."""
         return rows[~np.isinf(rows.relative_alpha)]

@@ -1,16 +1,18 @@
-"""Chen et al. 2012, Figure 3: errors that cross-validation estimates, and the true ones, over α.
+"""Figure 3 of Chen et al. (2012): errors that cross-validation estimates, compared with the true errors, by
+α.
 
-Paper   Chen, Zhou & Bhowmick, EDBT 2012: sections 3.5 and 5.1, Figure 3; Theorem 4.
-Read    from the text; the plot is not in our copy, and no number is printed. The caption contradicts
-        itself: it cross-validates on ranges and has true errors of new ranges from general queries,
-        which would be Figure 2(d), but says that they match Figure 2(c). Theorem 4 is about new queries
-        of the same kind. Both true curves are run.
-Open    The twin with Lap(5000), the paper's noise, is judged; Census Income, and the twin at ε = 1 with
-        the sensitivity computed, stand beside, in one run. All errors and estimates are expected over
-        the noise of the past answers, in closed form: runs differ by their queries and the prior. The
-        folds are the same for all α of a seed; the total stays known in each. What a stage of
-        cross-validation knows is the history without one of its parts. New ranges are drawn by the law
-        of the past ones, which some repeat, as Theorem 4 has it. Kernel PCA only.
+Paper   Chen, Zhou & Bhowmick, EDBT 2012: sections 3.5 and 5.1, Figure 3, and Theorem 4.
+Read    The plot is not in our copy, and the text prints no number. The caption contradicts itself. It
+        describes cross-validation on ranges, and true errors of new ranges from general queries, which would
+        be Figure 2(d). But it says that they match Figure 2(c). Theorem 4 is about new queries of the same
+        kind. We run both true curves.
+Open    Statements are tested on the stand-in with Lap(5000), the paper's noise. For comparison, one run uses
+        Census Income, and one run uses the stand-in at ε = 1 with the computed sensitivity. All errors and
+        estimates are expected values over the noise of past answers, computed by a formula. Runs differ by
+        their queries and by the prior. For a given seed, all α have the same folds, and the total is known in
+        each fold. A stage of cross-validation uses the past answers without one of their parts. New ranges
+        have the distribution of the past ones, as in Theorem 4, so some of them repeat past ranges. Only
+        kernel PCA is run.
 """
 
 from __future__ import annotations
@@ -72,9 +74,10 @@ TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries 
 
 @value
 class CrossValidated:
-    """Errors on new ranges, from all answers and from those of one stage, with their estimates.
+    """Metric: errors on new ranges from all past answers, errors from the answers of one stage of
+    cross-validation, and the cross-validated estimates.
 
-    Some were bought, as some of those were that a stage holds out.
+    Some new ranges were bought, as some of the answers that a stage holds out also repeat others.
     """
 
     alphas: tuple[float, ...]
@@ -82,7 +85,7 @@ class CrossValidated:
     folds: int
 
     def __call__(self, truth, bank: Bank) -> pd.DataFrame:
-        """A row a prior, α, and error: true, from a stage, cross-validated."""
+        """Return one row per prior, α and kind of error: true, from one stage, or cross-validated."""
         refuse_private(truth)
         history = bank.noiseless(truth)
         new = _drawn_anew(bank, self.queries)
@@ -106,13 +109,13 @@ class CrossValidated:
 
 @value
 class FromGeneral:
-    """True errors of new ranges, from general queries."""
+    """Metric: true errors of new ranges, computed from past general queries."""
 
     alphas: tuple[float, ...]
     queries: int
 
     def __call__(self, truth, bank: Bank) -> pd.DataFrame:
-        """A row a prior and α."""
+        """Return one row per prior and α."""
         refuse_private(truth)
         new = _drawn_anew(bank, self.queries)
         errors = {}
@@ -123,12 +126,12 @@ class FromGeneral:
 
 
 def _drawn_anew(bank: Bank, count: int) -> Workload:
-    """Ranges by the law of the past ones, which may repeat them."""
+    """Return new ranges with the distribution of the past ones. Some may repeat past ranges."""
     return RECIPES["ranges"](count, seed=bank.seed + 1).on(bank.history.domain)
 
 
 def _rows(errors: dict[str, np.ndarray], alphas: tuple[float, ...]) -> pd.DataFrame:
-    """The roots of mean squares, a row a curve and α."""
+    """Return the root mean squared errors, with one row per curve and α."""
     rows = [
         {"prior": name, "metric": DRAWN, "alpha": alpha, "value": error}
         for name, squares in errors.items()
@@ -138,13 +141,13 @@ def _rows(errors: dict[str, np.ndarray], alphas: tuple[float, ...]) -> pd.DataFr
 
 
 def for_each_prior(rows, level: float, check: Callable) -> Finding:
-    """Whether something is so without prior and with it."""
+    """Check whether a statement holds without and with the prior."""
     own = rows[rows.panel == TWIN]
     return all_of({prior: partial(check, own, prior) for prior in (WITHOUT, WITH)}, level)
 
 
 def over_truths(rows, level: float, check: Callable) -> Finding:
-    """The same for each reading of which true curve is meant."""
+    """Repeat a check for each reading of which true curve the caption means."""
 
     def at(past: str, level: float) -> Finding:
         own = partial(check, truth=TRUTHS[past])
@@ -154,15 +157,16 @@ def over_truths(rows, level: float, check: Callable) -> Finding:
 
 
 def check_identical(rows, prior: str, level: float, truth: str) -> Finding:
-    """Whether estimates are alike to the true errors at most α."""
+    """Check whether estimates agree with the true errors for most α."""
     ratios = paired_ratios(rows, prior + ESTIMATED, prior + truth, "alpha")
     return check_similar(ratios, level, OFTEN)
 
 
 def check_above(rows, prior: str, level: float, truth: str) -> Finding:
-    """Whether the true errors are below a stage's, which estimates are expected to be, at most α.
+    """Check whether, for most α, the true errors are smaller than the errors of a stage, which are the
+    expected values of the estimates.
 
-    What is estimated may contradict it.
+    The estimates themselves can contradict the statement.
     """
 
     def below(series: str) -> Finding:
@@ -175,7 +179,7 @@ def check_above(rows, prior: str, level: float, truth: str) -> Finding:
 
 
 def check_minimum(rows, prior: str, level: float, truth: str) -> Finding:
-    """Whether the α of the least estimate is good for the truth too."""
+    """Check whether the α with the smallest estimate is also good for the true error."""
     errors = rows.pivot_table("value", "alpha", ["series", "seed"])
     true = errors[prior + truth]
     chosen = errors[prior + ESTIMATED].idxmin()
@@ -185,7 +189,9 @@ def check_minimum(rows, prior: str, level: float, truth: str) -> Finding:
 
 
 def check_reason(rows, prior: str, level: float) -> Finding:
-    """Whether at most α the estimate is a stage's error, and this above the error from all queries."""
+    """Check whether, for most α, the estimate agrees with the error of a stage, and this error is larger than
+    the error from all queries.
+    """
     squares = rows.pivot_table("value", "alpha", ["series", "seed"]) ** 2
     estimate = squares[prior + ESTIMATED]
     count = len(squares)
@@ -222,7 +228,9 @@ def check_reason(rows, prior: str, level: float) -> Finding:
 
 @value
 class Fig3(OverAlpha, Figure):
-    """Histories of ranges; and of general queries, as the caption has it."""
+    """Cross-validated and true errors of kernel PCA by α, from past ranges, and from general queries as the
+    caption says.
+    """
 
     title = "Cross-validated and true errors over α"
     headline = "The α that minimizes the estimated error usually minimizes the true error"
@@ -241,7 +249,9 @@ class Fig3(OverAlpha, Figure):
     folds: int = whole(5, "number of folds of cross-validation on past answers", 2)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The paper's noise, on all data and by both readings; and what computed noise shows."""
+        """Return the runs: the paper's noise on all datasets and in both readings, and the noise for the
+        computed sensitivity.
+        """
         bank = QueryBank(self.epsilon, self.prior_epsilon, queries=self.past)
         printed = replace(bank, scale=self.scale)
         metric = CrossValidated(self.alphas, self.queries, self.folds)
@@ -259,12 +269,14 @@ class Fig3(OverAlpha, Figure):
         return runs
 
     def rows(self, store) -> pd.DataFrame:
-        """A panel a dataset and noise."""
+        """Return the results, with one panel per dataset and noise."""
         rows = super().rows(store)
         return rows.assign(series=rows.prior, panel=rows.panel.str.removesuffix(GENERAL))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Without prior and with it, of each dataset and noise; the twin, which is judged, first."""
+        """Return two panels per dataset and noise, without and with the prior. The stand-in, on which
+        statements are tested, is first.
+        """
         names = sorted(rows.panel.unique(), key=lambda name: name != TWIN)
         return [
             Panel(f"{name}, {prior}", {"panel": name, "prior_known": prior}, "alpha")
@@ -273,7 +285,9 @@ class Fig3(OverAlpha, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """All are errors of kernel PCA: true ones, estimates, and what explains them."""
+        """Return the results with names for the curves: true errors of kernel PCA, estimates, and the errors
+        of a stage.
+        """
         kinds = rows.series.str.partition(", ")
         what = kinds[2].where(kinds[2] != "", "true error")
         return rows.assign(series=f"{KERNEL}, " + what, prior_known=kinds[0])

@@ -1,14 +1,15 @@
-"""Chen et al. 2012, Figure 4: both approaches as queries, noise, attributes and people vary.
+"""Figure 4 of Chen et al. (2012): errors of kernel PCA and maximum entropy by the number of queries, the
+noise, the number of attributes, and the number of people.
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 4.
-Read    from the text, which says only that it is about 2-D range queries; the plots, and what is
-        varied in them, are not in our copy. The four parameters are our reading: the number of past
-        queries m, the scale of their noise, the number of attributes (the first d), and of people.
-Open    One of the four varies at a time from the paper's setting; how many people there are varies on
-        the twin alone, whose size can be chosen. α is chosen by 5-fold cross-validation for both
-        approaches, which is free. Kernel PCA at the α of the least true error, which nobody knows, stands
-        beside. More steps of maximum entropy reach a larger weight; where the chosen fit did not
-        converge nothing is known of its error.
+Read    The text only says that the figure is about range queries on two attributes. The plots are not in our
+        copy. We assume four parameters: the number of past queries m, the scale of their noise, the number of
+        attributes (the first d), and the number of people.
+Open    One of the four parameters varies at a time, from the paper's setting. The number of people varies
+        only for the stand-in, whose size can be chosen. For both approaches, α is chosen by 5-fold
+        cross-validation, which costs no budget. For comparison, we show kernel PCA at the α with the smallest
+        true error, which nobody knows in practice. With more steps, maximum entropy could reach a larger
+        weight. If the chosen fit did not converge, its error is unknown.
 """
 
 from __future__ import annotations
@@ -47,20 +48,24 @@ POINT = [*VARIED, "prior"]
 
 
 def ratios(rows, ours: str, other: str) -> Intervals:
-    """One approach against another at every point; at what did not converge it may be anything."""
+    """Return the error of one approach divided by that of another, at every point. If a fit did not converge,
+    the ratio may be any number.
+    """
     own = rows.drop_duplicates([*POINT, "approach", "seed"])
     known = paired_ratios(own.assign(series=own.approach), ours, other, POINT)
     return open_where_far(known, own.groupby(POINT).lacks.max())
 
 
 def check_often_lower(rows, level: float) -> Finding:
-    """Whether maximum entropy has less error than kernel PCA of the same version at most points."""
+    """Check whether maximum entropy has a smaller error than kernel PCA with the same prior, at most points."""
     found = check_lower(ratios(rows, ENTROPY, KERNEL), level, OFTEN)
     return found if found.holds is not None else unless_far(rows.lacks.max(), found)
 
 
 def check_comparable(rows, level: float) -> Finding:
-    """Whether kernel PCA with prior has at most 1.25× the error of maximum entropy at most points."""
+    """Check whether kernel PCA with the prior has at most 1.25 times the error of maximum entropy, at most
+    points.
+    """
     own = rows[rows.prior == WITH]
     found = check_between(
         ratios(own, KERNEL, ENTROPY), level, high=ALIKE, share=OFTEN, words="comparable"
@@ -72,7 +77,7 @@ def check_comparable(rows, level: float) -> Finding:
 
 
 def over_kinds(rows, level: float, check) -> Finding:
-    """A statement on each dataset, of past queries and of new ones."""
+    """Repeat a check on each dataset, for past and for new queries."""
 
     def of_kind(own, kind: str, level: float) -> Finding:
         return check(own[own.kind == kind], level)
@@ -82,7 +87,7 @@ def over_kinds(rows, level: float, check) -> Finding:
 
 @value
 class Fig4(OverAlpha, Figure):
-    """One parameter varies at a time, from past ranges over two attributes."""
+    """Errors of both approaches from past ranges over two attributes. One parameter varies at a time."""
 
     height = 1.7
     sharey = True
@@ -124,7 +129,9 @@ class Fig4(OverAlpha, Figure):
     seeds: int = seeds(5, "number of histories, each with other queries and noise")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel a dataset and parameter; the point that they share is one trial."""
+        """Return the runs, with one panel per dataset and parameter. The point that all parameters share is a
+        single run.
+        """
         budgets = (self.epsilon, self.prior_epsilon)
         usual = QueryBank(*budgets, queries=self.usual_past, scale=self.scale)
         tried = Approaches(self.alphas, self.weights, self.chains, self.steps, self.folds)
@@ -149,14 +156,14 @@ class Fig4(OverAlpha, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Approaches without and with prior are the series."""
+        """Return the results, with one curve per approach and prior."""
         rows = super().rows(store)
         names = rows.panel.str.split(": ", n=1, expand=True)
         series = rows.approach + ", " + rows.prior
         return rows.assign(case=names[0], panel=names[1], series=series)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a dataset, kind of queries and parameter: new ranges of the twin first."""
+        """Return one panel per dataset, kind of queries and parameter. New ranges on the stand-in are first."""
         cases = sorted(rows.case.unique(), key=lambda case: case != TWIN)
         varied = rows.drop_duplicates(["case", "panel"])
         return [
@@ -172,6 +179,8 @@ class Fig4(OverAlpha, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Kernel PCA at the α that cross-validation chose; of so few points none are joined."""
+        """Return the results to draw. Kernel PCA is drawn at the α that cross-validation chose. Points are
+        not joined, because there are few.
+        """
         drawn = rows[~rows.series.str.contains("at the least true error")]
         return drawn.assign(**{x: drawn[x].map("{:,.0f}".format) for x in VARIED})

@@ -1,18 +1,19 @@
-"""Chen et al. 2012, Figure 5: running time of inference from past answers.
+"""Figure 5 of Chen et al. (2012): running time of kernel PCA and maximum entropy.
 
-Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 5; costs in sections 3 and 4.
-Read    from the text; the plot is not in our copy, and no number is printed. "O(n²r)", with n the
-        tuples, should be O(m²r), with m the queries.
-Open    Ranges on pairs of attributes of the twin. Universe: the twin's largest attributes, up to all
-        1.3·10¹¹ cells. A last panel was added after the first run, and is not judged: always nine
-        attributes, whose codes are merged.
-        What is timed is inference and the improved answers to all past queries: for kernel PCA inner
-        products, one eigendecomposition and one α. Maximum entropy takes a fixed number of steps, as in
-        the paper; it is not run to convergence, which may take more of them for more queries. "Buying"
-        is the release itself, the only thing that looks at the data. How many queries are too many is not
-        printed: 29,570, all 2-D marginals, is the paper's only larger number. There maximum entropy is
-        timed, and kernel PCA's time carried on by its growth between the two largest m that are timed.
-        Processor time, one thread, the best of several; slow ways without a warm-up.
+Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 5, and the costs in sections 3 and 4.
+Read    The plot is not in our copy, and the text prints no number. The printed cost O(n²r), where n is the
+        number of records, should be O(m²r), where m is the number of queries.
+Open    Queries are ranges on pairs of attributes of the stand-in. The panel "universe" uses the stand-in's
+        largest attributes, up to all 1.3·10¹¹ cells. We added the last panel after the first run, and test no
+        statement on it. It always has nine attributes, whose codes are merged. We time inference and the
+        improved answers to all past queries. For kernel PCA, these are inner products, one
+        eigendecomposition, and one α. Maximum entropy takes a fixed number of steps, as in the paper. It is
+        not run until it converges, which may take more steps for more queries. "Buying" is the release
+        itself, which is the only step that uses the data. The paper does not print how many queries are too
+        many. Its only larger number is 29,570, the number of cells of all bivariate marginals. We time
+        maximum entropy for this number, and extrapolate the time of kernel PCA from its growth between the
+        two largest m that we time. A time is the best processor time of several runs, with one thread. Slow
+        methods have no warm-up run.
 """
 
 from __future__ import annotations
@@ -70,36 +71,38 @@ OVER = {
 
 
 def along(panel: str) -> str:
-    """The column of a panel's sizes."""
+    """Return the name of the column with the sizes of a panel."""
     return "universe" if panel == "merged" else panel
 
 
 def times_over(rows, panel: str) -> pd.DataFrame:
-    """What was timed over a panel's sizes, without what is carried on."""
+    """Return the measured times by the sizes of a panel, without extrapolated times."""
     times = rows[rows.panel == panel].pivot_table("value", along(panel), "series", sort=True)
     return times[[KERNEL, ENTROPY, BUYING]]
 
 
 def growth(times: pd.Series, first: int, base: float) -> float:
-    """By how much times grow from point `first` to the last, for `base` times the size."""
+    """Return the factor by which times grow if the size grows by the factor `base`, estimated from point
+    `first` and the last point.
+    """
     sizes = times.index.to_numpy(float)
     grown = np.log(times.iloc[-1] / times.iloc[first]) / np.log(sizes[-1] / sizes[first])
     return float(base**grown)
 
 
 def _known(number: float, **ends: float) -> Callable[[float], Finding]:
-    """A check of one number, which is the best of several times."""
+    """Return a check of a single number, which is the best of several times."""
     return partial(check_between, exact(pd.Series([number])), **ends)
 
 
 def check_square(rows, level: float) -> Finding:
-    """Whether kernel PCA's time grows as m², or faster."""
+    """Check whether the time of kernel PCA grows at least as fast as m²."""
     times = times_over(rows, "queries")[KERNEL].dropna()
     return _known(growth(times, -2, 2), low=4)(level)
 
 
 def check_too_many(rows, level: float) -> Finding:
-    """Whether kernel PCA is out of reach where the queries are most."""
+    """Check whether kernel PCA takes too long for the largest number of queries."""
     times = rows[rows.panel == "queries"].pivot_table("value", "queries", "series")
     if CARRIED not in times:
         raise MissingPoints("no time that is carried on")
@@ -117,7 +120,7 @@ def check_too_many(rows, level: float) -> Finding:
 
 
 def check_insensitive(rows, level: float, panel: str) -> Finding:
-    """Whether both approaches take 1.25× as long, or less, for ten times the size."""
+    """Check whether both approaches take at most 1.25 times as long for ten times the size."""
     times = times_over(rows, panel)
     parts = {
         name: _known(growth(times[name].dropna(), 0, 10), high=ALIKE)
@@ -129,13 +132,13 @@ def check_insensitive(rows, level: float, panel: str) -> Finding:
 
 
 def improved_answers(method, history) -> np.ndarray:
-    """Improved answers to all past queries."""
+    """Return improved answers to all past queries."""
     return method(history).answer(history.workload)
 
 
 @value
 class Fig5(Figure):
-    """Processor time of both approaches, over four sizes; never taken from a store."""
+    """Processor time of both approaches by four sizes. It never comes from a store."""
 
     title = "Running time of inference from past answers"
     headline = "Kernel PCA's cost grows at least with the square of the number of queries"
@@ -173,20 +176,21 @@ class Fig5(Figure):
     repeat: int = effort(9, "repetitions, of which the fastest counts")
 
     def datasets_run(self) -> list[IPUMSTwin]:
-        """Of the usual number of people."""
+        """Return the stand-in with the usual number of people."""
         return [IPUMSTwin(self.people)]
 
     def rows(self, store) -> pd.DataFrame:
-        """A row a method and point, timed in a process of its own.
+        """Time all methods in a separate process, and return one row per method and point.
 
-        Its linear algebra has one thread: two would wait for each other, and count it as work.
+        Linear algebra uses one thread there. Two threads would wait for each other, and the waiting would
+        count as processor time.
         """
         one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
         values = {name: parameter_text(getattr(self, name)) for name in self.parameters()}
         return pd.read_csv(StringIO(in_process(print_rows, environment=one_thread, **values)))
 
     def measured(self) -> pd.DataFrame:
-        """The rows, timed here and now."""
+        """Time all methods in this process, and return the results."""
         table = IPUMSTwin(self.people).load()
         points = [("queries", table, m, m) for m in self.queries]
         for d in self.attributes:
@@ -201,7 +205,7 @@ class Fig5(Figure):
         return pd.concat([rows, self.carried_on(rows, table)], ignore_index=True)
 
     def carried_on(self, rows: pd.DataFrame, table: SparseTable) -> pd.DataFrame:
-        """Of too many queries: maximum entropy's time, and what kernel PCA's would grow to."""
+        """Return the time of maximum entropy for very many queries, and the extrapolated time of kernel PCA."""
         times = times_over(rows, "queries")[KERNEL].dropna()
         if len(times) < 2:
             return pd.DataFrame()
@@ -214,17 +218,17 @@ class Fig5(Figure):
         return own.assign(series=[CARRIED, ENTROPY], value=[grown, min(seconds)])
 
     def history(self, table: SparseTable, m: int):
-        """Answers to m ranges, bought."""
+        """Return noisy answers to m ranges."""
         mechanism = LaplaceQueries(DP(self.epsilon), RandomMarginalRanges(m))
         return Trial(IPUMSTwin(), mechanism, 0).release(table).estimate
 
     def entropy(self, table: SparseTable) -> MaximumEntropy:
-        """As it is timed."""
+        """Return maximum entropy with the settings that are timed."""
         fixed = dict(limit=0, chains=self.chains, steps=self.steps, tolerance=0.0)
         return MaximumEntropy(self.entropy_alpha, float(table.total), **fixed)
 
     def timing_rows(self, panel: str, table: SparseTable, m: int, x: float) -> list[dict]:
-        """Seconds of each method for m ranges over one table."""
+        """Return the time of each method in seconds, for m ranges over one table."""
         mechanism = LaplaceQueries(DP(self.epsilon), RandomMarginalRanges(m))
         history = self.history(table, m)
         entropy_method = self.entropy(table)
@@ -258,11 +262,11 @@ class Fig5(Figure):
         ]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Time over each of the four."""
+        """Return one panel for each of the four sizes."""
         titles = {panel: title.format(self.usual_queries) for panel, title in OVER.items()}
         return [Panel(title, {"panel": panel}, along(panel)) for panel, title in titles.items()]
 
 
 def print_rows(**values: str) -> None:
-    """The rows of a figure with these parameters, as CSV."""
+    """Print the results of a figure with these parameters, as CSV."""
     print(Fig5.at("paper", **values).measured().to_csv(index=False))

@@ -1,16 +1,17 @@
-"""Chen et al. 2012, Figure 6: joint distributions of two and three attributes, as published.
+"""Figure 6 of Chen et al. (2012): errors of published joint distributions of two and of three attributes.
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.2, Figure 6.
-Read    from the text; the plot is not in our copy, and no error is printed.
-Open    All cells of all 36 bivariate marginals are bought, Lap(36) at ε = 1. Maximum entropy makes a
-        database of them; its α is not printed. Here 3·10⁻⁴, the best of 3·10⁻⁵, 10⁻⁴, 3·10⁻⁴ and 10⁻³
-        on another draw of the twin (seed 1; 199,523 and 500,000 people agree on it), settled before the
-        first run. "SGD as printed" is the paper's own fit, γ = 10⁻⁴ and 10⁶ steps of one chain, at the
-        same α.
-        Flipping: a bit a code. Joints of responses are unbiased ones with negative cells put to 0, scaled
-        to the total; the paper says nothing of this, and it helps them. So are the noisy marginals
-        treated, which it does not show. Errors, Σ|p − p̃|, are cut at 1 in the drawing, not before they
-        are judged. What sampling alone does is the expected error of as many people drawn anew.
+Read    The plot is not in our copy, and the text prints no error.
+Open    We buy all cells of all 36 bivariate marginals, with noise Lap(36) at ε = 1. Maximum entropy fits a
+        model to these cells, and draws a database from it. The paper does not print its α. We use 3·10⁻⁴, the
+        best of 3·10⁻⁵, 10⁻⁴, 3·10⁻⁴ and 10⁻³ on another draw of the stand-in (seed 1). It is the best for
+        199,523 and for 500,000 people. We chose it before the first run. "SGD as printed" is the paper's own
+        fit, with γ = 10⁻⁴ and 10⁶ steps of one chain, at the same α. Flipping changes one bit per code. The
+        joint distributions from randomised responses are unbiased estimates, whose negative cells become 0,
+        scaled to the total. The paper does not mention this step, which helps these methods. The noisy
+        marginals, which the paper does not show, are treated in the same way. Errors are Σ|p − p̃|. The
+        drawing truncates them at 1, but statements are tested on the full errors. The error of sampling alone
+        is the expected error if as many people are drawn again.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ DUE = (0.25, 0.5, 0.75)  # shares of an error
 
 
 def sampling_error(shares: np.ndarray, people: int) -> float:
-    """The expected Σ|p − p̃| of so many people drawn anew: de Moivre's, of each cell."""
+    """Return the expected Σ|p − p̃| if `people` people are drawn again from the true distribution, by de
+    Moivre's formula for each cell.
+    """
     from scipy.stats import binom
 
     p = shares[(shares > 0) & (shares < 1)]
@@ -74,12 +77,14 @@ def sampling_error(shares: np.ndarray, people: int) -> float:
 
 @value
 class JointErrors:
-    """Σ|p − p̃| of every pair of attributes, and of triples; what sampling and no data would have."""
+    """Metric: Σ|p − p̃| for every pair of attributes and for triples, and the errors of sampling alone and of
+    a uniform distribution.
+    """
 
     triples: int
 
     def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """A row a joint that the estimate has."""
+        """Return one row per joint distribution that the estimate has."""
         refuse_private(truth)
         domain = truth.domain
         exact = joint_shares(truth)
@@ -99,7 +104,7 @@ class JointErrors:
         return pd.DataFrame(rows).assign(**convergence(estimate))
 
     def drawn(self, domain: Domain) -> list[tuple[int, ...]]:
-        """The triples: all, or so many by lot."""
+        """Return the triples of attributes: all of them, or `triples` of them at random."""
         candidates = [*combinations(range(len(domain.shape)), 3)]
         if self.triples >= len(candidates):
             return candidates
@@ -108,7 +113,9 @@ class JointErrors:
 
 
 def couples(pairs: pd.DataFrame) -> pd.DataFrame:
-    """All couples of joints of unlike size: the values of the one of fewer cells, and of more."""
+    """Return all couples of joint distributions with different numbers of cells: the errors of the one with
+    fewer cells, and those of the one with more.
+    """
     both = pairs.merge(pairs, on="seed", suffixes=("", "_of_more"))
     both = both[both.cells < both.cells_of_more]
     both = both.assign(couple=both.joint + " | " + both.joint_of_more)
@@ -118,17 +125,19 @@ def couples(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def for_each(rows, rivals, level: float, check: Callable) -> Finding:
-    """Whether something is so of both responses."""
+    """Check whether a statement holds for both randomised responses."""
     return all_of({rival: partial(check, rows, rival) for rival in rivals}, level)
 
 
 def check_best(rows, rivals, level: float) -> Finding:
-    """Whether maximum entropy is below both on every pair."""
+    """Check whether maximum entropy has smaller errors than both randomised responses on every pair of
+    attributes.
+    """
     return check_below_rivals(rows[rows.k == 2], rivals, level, "joint")
 
 
 def check_small_only(rows, rival: str, level: float, well: float) -> Finding:
-    """Whether errors are small up to some number of cells, and not beyond, at most pairs."""
+    """Check whether errors are at most `well` up to some number of cells, and larger beyond, for most pairs."""
     pairs = rows[(rows.k == 2) & (rows.series == rival)]
     cells = pairs.groupby("joint").cells.first()
     errors = means(pairs, rival, "joint").at(1 - (1 - level) / len(cells))
@@ -149,7 +158,9 @@ def check_small_only(rows, rival: str, level: float, well: float) -> Finding:
 
 
 def check_poor(rows, rival: str, level: float, k: int, wide: int = 0) -> Finding:
-    """Whether errors are 1 or more at most joints of k attributes, `wide` of which have many values."""
+    """Check whether errors are 1 or more for most joint distributions of k attributes, of which at least
+    `wide` have many values.
+    """
     there = rows[(rows.k == k) & (rows.wide >= wide) & (rows.series == rival)]
     if there.empty:
         raise claims.MissingPoints(f"no joints of {rival}")
@@ -161,19 +172,23 @@ def check_poor(rows, rival: str, level: float, k: int, wide: int = 0) -> Finding
 
 
 def of_small(rows, level: float, of: str, well: float) -> Finding:
-    """`check_small_only` of both responses at a γ."""
+    """Apply `check_small_only` to both randomised responses for one meaning of γ."""
     check = partial(check_small_only, well=well)
     return for_each(of_case(rows, TWIN), RIVALS[of], level, check)
 
 
 def of_wide(rows, level: float, of: str, which: str) -> Finding:
-    """`check_poor` of both responses at a γ, where one attribute or both have many values."""
+    """Apply `check_poor` to both randomised responses for one meaning of γ, on pairs where one or both
+    attributes have many values.
+    """
     check = partial(check_poor, k=2, wide={"one": 1, "both": 2}[which])
     return for_each(of_case(rows, TWIN), RIVALS[of], level, check)
 
 
 def over_reasonable(rows, level: float) -> Finding:
-    """Whether maximum entropy has so little an error on most triples, and less than both responses."""
+    """Check whether maximum entropy has reasonable errors on most triples, and smaller ones than both
+    randomised responses, for each meaning of "reasonable".
+    """
     rivals = RIVALS["an attribute's"]
 
     def at(own, bound: float, level: float) -> Finding:
@@ -189,12 +204,14 @@ def over_reasonable(rows, level: float) -> Finding:
 
 
 def over_data(rows, level: float, check: Callable) -> Finding:
-    """A statement on pairs of each dataset."""
+    """Repeat a check on the pairs of attributes of each dataset."""
     return over_cases(rows[rows.k == 2], level, "data", check)
 
 
 def check_growth(rows, level: float) -> Finding:
-    """Whether, for each method, of most couples the one of more cells has the greater error."""
+    """Check whether, for each method and most couples of joint distributions, the one with more cells has the
+    larger error.
+    """
 
     def part(series: str, level: float) -> Finding:
         own = rows[rows.series == series]
@@ -207,7 +224,9 @@ def check_growth(rows, level: float) -> Finding:
 
 
 def check_sampling(rows, series: str, share: float, level: float) -> Finding:
-    """Whether that is so of sampling alone, and whether it makes up such a share of a method's error."""
+    """Check whether the error of sampling alone also grows with the number of cells, and is at least the
+    given share of a method's error.
+    """
     own = rows[rows.series == series].assign(series="all")
     first = own.drop_duplicates("joint").assign(value=own.sampling, seed=0)
     both = couples(first).pivot(index="couple", columns="series", values="value")
@@ -223,25 +242,27 @@ def check_sampling(rows, series: str, share: float, level: float) -> Finding:
 
 
 def over_methods(rows, level: float) -> Finding:
-    """The same of each method, and of each share that "due to" may mean."""
+    """Repeat `check_sampling` for each method, and for each share that "due to" may mean."""
     swept = ((ENTROPY, *RIVALS["an attribute's"]), DUE)
     return over_cases(rows[rows.k == 2], level, "data, method, share", check_sampling, *swept)
 
 
 def attributes(rows: pd.DataFrame) -> dict[str, str]:
-    """Full names of one dataset's, by the short ones."""
+    """Return the full names of the attributes of one dataset, by their short names."""
     names = {short: name for name, short in reversed(SHORT.items())}
     short = rows[rows.k == 2].joint.str.split(", ").explode().unique()
     return {name: names.get(name, name) for name in short}
 
 
 def responses(rows: pd.DataFrame) -> list[str]:
-    """Those at an attribute's γ, whatever it is."""
+    """Return the names of the randomised responses whose γ is for each attribute."""
     return [x for x in rows.series.unique() if ", γ" in x and not x.endswith("a tuple")]
 
 
 def squares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Boxes of mean errors of pairs, attribute × attribute: a response above, maximum entropy below."""
+    """Return boxes with the mean errors of pairs, as a square of attributes × attributes. A randomised
+    response is above the diagonal, and maximum entropy below it.
+    """
     pairs = rows[rows.k == 2]
     errors = pairs.groupby(["case", "series", "joint"], sort=False).value.mean()
     boxes = []
@@ -259,7 +280,7 @@ def squares(rows: pd.DataFrame) -> pd.DataFrame:
 
 @value
 class Fig6(PublishedFigure):
-    """What maximum entropy makes of noisy pair tables, and randomised responses."""
+    """Errors of joint distributions from maximum entropy and from randomised responses."""
 
     title = "Errors of joint distributions of two and three attributes"
     headline = "Maximum entropy is more accurate than randomized response throughout"
@@ -273,11 +294,13 @@ class Fig6(PublishedFigure):
     triples: int = effort(84, "number of triples of attributes", 1, 84)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Noisy pair tables, and responses at γ."""
+        """Return the runs: noisy pair tables with the fitted models, and randomised responses."""
         return self.sweeps_of(JointErrors(self.triples))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Of each dataset pairs, attribute × attribute, and triples in the order of their cells."""
+        """Return the panels for each dataset: a square with the errors of pairs, and the errors of triples in
+        the order of their numbers of cells.
+        """
         grid = []
         errors = rows[rows.joint.notna()]
         for case in sorted(rows.case.unique(), key=lambda case: case != TWIN):
@@ -290,7 +313,9 @@ class Fig6(PublishedFigure):
         return grid
 
     def rows(self, store) -> pd.DataFrame:
-        """With the place of each joint among those of its kind, by cells."""
+        """Return the results, with the position of each joint distribution in the order of the numbers of
+        cells.
+        """
         rows = super().rows(store)
         joints = rows.drop_duplicates(["case", "joint"]).sort_values(["cells", "joint"])
         joints = joints.assign(by_cells=joints.groupby(["case", "k"]).cumcount() + 1)
@@ -298,7 +323,7 @@ class Fig6(PublishedFigure):
         return rows.merge(places, on=["case", "joint"], how="left")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Errors cut at 1, as in the paper; rows and columns of a square are attributes."""
+        """Return the results to draw. Errors are truncated at 1, as in the paper."""
         cut = rows.assign(value=rows.value.clip(upper=POOR))
         whole = cut.series.str.endswith("a tuple")  # which are at 1 on all triples
         return pd.concat([cut[~whole], squares(cut)])

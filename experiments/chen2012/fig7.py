@@ -1,12 +1,12 @@
-"""Chen et al. 2012, Figure 7: range queries on k attributes, from what was published.
+"""Figure 7 of Chen et al. (2012): errors of range queries on k attributes, answered from published data.
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.2, Figure 7.
-Read    from the text; the plot is not in our copy, and neither errors nor the range of k are printed:
-        all k are run.
-Open    The twin is judged. Random sets of k attributes, intervals uniform among all that are not empty;
-        the same queries in all runs. Data, methods and α are those of Figure 6. Responses answer without
-        bias; an answer below 0 or above the total is not cut. "Everyone alike" answers each query by its
-        share of the cells, with no look at data; it is ours, for comparison.
+Read    The plot is not in our copy, and the text prints neither errors nor the values of k. We run all k.
+Open    Statements are tested on the stand-in. A query has k random attributes, and intervals that are uniform
+        among all non-empty ones. All runs have the same queries. Data, methods and α are those of Figure 6.
+        Randomised responses give unbiased answers. We do not truncate answers below 0 or above the total.
+        "Everyone alike" answers each query by its share of the cells, without using the data. It is our
+        addition for comparison.
 """
 
 from __future__ import annotations
@@ -33,34 +33,36 @@ from workbench.value import value
 
 @dataclass(frozen=True)
 class Uniform:
-    """The same number of people in every cell."""
+    """Estimate with the same number of people in every cell."""
 
     domain: Domain
     total: float = 1.0
 
     def answer(self, workload: Workload) -> np.ndarray:
-        """Shares of the cells."""
+        """Return the share of all cells that each query counts."""
         return workload.cells(self.domain) / float(self.domain.size)
 
 
 @value
 class EveryoneAlike:
-    """What is known before anything is bought."""
+    """Step after a release that ignores the released answers. It shows the errors without any data."""
 
     def __call__(self, answers: NoisyAnswers) -> Uniform:
-        """On the domain of the answers, whose values are not used."""
+        """Return the uniform estimate on the domain of the answers, whose values are not used."""
         return Uniform(answers.domain)
 
 
 @value
 class RangeErrors:
-    """RMSE of range queries on k attributes, for several k; answers add up to the public total."""
+    """Metric: root mean squared error of range queries on k attributes, for several k. Answers are scaled to
+    the public total.
+    """
 
     dims: tuple[int, ...]
     queries: int
 
     def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """A row a k; none of noisy marginals, which have no answers."""
+        """Return one row per k. Noisy marginals have no rows, because they cannot answer these queries."""
         refuse_private(truth)
         rows = []
         for k in () if isinstance(estimate, NoisyAnswers) else self.dims:
@@ -75,7 +77,7 @@ OF = ("each attribute", "the tuple")  # what the γ of a randomized response is 
 
 @value
 class Fig7(PublishedFigure):
-    """The methods of Figure 6, on range queries."""
+    """Errors of range queries by the number of attributes k, for the methods of Figure 6."""
 
     title = "Error of range queries on k attributes"
     headline = "Maximum entropy is far ahead on range queries over many attributes"
@@ -95,11 +97,13 @@ class Fig7(PublishedFigure):
     queries: int = queries(150, "number of queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Databases of noisy pair tables, and responses at γ."""
+        """Return the runs: databases from noisy pair tables, and randomised responses."""
         return self.sweeps_of(RangeErrors(self.dims, self.queries), EveryoneAlike())
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The twin, which is judged, first: γ of an attribute, then γ of a tuple."""
+        """Return the panels, first with γ for an attribute, then with γ for a record. The stand-in, on which
+        statements are tested, is first.
+        """
         return [
             Panel(f"{case}, γ = e for {of}", {"case": case, "of": of}, "dims", log="y")
             for of in OF
@@ -107,7 +111,7 @@ class Fig7(PublishedFigure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Randomized responses by what their γ is for, each time with the other methods."""
+        """Return the randomised responses by what their γ is for, each time with the other methods."""
         a_tuple = rows.series.str.endswith("a tuple")
         responses = rows.series.str.contains(", γ")
         named = rows.assign(series=rows.series.str.partition(",")[0])

@@ -1,8 +1,9 @@
-"""Chen et al. 2012: names, people by fewer attributes, and what checks share: data, and convergence.
+"""Definitions that the figures of Chen et al. (2012) share: names, tables with fewer attributes, and checks
+that take into account whether fits converged.
 
-A fit of maximum entropy decides nothing if it lacks more than the tolerance, by the estimate of
-`Model.lacks`. Its duality gap stands beside: an upper bound, but of first order in residuals where what
-is lacked is of second.
+If the estimated remaining divergence of a maximum-entropy fit (`Model.lacks`) is above the tolerance, no
+statement is tested on it. The duality gap is shown for comparison. It is an upper bound, but it is of first
+order in the residuals, where the divergence is of second order.
 """
 
 from __future__ import annotations
@@ -30,27 +31,29 @@ TOLERANCE = 0.1  # nats: a fit that lacks more decides nothing
 
 @value
 class FirstAttributes:
-    """People by the first attributes of a dataset."""
+    """Dataset with only the first `count` attributes of another dataset."""
 
     dataset: Any
     count: int
     truth_public = True
 
     def load(self) -> SparseTable:
-        """The table."""
+        """Return the table."""
         table = self.dataset.load()
         return table.project(table.domain.attributes[: self.count])
 
 
 def fewer_attributes(table: SparseTable, d: int) -> SparseTable:
-    """The same people by their d largest attributes."""
+    """Return the same people with only their d largest attributes."""
     shape = table.domain.shape
     axes = sorted(np.argsort([-n for n in shape], kind="stable")[:d].tolist())
     return table.project([table.domain.attributes[axis] for axis in axes])
 
 
 def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
-    """The same people with so many codes of each attribute made one, but two left at least."""
+    """Return the same people with `codes` codes of each attribute merged to one. At least two codes of each
+    attribute remain.
+    """
     widths = [min(codes, n // 2) for n in table.domain.shape]
     shape = tuple(-(-n // w) for n, w in zip(table.domain.shape, widths, strict=True))
     domain = Domain(table.domain.attributes, shape)
@@ -60,12 +63,14 @@ def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
 
 
 def convergence(fitted) -> dict[str, float]:
-    """What says how near its optimum a fit is, and in how many steps; NaN where there is none."""
+    """Return numbers that say how close a fit is to its optimum and how many steps it took. They are NaN if
+    there are none.
+    """
     return {name: getattr(fitted, name, np.nan) for name in CONVERGENCE}
 
 
 def of_case(rows: pd.DataFrame, case: str) -> pd.DataFrame:
-    """The rows of one dataset."""
+    """Return the results on one dataset."""
     own = rows[rows.case == case]
     if own.empty:
         raise MissingPoints(f"no rows of {case}")
@@ -73,10 +78,10 @@ def of_case(rows: pd.DataFrame, case: str) -> pd.DataFrame:
 
 
 def of_neither(found: Finding) -> Finding:
-    """What is found on two datasets, where how attributes go together decides.
+    """Return a finding from two datasets, neither of which has the paper's people.
 
-    If it differs on both it is not testable: the people of the one are the twin's own, and those of the
-    other are not the paper's.
+    If the statement is false on both, it is not testable, because it depends on how attributes are related.
+    The people of one dataset are invented, and those of the other are not the paper's.
     """
     if found.holds is not False:
         return found
@@ -87,7 +92,9 @@ def of_neither(found: Finding) -> Finding:
 def over_cases(
     rows: pd.DataFrame, level: float, name: str, check: Callable, *swept: Sequence[Any]
 ) -> Finding:
-    """A check on each dataset, and at each of some values, where neither has the paper's people."""
+    """Repeat a check on each dataset, and for each of some values. Neither dataset has the paper's people, so
+    the check cannot contradict the paper.
+    """
 
     def at(setting: tuple, level: float) -> Finding:
         case, *values = setting
@@ -97,7 +104,9 @@ def over_cases(
 
 
 def unless_far(lacks: float, found: Finding) -> Finding:
-    """What is found of maximum entropy, undecided if a fit lacks more than the tolerance."""
+    """Return a finding about maximum entropy. If the remaining divergence of a fit is above the tolerance,
+    the finding is undecided.
+    """
     if not lacks > TOLERANCE:
         return found
     measured = f"{found.measured}; the fits did not converge: by estimate they lack up to "
@@ -106,7 +115,9 @@ def unless_far(lacks: float, found: Finding) -> Finding:
 
 
 def open_where_far(numbers: Intervals, lacks: pd.Series) -> Intervals:
-    """Ratios by point, which may be anything where a fit lacks more than the tolerance."""
+    """Return ratios by point. If the remaining divergence of a fit is above the tolerance, the ratio may be
+    any number.
+    """
 
     def at(level: float) -> pd.DataFrame:
         points = numbers.at(level)
