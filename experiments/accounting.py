@@ -1,7 +1,9 @@
-"""A tour, not a figure of a paper: what today's accounting gains, and where it does not.
+"""Tour that shows when zero-concentrated differential privacy (zCDP, with a budget ρ) gives smaller errors
+than pure ε, and when it does not. It is not a figure of a paper.
 
-Words   an error is the standard deviation of the noise on one number; a unit touches a number if it may
-        move it; pure = geometric noise for an ε; Gaussian = for the ρ that (ε, δ) pays for.
+Words   An error is the standard deviation of the noise on one number. A unit touches a number if it can
+        change this number. Pure noise is geometric noise for an ε. Gaussian noise is for the largest ρ within
+        (ε, δ).
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ SUMMARIES = {
 
 
 def many_looks(rows: pd.DataFrame, level: float) -> Finding:
-    """Errors follow from formulas: at most a ninth, with as many releases as are shown."""
+    """Check whether, for the largest number of releases, Gaussian noise has at most a ninth of the error of
+    pure noise. Errors follow from formulas.
+    """
     looks = rows[rows.panel == "looks"]
     last = looks[looks["at"] == looks["at"].max()].set_index("series").value
     ratio = last[PURE] / last[GAUSSIAN]
@@ -46,7 +50,9 @@ def many_looks(rows: pd.DataFrame, level: float) -> Finding:
 
 
 def low_thresholds(rows: pd.DataFrame, level: float) -> Finding:
-    """Thresholds follow from formulas: of a tree less than half."""
+    """Check whether the threshold for a dyadic tree is less than half as high with Gaussian noise. Thresholds
+    follow from formulas.
+    """
     of_trees = rows[(rows.panel == "thresholds") & (rows.summary == "dyadic")]
     cut = of_trees.set_index("series").value
     measured = f"{int(cut[PURE])} → {int(cut[GAUSSIAN])}"
@@ -54,7 +60,9 @@ def low_thresholds(rows: pd.DataFrame, level: float) -> Finding:
 
 
 def pure_wins(rows: pd.DataFrame, level: float) -> Finding:
-    """Where lines cross: pure is better for few numbers, and Gaussian for many."""
+    """Check whether pure noise has the smaller error if a unit touches few numbers, and Gaussian noise if it
+    touches many.
+    """
     lines = rows[rows.panel == "touched"].pivot_table("value", "at", "series")
     better = lines.index[lines[PURE] <= lines[GAUSSIAN]]
     worse = lines.index[lines[PURE] > lines[GAUSSIAN]]
@@ -77,7 +85,7 @@ CLAIMS = (
 
 @value
 class Accounting(Figure):
-    """Errors of one budget, spent by pure noise and by Gaussian noise."""
+    """Errors for one budget, spent on pure noise or on Gaussian noise."""
 
     id = "04_accounting"
     title = "What one budget buys: ε added up, and ρ"
@@ -94,16 +102,18 @@ class Accounting(Figure):
 
     @property
     def pure(self) -> DP:
-        """What pure noise spends."""
+        """Budget for pure noise."""
         return DP(self.epsilon)
 
     @property
     def budget(self) -> ZCDP:
-        """The ρ that (ε, δ) pays for."""
+        """Largest ρ within (ε, δ), the budget for Gaussian noise."""
         return ZCDP.within(DP(self.epsilon, self.delta))
 
     def errors_of_looks(self, count: float) -> dict[str, float]:
-        """The noise on a node of each of so many releases of a dyadic tree over 2²⁴ cells."""
+        """Return the variance of the noise on one node, for each kind of noise, if `count` dyadic trees over
+        2²⁴ cells are released.
+        """
         levels = 25
         rho = self.budget.rho / count
         # the ρ of a structure is levels·a·tanh(a/2), nearly levels·a²/2
@@ -115,7 +125,9 @@ class Accounting(Figure):
         }
 
     def spend(self, count: int) -> tuple[DP, list]:
-        """The guarantee of as many filtered trees of made-up counts together, and these releases."""
+        """Release `count` filtered trees of synthetic counts. Return the guarantee of all releases together,
+        and the releases.
+        """
         domain, _ = SUMMARIES["dyadic"]
         rng = np.random.default_rng(0)
         keys = rng.choice(domain.size, 300)
@@ -127,7 +139,7 @@ class Accounting(Figure):
         return guarantee(ledger, self.delta), releases
 
     def threshold_rows(self) -> list[dict]:
-        """The θ that lets as many empty nodes pass."""
+        """Return the thresholds θ for which `size` empty nodes are expected to pass the filter."""
         rows = []
         for name, (domain, transform) in SUMMARIES.items():
             for series, budget in ((PURE, self.pure), (GAUSSIAN, self.budget)):
@@ -139,7 +151,9 @@ class Accounting(Figure):
         return rows
 
     def rows(self, store) -> pd.DataFrame:
-        """Errors by releases and by numbers touched; thresholds by summary."""
+        """Return the results: errors by the number of releases, errors by the number of touched numbers, and
+        thresholds by summary.
+        """
         rows = self.threshold_rows()
         for count in self.releases:
             for series, variance in self.errors_of_looks(count).items():
@@ -156,14 +170,16 @@ class Accounting(Figure):
         return frame.assign(metric=metric, dataset="none", truth_public=True, seed=0)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors over how many releases, and over how many numbers a unit touches."""
+        """Return two panels: errors by the number of releases, and errors by the number of numbers that a
+        unit touches.
+        """
         return [
             Panel("Releases of one tree", {"panel": "looks"}, "at", log="xy"),
             Panel("Numbers that a unit touches", {"panel": "touched"}, "at"),
         ]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Thresholds by summary."""
+        """Return a table of thresholds, with one row per summary."""
         cuts = rows[rows.panel == "thresholds"]
         return cuts.pivot_table("value", "summary", "series", sort=False)
 

@@ -1,8 +1,10 @@
-"""A tour, not a figure of a paper: a session whose noisy answers keep working after they are paid for.
+"""Tour of a session whose noisy answers can be used again after they were paid for. It is not a figure of a
+paper.
 
-Words   cheaper = after some questions, the least ε for a further one is below that of an empty bank
-        wherever that has to pay, and never above it; recalled with less error = the error bar that
-        `recall` gives is below the deviation of the noise that was bought.
+Words   A question is cheaper if, after other questions were paid for, its smallest ε is below the one for an
+        empty bank (wherever that one is above 0), and never above it. An answer is recalled with less error
+        if the error bar that `recall` gives is smaller than the standard deviation of the noise that was
+        bought.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ UNASKED = {  # ages from 16, salaries in thousands
 
 
 class Story(NamedTuple):
-    """A table by four attributes with a public number of people, and questions that nobody asks."""
+    """Table with four attributes and a public number of people, and questions about it that nobody
+    has asked.
+    """
 
     dataset: Any
     people: int
@@ -44,13 +48,13 @@ class Story(NamedTuple):
 
     @property
     def pairs(self) -> NamedMarginals:
-        """What is asked of the table: four pairs of attributes."""
+        """Four pairs of attributes, whose counts are asked."""
         one, two, three, four = self.dataset.attributes
         return NamedMarginals(((one, four), (two, three), (two, four), (three, four)))
 
     @property
     def better(self) -> NamedMarginals:
-        """A pair that is asked later."""
+        """Pair of attributes whose counts are asked later."""
         one, _, three, _ = self.dataset.attributes
         return NamedMarginals(((one, three),))
 
@@ -67,7 +71,7 @@ STORY = Story(
 
 
 def made_up(people: int) -> Story:
-    """The same of people who are made up."""
+    """Return a story about simulated people, for the case that the real table is missing."""
     return Story(
         Projected(IPUMSTwin(records=people), ("Education", "Marital", "Gender", "Race")),
         people,
@@ -80,7 +84,7 @@ def made_up(people: int) -> Story:
 
 
 def refusal(call, *args, **more) -> str:
-    """What a refusal says."""
+    """Call a function that must raise an error, and return the error as text."""
     try:
         call(*args, **more)
     except (ValueError, OSError) as e:
@@ -89,7 +93,9 @@ def refusal(call, *args, **more) -> str:
 
 
 def cheaper(rows: pd.DataFrame, level: float) -> Finding:
-    """Prices follow from formulas: each is lower than with an empty bank, wherever that has one."""
+    """Check whether each price is lower than with an empty bank, wherever an empty bank has a price above 0.
+    Prices follow from formulas.
+    """
     curves = rows[rows.panel == "price"]
     empty, *others = (
         own.set_index("error").value for _, own in curves.groupby("series", sort=False)
@@ -101,7 +107,9 @@ def cheaper(rows: pd.DataFrame, level: float) -> Finding:
 
 
 def less_error(rows: pd.DataFrame, level: float) -> Finding:
-    """Error bars follow from formulas too."""
+    """Check whether the error bar of a recalled answer is smaller than that of the bought answer. Error bars
+    follow from formulas.
+    """
     bars = rows[rows.panel == "bars"].groupby("series").value.mean()
     measured = f"±{format_number(bars['recalled'])} against ±{format_number(bars['bought'])}"
     return Finding(bool(bars["recalled"] < bars["bought"]), measured)
@@ -117,7 +125,7 @@ CLAIMS = (
 
 @value
 class AnswerBank(Figure):
-    """Prices of a further question in three sessions, whose banks hold more and more."""
+    """Prices of a further question in three sessions, whose banks contain more and more answers."""
 
     id = "03_answer_bank"
     title = "What the next answer costs, the more a session has bought"
@@ -144,43 +152,47 @@ class AnswerBank(Figure):
 
     @property
     def dataset(self) -> IPUMSTwin:
-        """Of which prices are drawn: made up."""
+        """Simulated people for which prices are drawn."""
         return IPUMSTwin(records=self.people)
 
     def datasets_run(self) -> list[IPUMSTwin]:
-        """The people of whom prices are drawn."""
+        """Return the simulated people for which prices are drawn."""
         return [self.dataset]
 
     @property
     def story(self) -> Story:
-        """What the notebook tells of: a real table, or people who are made up where there is none."""
+        """Story that the notebook tells, about the real table if it is available, and otherwise about
+        simulated people.
+        """
         real = self.data == ADULT and first_available(STORY.dataset, None) is not None
         return STORY if real else made_up(self.people)
 
     @property
     def budget(self) -> DP:
-        """The session's."""
+        """Budget of the session."""
         return DP(self.epsilon)
 
     def folder(self) -> Path:
-        """A new folder for a session's file, which is gone when this process is."""
+        """Return a new folder for a session's file. It is removed when this process ends."""
         return process_folder()
 
     def blocks(self) -> Products:
-        """Ages by tens and salaries by tens, together: 40 boxes, of which a person is in one."""
+        """Return queries for 40 blocks of ten ages and ten salaries. Each person is in one block."""
         ages = [(a, min(a + 10, 79)) for a in range(0, 79, 10)]
         salaries = [(s, min(s + 10, 50)) for s in range(0, 50, 10)]
         boxes = [{"Age": a, "Salary": s} for a in ages for s in salaries]
         return Products.of(self.dataset.domain, boxes)
 
     def unasked_queries(self) -> Products:
-        """Three questions that nobody has asked."""
+        """Return three questions that nobody has asked."""
         return Products.of(self.dataset.domain, [*UNASKED.values()])
 
     def recalled_answers(
         self, session: Session, truth: SparseTable | None = None
     ) -> pd.DataFrame:
-        """What the bank says of questions that nobody asked; the truth if it is public."""
+        """Return a table with the bank's answers to questions that nobody has asked, and with the true
+        answers if they are passed.
+        """
         queries = labelled_queries(session.bank.domain, self.story.questions)
         values, errors = session.bank.recall(queries)
         columns = {"recalled": values.round(), "±": errors.round()}
@@ -189,7 +201,7 @@ class AnswerBank(Figure):
         return pd.DataFrame(columns, index=[*self.story.questions])
 
     def rows(self, store) -> pd.DataFrame:
-        """Prices of the second question; error bars of the bank that holds most."""
+        """Return the results: prices of the second question, and error bars from the bank with most answers."""
         marginals = (COUNTS, self.counts_epsilon)
         banks = {
             "an empty bank": [],
@@ -200,7 +212,7 @@ class AnswerBank(Figure):
         return frame.assign(dataset=repr(self.dataset), truth_public=True, seed=0)
 
     def bank_rows(self, name: str, purchases: list[tuple]) -> list[dict]:
-        """What one session's bank says after its purchases."""
+        """Return the prices and error bars of one session's bank after its purchases."""
         second = self.unasked_queries()[np.array([1])]
         table = self.dataset.load()
         cap = DP(max(10.0, 2 * (self.counts_epsilon + self.blocks_epsilon)))
@@ -224,5 +236,5 @@ class AnswerBank(Figure):
         return rows
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Price over the error that is asked for."""
+        """Return one panel with the price by the requested error."""
         return [Panel("", {"panel": "price"}, "error", log="x")]

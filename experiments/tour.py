@@ -1,6 +1,6 @@
-"""A tour, not a figure of a paper: what a release costs in accuracy as ε changes.
+"""Tour that shows how the accuracy of a release depends on ε. It is not a figure of a paper.
 
-Words   the error falls as 1/ε = ten times ε gives a tenth of the error, within 1.25×.
+Words   The error falls as 1/ε if ten times the ε gives a tenth of the error, within a factor of 1.25.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ERROR = "error"
 
 
 def falls_as_one_over_epsilon(rows: pd.DataFrame, level: float) -> Finding:
-    """Ten times less error at ten times the ε, within 1.25×."""
+    """Check whether ten times the ε gives a tenth of the error, within a factor of 1.25."""
     own = rows[rows.series == "geometric"]
     ratio = paired_ratios(
         own.assign(series=own.epsilon.map("{:g}".format)), "0.1", "1", "panel"
@@ -36,7 +36,7 @@ CLAIMS = (Claim.of_one("tour-1", SAYS, falls_as_one_over_epsilon),)
 
 @value
 class Tour(Figure):
-    """Three ways at every ε."""
+    """Errors of three mechanisms for several ε."""
 
     id = "00_tour"
     title = "A first private release, and what it costs in accuracy"
@@ -55,11 +55,11 @@ class Tour(Figure):
     seeds: int = seeds(20)
 
     def dataset(self) -> GaussianSparse:
-        """A made-up table."""
+        """Return a synthetic table."""
         return GaussianSparse(m=self.m, density=self.density)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """One."""
+        """Return the runs, as one sweep."""
         mechanisms: list[Any] = []
         for budget in map(DP, self.epsilons):
             mechanisms.append(GeometricHistogram(budget))
@@ -69,5 +69,5 @@ class Tour(Figure):
         return {ERROR: Sweep([self.dataset()], mechanisms, metrics, self.seeds)}
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Error over ε."""
+        """Return one panel with errors by ε."""
         return [Panel("", {"panel": ERROR}, "epsilon")]

@@ -1,7 +1,8 @@
-"""An essay, not a figure of a paper: a table of one's own, from its file to a release.
+"""Notebook about publishing a table of your own, from its file to a release. It is not a figure of a paper.
 
-Words   errs least = the geometric mean of its errors over the query sizes is below that of each other,
-        intervals over seeds apart, on a table of the same beliefs and on one whose cells crowd together.
+Words   A summary has the smallest error if the geometric mean of its errors over the query sizes is below
+        that of each other summary, with separate confidence intervals over seeds. This must hold on a
+        generated table that agrees with your beliefs, and on one whose non-empty cells are crowded together.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _advise = lru_cache(maxsize=4)(advise)  # sweeps, rows, panels and verdicts ask 
 
 @dataclass(frozen=True)
 class Files:
-    """A table, its domain, the column of its counts, and a folder for what is made of them."""
+    """Paths of a table and its domain, the name of the column of counts, and a folder for results."""
 
     folder: Path
     table: Path
@@ -67,17 +68,19 @@ class Files:
     count: str | None
 
     def typed(self, path: Path) -> str:
-        """As it is typed in the folder."""
+        """Return a path as you would type it in the folder of the files."""
         return str(path.relative_to(self.folder) if self.folder in path.parents else path)
 
 
 def example_domain() -> Domain:
-    """Homes, workplaces and hours of leaving."""
+    """Return a domain of homes, workplaces and hours of leaving."""
     return Domain.from_dict({"home": ZONES, "work": ZONES, "hour": HOURS})
 
 
 def example_files() -> Files:
-    """A new folder with commutes.csv, a made-up table, and domain.json, the cells there can be."""
+    """Create a folder with `commutes.csv`, a synthetic table, and `domain.json`, its possible cells. Return
+    their paths.
+    """
     folder = process_folder()
     rng = np.random.default_rng(0)
     places = np.arange(len(ZONES))
@@ -95,7 +98,7 @@ def example_files() -> Files:
 
 
 def bound_field() -> Any:
-    """The field that says how far one unit moves the counts."""
+    """Return the declaration of the field `bound`, the most that one unit adds to the counts."""
     need = "need Bound(l0, linf), how far one unit moves the counts"
     return parameter(
         check=lambda x: None if isinstance(x, Bound) else need, doc="how far one unit moves it"
@@ -104,7 +107,9 @@ def bound_field() -> Any:
 
 @value
 class PublicTable:
-    """A table of one's own whose domain's file states that its truth is public: nothing else loads."""
+    """Dataset for a table of your own whose truth is public. It can be loaded only if the domain's file
+    states this.
+    """
 
     path: str
     domain_file: str
@@ -113,11 +118,11 @@ class PublicTable:
 
     @property
     def truth_public(self) -> bool:
-        """What the domain's file states."""
+        """Whether the domain's file states that the truth is public."""
         return states_public_truth(self.domain_file)
 
     def load(self) -> SparseTable:
-        """The table; a ValueError if its truth is private."""
+        """Return the table. If its truth is private, a ValueError is raised."""
         if not self.truth_public:
             raise ValueError(
                 f'{self.domain_file} does not state "truth_public": true: errors against this table '
@@ -131,27 +136,31 @@ class PublicTable:
 
 @value
 class BelievedTable:
-    """A generated table as one's own is believed to be, under the same bound."""
+    """Generated table that agrees with your beliefs about your own table, with the same bound."""
 
     dataset: GaussianSparse
     bound: Bound = bound_field()
     truth_public = True
 
     def load(self) -> SparseTable:
-        """The table."""
+        """Return the table."""
         table = self.dataset.load()
         return SparseTable(table.domain, table.keys, table.counts, self.bound, True)
 
 
 def usual_queries(domain: Domain) -> tuple[str, ...]:
-    """A cell in the middle of the domain, and sums over its last attributes."""
+    """Return texts of example queries: a cell in the middle of the domain, and sums over the last
+    attributes.
+    """
     middle = domain.frame(domain.keys(np.array([domain.shape]) // 2))
     parts = [f'"{attribute}"="{middle[attribute][0]}"' for attribute in domain.attributes]
     return tuple(" & ".join(parts[:k]) for k in range(len(parts), 0, -1))
 
 
 def command_lines(advice: Advice, files: Files) -> tuple[str, str]:
-    """The same advice, and an unbiased release, as they are typed in the folder of the files."""
+    """Return two commands, as you would type them in the folder of the files. The first prints the same
+    advice, and the second makes an unbiased release.
+    """
     beliefs = advice.beliefs
     bound = f"{beliefs.bound.l0},{beliefs.bound.linf},{beliefs.bound.l1}"
     ranges = [kind.removeprefix("range of ") for kind in advice.truths if "range" in kind]
@@ -173,7 +182,7 @@ def command_lines(advice: Advice, files: Files) -> tuple[str, str]:
 
 
 def run_command(line: str, folder: Path) -> str:
-    """A line, and what a terminal in the folder then shows."""
+    """Run a command in a folder, and return it with the text that a terminal would show."""
     main = [sys.executable, "-c", "from workbench.cli import main; main()"]
     plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
     command = main + shlex.split(line)[1:]
@@ -182,7 +191,9 @@ def run_command(line: str, folder: Path) -> str:
 
 
 def cut_again(release: Release) -> Release:
-    """The release with a cut 2.5 times as high; itself where nothing was cut."""
+    """Return the release with a threshold that is 2.5 times as high. If the release has no threshold, return
+    it unchanged.
+    """
     theta = getattr(release.estimate, "theta", 0)
     if not theta:
         return release
@@ -191,7 +202,7 @@ def cut_again(release: Release) -> Release:
 
 
 def text_field(need: str, doc: str, *, many: bool = False) -> Any:
-    """A parameter that is text, or a list of texts; none where it is not given."""
+    """Return the declaration of an optional field that contains a text, or a list of texts."""
 
     def wrong(x: Any) -> str | None:
         return None if isinstance(x, str) and x else f"need a {need}"
@@ -201,14 +212,14 @@ def text_field(need: str, doc: str, *, many: bool = False) -> Any:
 
 @value
 class RangesAtPeople:
-    """Ranges that hold the cell of a random record, at a random place in the range."""
+    """Range queries that contain the cell of a random record, at a random position in the range."""
 
     dataset: GaussianSparse
     size: int
     count: int = COUNT
 
     def on(self, domain: Domain) -> Ranges:
-        """The ranges on the domain of the dataset."""
+        """Return the ranges on a domain."""
         table = self.dataset.load()
         rng = np.random.default_rng(0)
         keys = rng.choice(table.keys, self.count, p=table.counts / table.total)
@@ -218,7 +229,9 @@ class RangesAtPeople:
 
 
 def errs_least(rows: pd.DataFrame, level: float) -> Finding:
-    """By the mean logarithm of the errors over all sizes, on either table."""
+    """Check whether the recommended summary has the smallest mean logarithm of errors over all query sizes,
+    on both tables.
+    """
     parts = {}
     for panel, errors in rows.groupby("panel", sort=False):
         by_seed = errors.groupby(["series", "seed"], sort=False).value
@@ -235,7 +248,7 @@ CLAIMS = (Claim.of_one("own-2", "The summary that advise recommends errs least."
 
 @value
 class YourData(Figure):
-    """Advice on a table, and its rehearsal on generated ones."""
+    """Advice for publishing a table, and a test of this advice on generated tables."""
 
     id = "02_your_data"
     title = "Publishing a table of your own"
@@ -271,7 +284,7 @@ class YourData(Figure):
     seeds: int = seeds(20)
 
     def files(self) -> Files:
-        """Yours, with a new folder for what is made of them; or those of the example."""
+        """Return the paths of your files, or of the example's files, with a new folder for results."""
         self._refuse_half()
         if self.table is None:
             return example_files()
@@ -279,11 +292,11 @@ class YourData(Figure):
         return Files(process_folder(), table.resolve(), domain.resolve(), self.count)
 
     def bound(self) -> Bound:
-        """How far one unit moves the table."""
+        """Return the bound, the most that one unit adds to the table."""
         return Bound(self.l0, self.linf)
 
     def domain(self) -> Domain:
-        """The cells that there could be."""
+        """Return the domain, the list of all possible cells."""
         self._refuse_half()
         return example_domain() if self.table is None else Domain.read(self.domain_file)
 
@@ -294,22 +307,24 @@ class YourData(Figure):
             )
 
     def beliefs(self) -> dict[str, float]:
-        """What is believed of the counts: public, and never read off the table."""
+        """Return your beliefs about the counts. They are public, and must not be computed from the table."""
         return {"density": self.density, "mean": self.mean, "spread": self.spread}
 
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of ranges that fit the domain."""
+        """Return the lengths of ranges that fit the domain."""
         size = self.domain().size
         return tuple(query for query in self.query_sizes if query <= size) or (1,)
 
     def advice(self) -> Advice:
-        """Simulated errors, from public numbers alone."""
+        """Return the advice, with errors that are simulated from public numbers alone."""
         beliefs = Beliefs.of_counts(self.domain(), **self.beliefs(), bound=self.bound())
         how = dict(size=self.size, queries=self.sizes(), seconds=SECONDS)
         return _advise(beliefs, self.epsilon, **how)
 
     def rehearsed(self) -> list[Row]:
-        """The best setting of each of the best mechanisms that fit the size."""
+        """Return the best setting of each of the best mechanisms whose releases are not much larger than the
+        requested size.
+        """
         best: dict[str, Row] = {}
         for row in self.advice().rows:
             if row.cells <= 2 * self.size:
@@ -317,20 +332,25 @@ class YourData(Figure):
         return [*best.values()][: self.best]
 
     def generated(self, placement: str = "uniform") -> GaussianSparse:
-        """A made-up table of as many cells, as believed; there one unit moves one count."""
+        """Return a synthetic table with the same number of cells that agrees with your beliefs. In this
+        table, one unit changes one count by 1.
+        """
         counts = dict(mean=self.mean, std=self.spread, placement=placement)
         return GaussianSparse(m=self.domain().size, density=self.density, **counts)
 
     def comparable_table(self) -> PublicTable | BelievedTable:
-        """Your table where its domain states that the truth is public, else a generated one."""
+        """Return your table if its domain states that the truth is public. Otherwise return a generated
+        table.
+        """
         if self.table is None or not states_public_truth(self.domain_file):
             return BelievedTable(self.generated(), self.bound())
         return PublicTable(self.table, self.domain_file, self.bound(), self.count)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The best that advice names, on made-up tables.
+        """Return the runs of the recommended mechanisms on two generated tables.
 
-        ε/l1 gives there the noise that ε gives where one unit moves l1.
+        The mechanisms spend ε/l1, which gives the same noise as ε does if one unit changes counts by l1 in
+        total.
         """
         budget = DP(self.epsilon / self.bound().l1)
         mechanisms = [replace(row.mechanism, budget=budget) for row in self.rehearsed()]
@@ -344,11 +364,13 @@ class YourData(Figure):
     height = 2.3
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Error over query size, table by table."""
+        """Return one panel per table, with errors by query size."""
         return [Panel(p, {"panel": p}, "query_size") for p in (BELIEVED, CROWDED)]
 
     def answer_table(self, release: Release, advice: Advice | None = None) -> pd.DataFrame:
-        """What a release answers, its standard errors, and what `advice` simulates for as many cells."""
+        """Return a table with the answers of a release, their standard errors, and the errors that `advice`
+        simulates for as many cells.
+        """
         domain = release.estimate.domain
         asked = self.asked or (ASKED if self.table is None else usual_queries(domain))
         queries = labelled_queries(domain, asked)

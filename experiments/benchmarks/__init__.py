@@ -1,1 +1,1 @@
-"""How fast we are, and how much memory we take, beside the usual ways: one script a benchmark."""
+"""Benchmarks of time and memory, compared with the usual methods. There is one script per benchmark."""

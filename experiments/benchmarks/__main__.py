@@ -1,4 +1,6 @@
-"""Command: `python -m experiments.benchmarks NAME` prints what one measures; without a name, all."""
+"""Command that runs benchmarks and prints their results: `python -m experiments.benchmarks NAME`. Without a
+name, it runs all benchmarks.
+"""
 
 import sys
 from importlib import import_module

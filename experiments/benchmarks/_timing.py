@@ -1,7 +1,8 @@
-"""How benchmarks measure: calls take turns, several times, and the clock counts.
+"""Functions that measure time and memory for benchmarks. Calls that are compared take turns, several times,
+and their time is measured by the clock.
 
-A limit of time is a ratio to a peer, or a number of sorts that are timed in the same run, because seconds
-differ between machines.
+Seconds differ between machines. So a limit on time is a ratio to another method, or a number of sorts that
+are timed in the same run.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 def seconds_in_turns(
     *calls: Callable, repeat: int, cold: Collection[Callable] = ()
 ) -> list[list[float]]:
-    """Seconds by the clock of each call, `repeat` times; they take turns.
+    """Time several calls in turns, `repeat` times each. Return a list of seconds by the clock for each call.
 
-    Right before each timed run the call runs once without being timed, so that nothing is compiled
-    and no table made, and caches hold what it left there and not what another call did. Those in
-    `cold` are too slow for that.
+    Before each timed run, the call runs once without being timed. So nothing is compiled during the timed
+    run, and the caches contain what this call left there, instead of another one. Calls in `cold` are too
+    slow for this, and have no such run.
     """
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeat):
@@ -49,7 +50,7 @@ def seconds_in_turns(
 def median_seconds(
     *calls: Callable, repeat: int, cold: Collection[Callable] = ()
 ) -> list[float]:
-    """Median seconds of each call, out of `seconds_in_turns`."""
+    """Time several calls in turns (see `seconds_in_turns`), and return the median seconds of each call."""
     return [median(times) for times in seconds_in_turns(*calls, repeat=repeat, cold=cold)]
 
 
@@ -60,12 +61,14 @@ def _seconds_of_a_sort() -> float:
 
 
 def at_most_sorts(seconds: float, sorts: float) -> dict[str, Any]:
-    """The part of a row that limits a time to so many stable sorts of 10⁶ integers, on one thread."""
+    """Return the cells of a table row for a limit on time: at most `sorts` times a stable sort of 10⁶
+    integers on one thread.
+    """
     return at_most(seconds / _seconds_of_a_sort(), sorts, " sorts of 10⁶")
 
 
 def once(call: Callable) -> tuple[float, Any]:
-    """Seconds by the clock of one call, and what it returns."""
+    """Make one call. Return its seconds by the clock, and its result."""
     start = perf_counter()
     result = call()
     return perf_counter() - start, result
@@ -77,7 +80,7 @@ def in_process(
     environment: Mapping[str, str] | None = None,
     **how: object,
 ) -> str:
-    """What a function of a benchmark or figure prints in a process of its own."""
+    """Run a function of a benchmark or figure in a separate process, and return what it prints."""
     call = f"import {step.__module__} as b; b.{step.__name__}(*{arguments!r}, **{how!r})"
     command = [sys.executable, "-c", call]
     own = dict(cwd=project_folder(), env=os.environ | (environment or {}))
@@ -85,7 +88,9 @@ def in_process(
 
 
 def peak_megabytes() -> float:
-    """Of this process since it began: what `resource` tells starts from its parent's."""
+    """Return the largest memory of this process since it began. The module `resource` would also count memory
+    of the parent process.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
@@ -96,7 +101,7 @@ def peak_megabytes() -> float:
 
 
 def peak_bytes(call: Callable) -> tuple[int, Any]:
-    """The most bytes that a call holds at once, and what it returns."""
+    """Make a call. Return the largest memory that it uses at once, and its result."""
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     result = call()
@@ -106,14 +111,16 @@ def peak_bytes(call: Callable) -> tuple[int, Any]:
 
 
 def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:
-    """Two-sided geometric noise the usual way: the difference of two of numpy's geometric vectors."""
+    """Add two-sided geometric noise by the usual method, the difference of two vectors of numpy's geometric
+    numbers.
+    """
     rng = np.random.default_rng()
     p = 1 - exp(-epsilon)
     return values + (rng.geometric(p, values.shape) - rng.geometric(p, values.shape))
 
 
 def format_seconds(seconds: float, per: float = 1) -> str:
-    """A time in words; `per` how many things, if each of them has its part of it."""
+    """Return a time as text. With `per`, it is the time for each of so many things."""
     seconds = seconds / per
     for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
@@ -122,17 +129,17 @@ def format_seconds(seconds: float, per: float = 1) -> str:
 
 
 def row(what: str, ours=None, peer=None, ratio=None, limit=None, met=None) -> dict[str, Any]:
-    """One row of a benchmark's table; what is not given is empty."""
+    """Return one row of a benchmark's table. Missing cells are empty."""
     return dict(what=what, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met)
 
 
 def at_most(value: float, limit: float, unit: str = "") -> dict[str, Any]:
-    """The part of a row that says what limit is set, and whether it is met."""
+    """Return the cells of a table row for an upper limit on a value, and whether it is met."""
     return dict(limit=f"≤ {limit:g}{unit}", met=value <= limit)
 
 
 def at_least(ratio: float, limit: float) -> dict[str, Any]:
-    """The same of a ratio that should be large, with the ratio."""
+    """Return the cells of a table row for a lower limit on a ratio, and whether it is met."""
     return dict(ratio=ratio, limit=f"≥ {limit:.3g}×", met=ratio >= limit)
 
 
@@ -145,7 +152,9 @@ def compared(
     per: float = 1,
     **limit: Any,
 ) -> dict[str, Any]:
-    """A row of two times: how many times as long a peer takes, which should be `least`."""
+    """Return a table row that compares two times. The ratio says how many times as long the other method
+    takes, and should be at least `least`.
+    """
     ratio = peer / ours
     if least is not None:
         limit = at_least(ratio, least)
@@ -154,7 +163,7 @@ def compared(
 
 
 def print_results(rows: list[dict]) -> None:
-    """Print the machine, and the rows in the order of the table's columns."""
+    """Print the name of the machine, and the rows of a benchmark's table."""
     print(machine())
     table = pd.DataFrame(rows, columns=COLUMNS).fillna("")
     with pd.option_context("display.width", 200, "display.max_colwidth", 90):
@@ -162,7 +171,7 @@ def print_results(rows: list[dict]) -> None:
 
 
 def machine() -> str:
-    """What the numbers were measured on."""
+    """Return a text that describes the machine on which the numbers are measured."""
     about = recorded.machine()
     return (
         f"{about['processor']}, {os.cpu_count()} cores; "

@@ -1,4 +1,6 @@
-"""What releases spend their time on, against a limit or the usual way: noise, filters, trees and reading."""
+"""Benchmark of the main steps of a release (noise, filters, trees and reading), compared with a limit or with
+the usual method.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ SHAPE = {"origin": 100, "destination": 1000, "hour": 1000}
 
 
 def main() -> list[dict]:
-    """A row for each."""
+    """Return the rows of the table, one or more per step."""
     noises = [exact_noise(epsilon) for epsilon in (1.0, 0.1)]
     filters = [r for epsilon in (0.1, 1.0) for r in filter_and_sample(epsilon)]
     return [conversion(), *noises, *filters, tree(), reading()]
 
 
 def conversion() -> dict:
-    """From ρ to ε, each time of another ρ, so that none is remembered."""
+    """Time the conversion from ρ to ε. Each run converts another ρ, so that no result is reused."""
     tiny = count(1)
     (seconds,) = median_seconds(lambda: ZCDP(0.1 + next(tiny) / 1e9).at(1e-9), repeat=9)
     limit = at_most_sorts(seconds, 0.4)
@@ -43,7 +45,7 @@ def conversion() -> dict:
 
 
 def exact_noise(epsilon: float) -> dict:
-    """From the system's randomness, and so fit to publish, beside numpy's usual recipe."""
+    """Time exact noise from the randomness of the operating system, compared with the usual noise of numpy."""
     values = np.random.default_rng(0).integers(0, 200, N)
     ours = partial(noise.geometric, values, l1=1, epsilon=epsilon)
     seconds = median_seconds(ours, partial(numpy_geometric, values, epsilon), repeat=5)
@@ -51,7 +53,9 @@ def exact_noise(epsilon: float) -> dict:
 
 
 def filter_and_sample(epsilon: float) -> list[dict]:
-    """A filter by the cells that it touches, non-empty or released; and a sample of as many, in turns."""
+    """Time a filter, per cell that is non-empty or released, and a priority sample of the same size. They
+    take turns.
+    """
     table = GaussianSparse(m=10**12, density=N / 10**12).load()
     mechanisms = [kind(DP(epsilon), size=N) for kind in (HighPassFilter, PrioritySampling)]
     cells = len(table) + len(mechanisms[0](table).estimate)
@@ -67,7 +71,7 @@ def filter_and_sample(epsilon: float) -> list[dict]:
 
 
 def tree() -> dict:
-    """Consistency of a binary tree, beside copying it."""
+    """Time the least squares of a binary tree, compared with copying the tree."""
     noisy = np.random.default_rng(0).normal(size=2**23 - 1)
     ours, copy = median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
     limit = dict(ratio=ours / copy, **at_most(ours / copy, 8, "×"))
@@ -75,7 +79,7 @@ def tree() -> dict:
 
 
 def reading() -> dict:
-    """Parquet counted into cells, beside polars."""
+    """Time reading a Parquet file into counts of cells, compared with polars."""
     rng = np.random.default_rng(0)
     with TemporaryDirectory() as folder:
         path = f"{folder}/trips.parquet"

@@ -1,11 +1,12 @@
-"""What a bank recalls, against what it did when it chose among four methods: four public tables.
+"""Benchmark of the answers that an answer bank computes for questions that nobody paid for, on four public
+tables.
 
-Adult with seven attributes and as sixteen yes-or-no ones, made-up people and ranges, and Census Income.
-Errors are root mean squares over two banks; the limit is 1.1 × those of the bank that judged kernel PCA,
-trees, least squares and maximum entropy by their own answers (`BEFORE`, from the same seeds). Coverage is
-how often ±2 bars held the truth: `coverage(200)` measures it over so many banks with fresh noise and
-purchases. A table whose files are missing (`WORKBENCH_DATA`) is left out, and
-its row says so.
+The tables are Adult with seven attributes, Adult with sixteen yes-or-no attributes, simulated people with
+ranges, and Census Income. Errors are root mean squares over two banks. The limit is 1.1 times the errors of
+an earlier version (`BEFORE`, with the same seeds), which chose among kernel PCA, trees, least squares and
+maximum entropy. Coverage is the share of true answers within ±2 error bars. `coverage(200)` measures it for
+200 banks with new noise and other purchases. If the files of a table are missing (`WORKBENCH_DATA`), the
+table is left out, and its row says so.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ TEN = (
 
 
 def main() -> list[dict]:
-    """Errors, then times and memory."""
+    """Return the rows of the table: errors, and then times and memory."""
     return [*errors(), *times()]
 
 
 def errors() -> list[dict]:
-    """A row a table and kind of question."""
+    """Return one row per table and kind of question."""
     rows: list[dict] = []
     for name, table, recipe in tables():
         left_out = [row(f"{name}: left out, its files are missing")]
@@ -77,7 +78,9 @@ def errors() -> list[dict]:
 
 
 def yes_or_no(table: SparseTable) -> SparseTable:
-    """Each attribute above its median; and the first six in two halves of each side."""
+    """Return a table with yes-or-no attributes. Each says whether an original attribute is above its median.
+    For each of the first six, another one says whether its value is in the middle half.
+    """
     columns = []
     codes = table.domain.codes(table.keys)
     for k, n in enumerate(table.domain.shape):
@@ -95,7 +98,9 @@ def yes_or_no(table: SparseTable) -> SparseTable:
 def pairs(
     domain: Domain, seed: int
 ) -> tuple[list[tuple[Workload, float]], dict[str, Workload]]:
-    """All single attributes, half of the pairs or forty; asked again, other pairs, and triples."""
+    """Return purchases and questions. All single attributes, and half of the pairs (at most forty), are
+    bought. The questions are the bought pairs again, other pairs, and triples.
+    """
     rng = np.random.default_rng(seed)
     every = [tuple(map(str, pair)) for pair in combinations(domain.attributes, 2)]
     small = [p for p in every if domain.project(p).size <= 2000]
@@ -116,7 +121,9 @@ def pairs(
 def ranges(
     domain: Domain, seed: int
 ) -> tuple[list[tuple[Workload, float]], dict[str, Workload]]:
-    """All single attributes, ranges over one or two; asked again, new ones, and pairs of few cells."""
+    """Return purchases and questions. All single attributes, and ranges over one or two attributes, are
+    bought. The questions are the bought ranges again, new ranges, and pairs with few cells.
+    """
     bought = RandomMarginalRanges(400, seed=seed)
     every = [p for p in combinations(domain.attributes, 2) if domain.project(p).size <= 200]
     asked = {
@@ -136,7 +143,7 @@ TABLES = (
 
 
 def tables() -> Iterator[tuple[str, SparseTable | None, Recipe]]:
-    """The four tables; None where files are missing."""
+    """Yield the four tables. A table is None if its files are missing."""
     for name, dataset, change, recipe in TABLES:
         table = None if first_available(dataset) is None else dataset.load()
         yield name, change(table) if change and table is not None else table, recipe
@@ -145,7 +152,9 @@ def tables() -> Iterator[tuple[str, SparseTable | None, Recipe]]:
 def recalled(
     table: SparseTable, recipe: Recipe, seeds: Iterable[int], declared: bool = True
 ) -> pd.DataFrame:
-    """A row a bank with fresh noise, and question: squared error, how often ±2 bars hold, and by what."""
+    """Return one row per bank (with new noise) and kind of question: the squared error, the share of true
+    answers within ±2 error bars, and the method.
+    """
     rows = []
     for seed in seeds:
         purchases, questions = recipe(table.domain, seed)
@@ -163,7 +172,7 @@ def recalled(
 
 
 def rows_of(name: str, table: SparseTable, recipe: Recipe) -> Iterator[dict]:
-    """The errors of the bank's rule, beside those of the methods that it had to choose among before."""
+    """Yield rows that compare the errors of the bank with those of the earlier version."""
     kinds = recalled(table, recipe, range(SEEDS)).groupby("kind", sort=False)
     for (kind, own), before in zip(kinds, BEFORE[name], strict=False):  # without "single"
         error = own.square.mean() ** 0.5
@@ -173,7 +182,9 @@ def rows_of(name: str, table: SparseTable, recipe: Recipe) -> Iterator[dict]:
 
 
 def coverage(banks: int) -> pd.DataFrame:
-    """How often ±2 bars hold the truth, by table, whether the total is declared, and kind of question."""
+    """Return the share of true answers within ±2 error bars, by table, kind of question, and whether the
+    total is stated.
+    """
     frames = [
         recalled(table, recipe, range(100, 100 + banks), declared)
         .groupby("kind", sort=False, as_index=False)
@@ -186,7 +197,9 @@ def coverage(banks: int) -> pd.DataFrame:
 
 
 def times() -> list[dict]:
-    """A hundred thousand recalled answers over five thousand paid ones, and a fit, against one `eigh`."""
+    """Time 10⁵ answers from a bank of 5000 paid answers, and the fit of this bank, compared with one
+    eigendecomposition.
+    """
     table = IPUMSTwin(100_000).load()
     rng = np.random.default_rng(0)
     bought = linear_queries(RandomMarginalRanges(PAID), table.domain)

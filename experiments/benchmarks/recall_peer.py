@@ -1,10 +1,12 @@
-"""Junction trees against Private-PGM (`mbi`): the same noisy tables, the same total, the same questions.
+"""Benchmark of our junction trees, compared with Private-PGM (the package `mbi`). Both get the same noisy
+tables, the same total and the same questions.
 
-Ours is a Markov network at a prior of one tuple; theirs is least squares over distributions, to which
-ours comes as priors weaken. Ours runs until residuals are a fiftieth of the noise, theirs for as many
-steps as are stated; the squared residuals, in units of the noise, say who is nearer. Theirs compiles at
-the first call, which is timed by itself: a bank of other sets of attributes compiles again. The last case
-has the marginals that our AIM chose, measured once more, all with the same noise.
+Ours is a Markov network with a prior that weighs as much as one record. Theirs is least squares over
+distributions, which ours approaches if the prior becomes weaker. Ours runs until residuals are a fiftieth of
+the noise, and theirs for a stated number of steps. The sum of squared residuals, in units of the noise, says
+which fit is closer to the answers. Theirs is compiled during the first call, which is timed separately. A
+bank with other sets of attributes must be compiled again. The last case uses the marginals that our AIM
+chose, measured once more, all with the same noise.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ APART = 0.05  # of the total variation that noise makes
 
 
 def main():
-    """A row a case; none where `mbi` is not installed."""
+    """Return the rows of the table, for several cases. There are no rows if `mbi` is not installed."""
     try:
         import mbi  # noqa: F401
     except ImportError:
@@ -64,14 +66,18 @@ def main():
 
 
 def chosen(table: SparseTable) -> list[tuple[str, ...]]:
-    """Attributes of the marginals that AIM measures, without those that others hold."""
+    """Return the sets of attributes of the marginals that AIM measures, without sets that are part of another
+    one.
+    """
     sets = AIM(RHO, Marginals(2))(table, np.random.default_rng(0)).estimate.sets
     largest = [s for s in sets if not any({*s} < {*other} for other in sets)]
     return [names_of(axes, table.domain) for axes in largest]
 
 
 def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, ...]]) -> list[dict]:
-    """Times and how far the answers are apart, on pairs and on triples that nobody bought."""
+    """Return rows with the times of both methods, and with the distances between their answers, on pairs and
+    on triples that nobody paid for.
+    """
     import jax
 
     jax.config.update("jax_enable_x64", True)

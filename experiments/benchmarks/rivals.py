@@ -1,11 +1,12 @@
-"""Releases of counts since 2002, under one guarantee on the four public tables of `recall`.
+"""Benchmark of mechanisms for counts since 2002, with one guarantee on the four public tables of the
+benchmark `recall`.
 
-A unit is a record, added or removed, at ε = 1 and, where a method needs it, δ = 10⁻⁶. Public for all are the
-number of records, the number s of non-empty cells, and a limit of 2000 on counts. A release has s cells, an
-item blanket 2·s, a sketch 2·s buckets. Errors are means of |answer − truth| over the cells of 500 random
-records, and over 400 random ranges of two attributes. Seconds are those of the slowest of the four releases.
-
-`python -m experiments.benchmarks.rivals docs/rivals.inc` writes the table of the documentation.
+The unit is a record that is added or removed, with ε = 1, and δ = 10⁻⁶ for methods that need a δ. Three
+numbers are public for all methods: the number of records, the number s of non-empty cells, and a limit of
+2000 on counts. A release has s cells, an item blanket has 2·s cells, and a sketch has 2·s buckets. Errors are
+means of |answer − truth| over the cells of 500 random records, and over 400 random ranges of two attributes.
+Seconds are those of the slowest of the four tables. The command `python -m experiments.benchmarks.rivals
+docs/rivals.inc` writes the table of the documentation.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SEEDS = 3
 
 
 def _most_of_filter(table: SparseTable) -> int:
-    """Return 4/5 of the threshold of the filter, as in Figure 3 of Cormode et al."""
+    """Return 4/5 of the filter's threshold, as in Figure 3 of Cormode et al. (2012)."""
     whole = HighPassFilter(PURE, size=len(table)).threshold(table.domain, table.bound)
     return round(0.8 * whole)
 
@@ -76,7 +77,9 @@ METHODS: tuple[tuple[int, Callable[[SparseTable], Any]], ...] = (  # by the year
 
 
 class Measured(NamedTuple):
-    """A method on one table, or none: both mean errors over the seeds, and the seconds of the fastest."""
+    """Results of one method on one table, or of releasing nothing: mean errors for both kinds of queries, and
+    the seconds of the fastest run.
+    """
 
     mechanism: Any
     cells: float
@@ -85,13 +88,13 @@ class Measured(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Both errors, a dash for what cannot be asked."""
+        """Both errors as text, with a dash for queries that the method cannot answer."""
         errors = self.cells, self.ranges
         return " / ".join("—" if isnan(x) else format_number(x) for x in errors)
 
     @property
     def title(self) -> str:
-        """The method's name."""
+        """Name of the method."""
         return self.mechanism.title if self.mechanism else "nothing released"
 
 
@@ -103,7 +106,9 @@ def asked_of(table: SparseTable) -> tuple[Ranges, RandomMarginalRanges]:
 
 
 def measure(make: Callable[[SparseTable], Any], table: SparseTable) -> Measured:
-    """Release the table with each seed, and ask; NaN where the method refuses the table or the queries."""
+    """Release a table with each seed, and measure the errors. They are NaN if the method refuses the table or
+    the queries.
+    """
     mechanism, queries = make(table), asked_of(table)
     errors, seconds = np.full((SEEDS, 2), np.nan), np.full(SEEDS, np.nan)
     for seed in range(SEEDS):
@@ -130,7 +135,7 @@ def column(table: SparseTable) -> list[Measured]:
 
 
 def main() -> list[dict]:
-    """A row a table and method."""
+    """Return the rows of the table, one per table and method."""
     return [
         row(f"{name}: {found.title}", found.text)
         for name, table, _ in tables()
@@ -140,7 +145,7 @@ def main() -> list[dict]:
 
 
 def lines(columns: dict[str, list[Measured]]) -> list[str]:
-    """Return the table in Markdown, a line a method."""
+    """Return the table as lines of Markdown, one per method."""
     heads = ["year", "method", "guarantee", *columns, "seconds"]
     text = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     years = ["", *(str(year) for year, _ in METHODS)]

@@ -1,8 +1,10 @@
-"""Folders larger than memory to a release: rows a second and memory, in processes of their own.
+"""Benchmark of releases from folders that are larger than memory: rows per second and peak memory, in
+separate processes.
 
-10⁸ made-up rows of three integers, and of 10⁷ users with ten rows each, over 10⁸ cells, in twenty
-Parquet files that the system's cache holds: disks are not measured. `WORKBENCH_ROWS` sets another number.
-Threads are started anew each time, which counts. Workers of Dask run already, and have compiled what they run.
+The data are 10⁸ synthetic rows of three integers over 10⁸ cells, in twenty Parquet files. For the benchmark
+with users, there are 10⁷ users with ten rows each. The files are in the cache of the operating system, so
+disks are not measured. The environment variable `WORKBENCH_ROWS` sets another number of rows. Each timed run
+starts its threads, and this time counts. Workers of Dask are already running, and have compiled the code.
 """
 
 from __future__ import annotations
@@ -47,14 +49,16 @@ ROWS_IN_MEMORY = 2 * 10**8  # a table of more takes over 10 GB
 
 
 class Spent(NamedTuple):
-    """What a process of its own took."""
+    """Time and peak memory of a separate process."""
 
     seconds: float
     megabytes: float  # at its peak, with everything that is loaded
 
 
 def main():
-    """One core, two threads, two workers of Dask, users; and the table in memory, where it fits."""
+    """Return the rows of the table: one core, two threads, two workers of Dask, users, and the table in
+    memory if it fits.
+    """
     with TemporaryDirectory() as home:
         folder = Path(home) / "trips"
         folder.mkdir()
@@ -88,7 +92,9 @@ def main():
 
 
 def _beside(what: str, ours: Spent | None, peer: Spent | None, name: str, least: float) -> dict:
-    """A row of two steps, of which one is left out without Dask, or where the table is too large."""
+    """Return a table row that compares two runs. It says "not run" without Dask, or if the table is too large
+    for memory.
+    """
     if ours is None or peer is None:
         return row(what, "not run")
     text = f"{name}, {peer.megabytes:.0f} MB: {_rate(peer)}"
@@ -108,7 +114,9 @@ def _spent(step: Callable, home: str, **how) -> Spent:
 
 
 def measure(step: str, home: str, cores: int | None = None, **how) -> None:
-    """Print the seconds of a step, after one on few rows that compiles, and the peak memory."""
+    """Run a step on few rows, so that its code is compiled, and then on all rows. Print the seconds of the
+    second run and the peak memory.
+    """
     if cores is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     seconds = []
@@ -118,13 +126,13 @@ def measure(step: str, home: str, cores: int | None = None, **how) -> None:
 
 
 def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1) -> None:
-    """Through scratch files."""
+    """Make a release from a folder, with temporary files."""
     rows = Rows.read(path, DOMAIN, Bound(4, 1) if user else Bound(), user=user)
     release(MECHANISM, rows, workers=workers, scratch=home)
 
 
 def on_dask(path: str, home: str, scheduler: str) -> None:
-    """The same by the workers of a scheduler."""
+    """Make a release from a folder, by the workers of a Dask scheduler."""
     from workbench.owner.scale.dask import connect
 
     rows = Rows.read(path, DOMAIN, Bound())
@@ -133,12 +141,12 @@ def on_dask(path: str, home: str, scheduler: str) -> None:
 
 
 def in_memory(path: str, home: str) -> None:
-    """Through the whole table."""
+    """Make a release from the whole table in memory."""
     MECHANISM(SparseTable.read(path, DOMAIN, Bound()))
 
 
 def write_rows(path: Path, seed: int, size: int) -> None:
-    """Write a file of made-up rows."""
+    """Write a file of synthetic rows."""
     rng = np.random.default_rng(seed)
     columns = {
         name: rng.integers(0, n, size).astype(np.int32)

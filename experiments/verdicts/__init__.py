@@ -1,6 +1,8 @@
-"""What runs of the paper profile found: committed verdicts and small pictures, and the README's table of them.
+"""Results of runs with the paper profile: verdicts and small pictures that are in the repository, and the
+README's list of papers.
 
-After `workbench reproduce --profile paper`:  `python -m experiments.verdicts cormode2012`
+To update a paper after `workbench reproduce --profile paper`, type `python -m experiments.verdicts
+cormode2012`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ GENERATED = re.compile(r"(<!-- summary -->\n).*?(\n<!-- end -->)", re.S)
 
 
 def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -> pd.DataFrame:
-    """The verdicts of all finished figures of a paper, sorted by claim."""
+    """Return the verdicts of all finished figures of a paper, sorted by claim."""
     frames = []
     for manifest in sorted(Path(results).glob(f"{profile}/{paper}_*/manifest.json")):
         figure = figures.load(manifest.parent)
@@ -43,9 +45,10 @@ def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -
 
 
 def write(paper: str, results: Path | str = RESULTS, into: Path | None = None) -> Path:
-    """Write `<paper>.csv`, beside this file unless told otherwise; returns its path.
+    """Write the verdicts of a paper to `<paper>.csv`, by default in this package's folder. Return the path of
+    this file.
 
-    Figures that `results` lacks keep the verdicts that are committed.
+    If `results` does not contain a figure, its verdicts in the repository are kept.
     """
     path = (into or Path(__file__).parent) / f"{paper}.csv"
     verdicts = collect(paper, results)
@@ -68,26 +71,30 @@ def write_pictures(paper: str, results: Path | str = RESULTS, profile: str = "pa
 
 
 def committed(paper: str) -> pd.DataFrame:
-    """The verdicts of a paper that are committed, as text."""
+    """Return the verdicts of a paper that are in the repository, as text."""
     path = Path(__file__).parent / f"{paper}.csv"
     verdicts = pd.read_csv(path, dtype=str, keep_default_na=False)
     return verdicts.reindex(columns=COLUMNS.split(), fill_value="")
 
 
 def findings(paper: str) -> list[tuple[claims.PaperFinding, str]]:
-    """The findings of a paper, each with what follows from the committed verdicts."""
+    """Return the findings of a paper, each with the outcome that follows from the verdicts in the
+    repository.
+    """
     file = ROOT / "experiments" / paper / "statements.toml"
     verdicts = committed(paper)
     return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
 
 def with_table(text: str) -> str:
-    """The README with the table of papers as it is now."""
+    """Return the README's text with the present list of papers."""
     return GENERATED.sub(lambda found: found[1] + summary_table() + found[2], text)
 
 
 def summary_table() -> str:
-    """One line per paper: how many of its findings reproduce, and one that does."""
+    """Return one line per paper, with the number of its findings that our results confirm, and one of these
+    findings. The last line counts the statements.
+    """
     lines = []
     total = dict.fromkeys(claims.DECIDED, 0)
     for paper in PAPERS:

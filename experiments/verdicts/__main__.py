@@ -1,4 +1,6 @@
-"""Command: `python -m experiments.verdicts PAPER [RESULTS]` writes verdicts, pictures and the README."""
+"""Command that writes the verdicts and pictures of a paper, and the README's list of papers: `python -m
+experiments.verdicts PAPER [RESULTS]`.
+"""
 
 import sys
 
