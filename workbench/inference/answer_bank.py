@@ -250,8 +250,8 @@ class AnswerBank:
         return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
 
     def posterior(self, alpha: float | None = None) -> Posterior:
-        """Return the posterior of kernel PCA for the given α. By default, it uses the α that the bank
-        selected.
+        """Return the posterior of kernel PCA (its fitted estimate) for the given α, by default for the α that
+        the bank selected.
         """
         return Posterior(self.eigen, self.alpha if alpha is None else alpha)
 
@@ -378,8 +378,8 @@ class AnswerBank:
         return np.maximum(1 / (1 + 5 * hidden**2), _LEAST_WEIGHT)
 
     def _missed(self, by: str) -> Float[np.ndarray, " queries"]:
-        """Return each answer minus its prediction from the other answers when it was held out. The number is
-        NaN for answers that were never held out.
+        """Hold out each part of the answers in turn. Return each answer minus its prediction from the other
+        parts. The number is NaN for answers that were never held out.
         """
         if by == KERNEL:
             residuals = self._held_out.missed(self.alpha, self.folds).residuals

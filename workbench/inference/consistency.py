@@ -363,12 +363,14 @@ class _SubtreeVariances(NamedTuple):
 
 
 def _last_children(sizes: list[int], depth: int, branching: int) -> int:
-    """Return the number of children of the last node of a level."""
+    """Return the number of children of the last node on the level `depth` of a tree."""
     return sizes[depth + 1] - branching * (sizes[depth] - 1)
 
 
 def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVariances]:
-    """Return the variances of all levels (see `_SubtreeVariances`), from the root to the leaves."""
+    """Return the variances of the estimated sums on each level of a tree, from the root to the leaves (see
+    `_SubtreeVariances`).
+    """
     subtrees = [_SubtreeVariances(1.0, 1.0)]
     for depth in range(len(sizes) - 2, -1, -1):
         below = subtrees[-1]

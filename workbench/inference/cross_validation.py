@@ -96,7 +96,9 @@ class HeldOut:
 
     @property
     def largest_alpha(self) -> float:
-        """Largest useful value of α. For larger values, rounding errors dominate, and answers hardly change."""
+        """Largest useful value of α (the trade-off between bias and variance). For larger values, rounding
+        errors dominate, and answers hardly change.
+        """
         squares = self.eigen.squares
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 

@@ -135,7 +135,7 @@ class DualProblem:
 
     @cached_property
     def set_of_terms(self) -> list[int]:
-        """For each group of terms, the number of its set of attributes."""
+        """Number of the set of attributes to which each group of terms (parts of queries) belongs."""
         return [self.sets.index(part.axes) for part in self.terms]
 
     @cached_property
@@ -188,8 +188,8 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the mean p[f_i] of each query f_i under a model, given the model's expected tables
-        `margins`.
+        """Return the mean p[f_i] of each query f_i under a model. `margins` contains the model's marginal
+        distribution on each set of attributes.
         """
         return self.means_of_cells(flattened(margins))
 
@@ -197,7 +197,7 @@ class DualProblem:
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
         """Return the mean p[f_i] of each query f_i under a model, given one vector that contains the cells of
-        all expected tables.
+        all marginal distributions of the model.
         """
         means = self.constants.copy()
         rectangles, others = self._parts
@@ -218,14 +218,14 @@ class DualProblem:
         return squares
 
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected tables under the prior."""
+        """Return the marginal distribution of the prior on each set of attributes."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each query under a model, given the model's expected tables. If a query has
-        several terms, products of different terms are left out of its mean square.
+        """Return the variance of each query under a model, given the model's marginal distributions. If a
+        query has several terms, products of different terms are left out of its mean square.
         """
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
@@ -282,7 +282,7 @@ class DualProblem:
         steps: int,
         lacks: float = np.inf,
     ) -> Model:
-        """Make a model with the given potentials and expected tables."""
+        """Make a model with the given potentials and marginal distributions, one per set of attributes."""
         return Model(
             self.domain,
             self.total,

@@ -245,8 +245,8 @@ class ProjectedQueries:
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """For each query q, the share of ‖q‖² that past queries do not determine. It is 0 if past queries
-        determine the answer to q, and 1 if they contain no information about it.
+        """For each query q, the share of its squared norm ‖q‖² that past queries do not determine. It is 0 if
+        past queries determine the answer to q, and 1 if they contain no information about this answer.
         """
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)

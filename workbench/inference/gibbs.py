@@ -227,8 +227,8 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the distribution from which the chains draw. `potentials` contains one table per set of
-        attributes, in nats.
+        """Set the distribution from which the chains draw. It is proportional to the exponential of a sum of
+        potentials, one table in nats per set of attributes.
         """
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
@@ -337,9 +337,9 @@ class Chains:
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected table of each set of attributes, computed from sums of conditional
-        distributions. Each attribute of a set gives one estimate of the table, and the result is the mean of
-        these estimates.
+        """Return the expected table (probabilities of all cells) of each set of attributes, computed from
+        sums of conditional distributions. Each attribute of a set gives one estimate of the table, and the
+        result is the mean of these estimates.
         """
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:

@@ -71,9 +71,9 @@ class KernelAnswers:
     """Answers of kernel PCA to queries, and the two parts of their errors.
 
     `noise` is the part of the error that comes from the noise in past answers. `model` is the part that comes
-    from the bias, because the past queries do not determine the answer completely. Its size follows from the
-    assumption that α makes. Both parts are standard deviations. If α = ∞ and past queries do not determine an
-    answer, `model` is NaN.
+    from the bias, because the past queries do not determine the answer completely. Its size depends on α, the
+    assumed distance between the prior guess and the true table. Both parts are standard deviations, as counts
+    of records. If α = ∞ and past queries do not determine an answer, `model` is NaN.
     """
 
     values: Float[np.ndarray, " queries"]

@@ -130,7 +130,7 @@ def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 @dataclass(frozen=True, eq=False)
 class _Parts:
     """Subspaces of the space of tables. For each subspace, the object contains its set of attributes, its
-    dimension, and the value of WᵀW, divided by the size of the domain.
+    dimension, and the eigenvalue of WᵀW divided by the size of the domain. W is the matrix of the workload.
     """
 
     domain: Domain
@@ -152,8 +152,9 @@ class _Parts:
         return cls(domain, closure, dimensions[use], squares)
 
     def acted_on(self) -> Float[np.ndarray, "sets parts"]:
-        """Return the value of AᵀA on each subspace, if A asks all cells of the marginal on each set of
-        attributes. The values are divided by the size of the domain.
+        """Return the eigenvalue of AᵀA on each subspace, for strategies A that ask all cells of the marginal
+        on one set of attributes. There is one row per set, and the eigenvalues are divided by the size of the
+        domain.
         """
         shape = self.domain.shape
         return np.array(
@@ -171,7 +172,9 @@ class _Parts:
 def of_marginals(
     queries: Linear, domain: Domain, sets: list[tuple[int, ...]], norm: str
 ) -> Strategy:
-    """Return the best strategy for a workload of marginals with the given sets of attributes."""
+    """Return the best strategy for a workload that consists of the complete marginals on the given sets of
+    attributes.
+    """
     parts = _Parts.of(domain, sets)
     count = len(queries)
     weighed = parts.dimensions * np.sqrt(parts.squares)

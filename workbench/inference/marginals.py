@@ -78,7 +78,7 @@ def complete_tables(
     variances: Float[np.ndarray, " queries"],
 ) -> list[CompleteTable]:
     """Return the complete tables, one for each set of attributes whose cells were all asked exactly once.
-    Their shares are copies.
+    Changes of these tables do not change `shares`.
     """
     tables = []
     for part in terms:
@@ -128,7 +128,8 @@ _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum 
 
 
 class BankMarginals:
-    """Marginals that an answer bank contains, for the sets of attributes whose cells were all asked.
+    """Marginals that an answer bank contains: tables of noisy counts for the sets of attributes whose cells
+    were all asked.
 
     Parameters
     ----------

@@ -128,8 +128,8 @@ def ascend_dual(
 
 
 class _Reached(NamedTuple):
-    """Weights that a fit reached, the number of steps, and an estimate of the remaining divergence from the
-    best model.
+    """Weights that a fit reached, the number of its steps, and an estimate of the KL divergence that remains
+    between the model and the best model.
     """
 
     at: _Seen
@@ -269,10 +269,10 @@ def estimate_left(moves: list[float]) -> float:
     divergence shrinks by the same factor from stage to stage. This factor is the ratio of the last two
     divergences, but at least ½.
 
-    If noise is averaged over twice as many steps, it becomes smaller by the factor √½. If the fit makes slow
-    progress, moves become smaller more slowly. The square roots of divergences are distances. The estimate
-    adds up these distances as if all moves had the same direction. If the last move was longer than the move
-    before, there is no estimate.
+    Each stage has twice as many steps as the stage before, so its noise is smaller by the factor √½. If the
+    fit makes slow progress, divergences shrink more slowly. The square roots of divergences are distances.
+    The estimate adds up the distances of all further stages, as if all had the same direction. If the last
+    divergence is larger than the one before, the estimate is infinite.
     """
     if len(moves) < 2:
         return inf

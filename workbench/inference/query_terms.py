@@ -89,11 +89,11 @@ class QueryTerms:
         return (self.left.T @ (weights[:, None] * self.right)).ravel()
 
     def means(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
-        """Return the mean of each term over a table of probabilities."""
+        """Return the mean of each term under the probabilities in `table`."""
         return self._sums(table, self.left, self.right)
 
     def mean_squares(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
-        """Return the mean of the square of each term over a table of probabilities."""
+        """Return the mean of the square of each term under the probabilities in `table`."""
         return self.means(table) if self.binary else self._sums(table, *self._squares)
 
     @cached_property
@@ -175,8 +175,8 @@ def _terms_of_products(
 def _products(
     workload: Products, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
 ) -> Float[np.ndarray, "terms cells"]:
-    """Return the product of the terms' factors for the attributes `axes`, for every cell of these
-    attributes.
+    """Return the weight of each term for every cell of the attributes `axes`, the product of the term's
+    factors for these attributes.
     """
     _refuse_large(len(terms) * prod(workload.factors[k].shape[1] for k in axes))
     rows = np.ones((len(terms), 1))
@@ -207,7 +207,8 @@ def _refuse_large(entries: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Terms that are rectangles of tables. The tables are stored one after another.
+    """Terms that are rectangles: 1 on consecutive rows and columns of a table, and 0 elsewhere. The tables
+    are stored one after another.
 
     `shapes` contains the numbers of rows and columns of the tables. `first` contains the position at which
     each table starts, and at the end the total length. `query` and `table` contain, for each rectangle, the
@@ -253,8 +254,8 @@ class Rectangles:
     def add_means(
         self, cells: Float[np.ndarray, " cells"], means: Float[np.ndarray, " queries"]
     ) -> None:
-        """Compute the mean of each term over tables of probabilities, and add it to the mean of its query in
-        `means`.
+        """Compute the mean of each term under the probabilities in `cells`, which contains all tables. Add
+        this mean to the mean of the term's query in `means`.
         """
         _add_means(self.shapes, self.first, self.query, self.table, self.ends, cells, means)
 
@@ -300,8 +301,8 @@ def _in_runs(rows: Float[np.ndarray, "terms n"]) -> bool:
 
 @njit(cache=True, nogil=True)
 def _sums(shapes, first, table, ends, weights):
-    """Add the weight of each corner to its cell. Then compute running sums along the rows, and after that
-    along the columns.
+    """Return the weighted sum of rectangles. The weight of a rectangle is added or subtracted at its corners,
+    and running sums then spread the weight over the rectangle.
     """
     sums = np.zeros(first[-1])
     for t in range(table.size):
@@ -375,7 +376,7 @@ class MergedCodes:
 
     @property
     def merges(self) -> bool:
-        """Whether at least one run contains more than one code."""
+        """Whether at least one run (of codes that no query distinguishes) contains more than one code."""
         return self.small.shape != self.domain.shape
 
     @cached_property

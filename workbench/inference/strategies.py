@@ -56,8 +56,8 @@ _BRANCHINGS = (2, 3, 4, 8, 16)
 
 
 def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
-    """Return the best weighted tree for queries about one attribute with many values. If asking the queries
-    themselves gives less error, return the queries.
+    """Return the best strategy that is a tree of intervals, for queries about one attribute with many values.
+    If asking the queries themselves gives a smaller error, return a strategy that asks them.
     """
     rows = _rows_of_line(queries, axis)
     count = len(rows)
@@ -126,7 +126,9 @@ def _weighed_levels(
 
 
 def _nodes(n: int, width: int) -> Int[np.ndarray, "2 nodes"]:
-    """Return the first cell of each node of the given width, and the cell after the node's last cell."""
+    """Divide n cells into nodes (intervals) of the given width. Return the first cell of each node, and the
+    cell after its last one.
+    """
     first = np.arange(0, n, width)
     return np.stack([first, np.minimum(first + width, n)])
 
@@ -137,7 +139,9 @@ def _asked(
     levels: Sequence[Int[np.ndarray, "..."]],
     weights: Float[np.ndarray, " n"],
 ) -> Products:
-    """Return the queries for the nodes of all levels. Each query is multiplied by the weight of its level."""
+    """Return queries for the nodes (intervals) on all levels of a tree. Each query is multiplied by the
+    weight of its level.
+    """
     n = domain.shape[axis]
     first, last = np.concatenate(levels, axis=1)
     times = np.repeat(weights, [level.shape[1] for level in levels])
