@@ -151,8 +151,8 @@ class Accounting(Figure):
         return rows
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results: errors by the number of releases, errors by the number of touched numbers, and
-        thresholds by summary.
+        """Return the figure's results: errors by the number of releases, errors by the number of touched
+        numbers, and thresholds by summary.
         """
         rows = self.threshold_rows()
         for count in self.releases:

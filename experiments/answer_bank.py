@@ -201,7 +201,9 @@ class AnswerBank(Figure):
         return pd.DataFrame(columns, index=[*self.story.questions])
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results: prices of the second question, and error bars from the bank with most answers."""
+        """Return the figure's results: prices of the second question, and error bars from the bank with most
+        answers.
+        """
         marginals = (COUNTS, self.counts_epsilon)
         banks = {
             "an empty bank": [],

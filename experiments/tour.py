@@ -59,7 +59,7 @@ class Tour(Figure):
         return GaussianSparse(m=self.m, density=self.density)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs, as one sweep."""
+        """Return the figure's runs, as one sweep."""
         mechanisms: list[Any] = []
         for budget in map(DP, self.epsilons):
             mechanisms.append(GeometricHistogram(budget))

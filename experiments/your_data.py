@@ -347,7 +347,7 @@ class YourData(Figure):
         return PublicTable(self.table, self.domain_file, self.bound(), self.count)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs of the recommended mechanisms on two generated tables.
+        """Return the figure's runs of the recommended mechanisms on two generated tables.
 
         The mechanisms spend ε/l1, which gives the same noise as ε does if one unit changes counts by l1 in
         total.

@@ -221,13 +221,13 @@ class AppA(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with one curve per way of discounting."""
+        """Return the figure's results, with one curve per way of discounting."""
         rows = super().rows(store)
         return rows.assign(series=rows.strategy)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels. For each dataset, they show one measure of depth and one of breadth, and then
-        the other two.
+        """Return the figure's panels. For each dataset, they show one measure of depth and one of breadth,
+        and then the other two.
         """
         return [
             Panel(

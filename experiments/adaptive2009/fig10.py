@@ -295,8 +295,8 @@ class Fig10(Strings, Figure):
     seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: the improved histogram at each setting, the methods for comparison, and the list
-        for the drawn setting.
+        """Return the figure's runs: the improved histogram at each setting, the methods for comparison, and
+        the list for the drawn setting.
         """
         sweeps = {}
         frequencies = tuple(sorted({*FREQUENCIES, self.frequent}))
@@ -326,7 +326,7 @@ class Fig10(Strings, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. Strings that are known to end are a separate curve."""
+        """Return the figure's results. Strings that are known to end are a separate curve."""
         rows = super().rows(store)
         return rows.assign(series=rows.series.mask(rows.prefixes.eq(False), ENDED))
 
@@ -341,7 +341,9 @@ class Fig10(Strings, Figure):
         ]
 
     def frequent_strings(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Return the list of Figure 10 for one corpus, with the synthetic and the true counts."""
+        """Return the list of Figure 10 of the 2009 paper for one corpus, with the synthetic and the true
+        counts.
+        """
         strings = rows[(rows.panel == name) & (rows.metric == LIST)]
         titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
         table = strings.set_index("string")[[*titles]].rename(columns=titles)

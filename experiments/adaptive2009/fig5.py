@@ -407,8 +407,8 @@ class Fig5(Commutes, Figure):
     seeds: int = seeds(50)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: direct synthesis and histograms, also with errors at nodes, and data drawn again
-        from the source.
+        """Return the figure's runs: direct synthesis and histograms, also with errors at nodes, and data
+        drawn again from the source.
         """
         sweeps = {}
         for name, dataset in self.datasets().items():
@@ -429,8 +429,8 @@ class Fig5(Commutes, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The expected distance of resampling occurs once. Histograms with counts that
-        agree with each other are separate curves.
+        """Return the figure's results. The expected distance of resampling occurs once. Histograms with
+        counts that agree with each other are separate curves.
         """
         rows = super().rows(store)
         expected = rows.metric == THEORY
@@ -445,8 +445,8 @@ class Fig5(Commutes, Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: direct synthesis at all ε, all methods at the middle ε with and without counts
-        that agree with each other, errors at nodes, and the other ε.
+        """Return the figure's panels: direct synthesis at all ε, all methods at the middle ε with and without
+        counts that agree with each other, errors at nodes, and the other ε.
         """
         middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         grid = []

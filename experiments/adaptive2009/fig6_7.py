@@ -151,8 +151,8 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
     )
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: the source, and the improved histogram with the paper's product of people and ε,
-        and with its ε.
+        """Return the figure's runs: the source, and the improved histogram with the paper's product of people
+        and ε, and with its ε.
         """
         sweeps = {}
         for name, dataset in self.datasets().items():
@@ -173,15 +173,15 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The column `product` says whether a run has the paper's product of people and
-        ε, or its ε.
+        """Return the figure's results. The column `product` says whether a run has the paper's product of
+        people and ε, or its ε.
         """
         rows = super().rows(store)
         return rows.assign(product=rows.way.where(rows.way != ""))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels, with populous and sparse origins side by side. The first ones have the printed
-        product of people and ε, and the others the printed ε.
+        """Return the figure's panels, with populous and sparse origins side by side. The first ones have the
+        printed product of people and ε, and the others the printed ε.
         """
         grid = []
         places = rows.drop_duplicates(["panel", "origin"])

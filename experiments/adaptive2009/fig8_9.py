@@ -371,8 +371,8 @@ def check_disparity(rows, level) -> Finding:
 
 @value
 class Fig8_9(Strings, Figure):  # noqa: N801
-    """Recovered strings by frequency, with one group of panels per corpus: Figure 8, Figure 9, and the
-    recovered share of each class of frequencies.
+    """Recovered strings by frequency, for Figures 8 and 9 of the 2009 paper. There is one group of panels per
+    corpus, which also shows the recovered share of each class of frequencies.
     """
 
     title = "Recovered strings by frequency"
@@ -397,8 +397,8 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: the methods at each setting and ε, PrivTree with the drawn setting, and the
-        source.
+        """Return the figure's runs: the methods at each setting and ε, PrivTree with the drawn setting, and
+        the source.
         """
         sweeps = {}
         for name, corpus in self.corpora().items():
@@ -430,8 +430,8 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels, with one row per way to add up strings and one column per ε. Beginnings count as
-        strings, as printed.
+        """Return the figure's panels, with one row per way to add up strings and one column per ε. Beginnings
+        count as strings, as printed.
         """
         grid = []
         ways = {FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency", FROM_RAREST: "log"}

@@ -219,7 +219,7 @@ class Swept:
         return DRAWN if DRAWN in self.settings else self.settings[-1]
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results of all sweeps, with the names of the datasets as panels."""
+        """Return the figure's results of all sweeps, with the names of the datasets as panels."""
         return unpacked(super().rows(store))
 
 

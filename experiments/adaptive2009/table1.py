@@ -200,7 +200,7 @@ class Table1(Commutes, Figure):
     )
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: the numbers for all datasets, and the maps for the first dataset."""
+        """Return the figure's runs: the numbers for all datasets, and the maps for the first dataset."""
         sweeps = {}
         for name, dataset in self.datasets().items():
             side = self.side if name == REAL else self.twin_side

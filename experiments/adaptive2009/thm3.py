@@ -53,7 +53,7 @@ ROUNDING = 1e-9
 
 
 def theorem_discount(epsilon: float, threshold: float) -> int:
-    """Return the discount ⌈b + ln 2/ε⌉ of Theorem 3 for a threshold b.
+    """Return the discount ⌈b + ln 2/ε⌉ of Theorem 3 of the 2009 paper, for a threshold b.
 
     >>> theorem_discount(0.1, 27.7)
     35
@@ -70,7 +70,9 @@ def log_above(over: np.ndarray, epsilon: float, law: str) -> np.ndarray:
 
 
 def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
-    """Return the largest Σ r(x_i) for 1 … `splits` splits whose counts fall by at least t (Laplace noise)."""
+    """Return the largest privacy loss Σ r(x_i) on a path with 1 … `splits` splits, if counts fall by at least
+    t at each split (Laplace noise). The function r is defined at the top of this module.
+    """
     start = np.arange(t)[:, None] + t * np.arange(splits)
     one_more = log_above(start + 1 - threshold, epsilon, LAPLACE)
     ratio = one_more - log_above(start - threshold, epsilon, LAPLACE)
@@ -89,15 +91,17 @@ def removed_loss(epsilon: float, threshold: float, law: str) -> float:
 
 
 def check_cost(rows, level, panel: str, by: list[str]) -> Finding:
-    """Check whether no privacy loss in a panel is more than 2ε, where ε is that of one decision."""
+    """Check whether no privacy loss in a panel is more than 2ε, where ε is that of one decision to split a
+    node.
+    """
     losses = rows[(rows.panel == panel) & (rows.noise == LAPLACE) & (rows.series != BASIC)]
     numbers = exact(losses.set_index(by).value, ratios=False)
     return check_between(numbers, level, high=2 + ROUNDING, words="at most 2ε", unit=" ε")
 
 
 def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
-    """Return the losses if a record is added and if one is removed, for both kinds of noise, the threshold b
-    = ln k/ε, and the discount of Theorem 3.
+    """Return the privacy losses if a record is added and if one is removed, for both kinds of noise. The
+    threshold is b = ln k/ε, and the discount is that of Theorem 3 of the 2009 paper.
     """
     losses = []
     for law in (LAPLACE, WHOLE):
@@ -115,8 +119,8 @@ def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
 
 @value
 class Thm3(Figure):
-    """Exact privacy losses in units of the ε of one decision: by ε, by discount and by the number of splits,
-    and those of PrivTree.
+    """Exact privacy losses of a histogram's structure, in units of the ε of one decision to split a node.
+    They are shown by ε, by discount and by the number of splits, and for PrivTree.
     """
 
     title = "The exact cost of the improved histogram's structure"
@@ -215,7 +219,7 @@ class Thm3(Figure):
         return pd.DataFrame(losses).assign(metric=TREE_LOSS)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: losses by depth, by ε, by discount, and those of PrivTree."""
+        """Return the figure's panels: losses by depth, by ε, by discount, and those of PrivTree."""
         bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
         first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
         discount = f"b = ln k/ε, any t, ε = {self.epsilon:g}"

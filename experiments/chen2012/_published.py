@@ -132,7 +132,7 @@ class PublishedFigure(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with one curve per method."""
+        """Return the figure's results, with one curve per method."""
         return with_methods(super().rows(store))
 
 

@@ -58,8 +58,8 @@ def data_parameter() -> Any:
 
 
 def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:
-    """Return the available datasets by name. The stand-in has `people` people. If no dataset is available,
-    the stand-in is returned.
+    """Return the available datasets by name. The synthetic stand-in has `people` people. If no dataset is
+    available, the stand-in is returned.
     """
     ours = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin(people)}
     all_names = {name: ours[name] if name in ours else other_dataset(name) for name in names}

@@ -259,7 +259,9 @@ class Fig2(OverAlpha, Figure):
         return ErrorsOverAlpha(self.tried, self.queries)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: each dataset with the printed noise, and the union of past and new answers."""
+        """Return the figure's runs: each dataset with the printed noise, and the union of past and new
+        answers.
+        """
         budgets = (self.epsilon, self.prior_epsilon)
         sizes = dict(queries=self.past, scale=self.scale)
         banks = [QueryBank(*budgets, past=kind, **sizes) for kind in RECIPES]
@@ -275,7 +277,7 @@ class Fig2(OverAlpha, Figure):
         return runs
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, named by the kinds of bought and of new queries."""
+        """Return the figure's results, named by the kinds of bought and of new queries."""
         rows = super().rows(store)
         return self.named(rows.assign(case=rows.panel, bought=rows.past))
 
@@ -289,8 +291,8 @@ class Fig2(OverAlpha, Figure):
         return rows.assign(panel=panels, series=series, relative_alpha=rows.alpha / noise)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels for each dataset and kinds of queries, with the stand-in first. A dashed line
-        shows the noise of a bought answer.
+        """Return the figure's panels for each dataset and kinds of queries, with the synthetic stand-in
+        first. A dashed line shows the noise of a bought answer.
         """
         grid = []
         curves = rows[rows.panel != UNION]

@@ -249,8 +249,8 @@ class Fig3(OverAlpha, Figure):
     folds: int = whole(5, "number of folds of cross-validation on past answers", 2)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: the paper's noise on all datasets and in both readings, and the noise for the
-        computed sensitivity.
+        """Return the figure's runs: the paper's noise on all datasets and in both readings, and the noise for
+        the computed sensitivity.
         """
         bank = QueryBank(self.epsilon, self.prior_epsilon, queries=self.past)
         printed = replace(bank, scale=self.scale)
@@ -269,13 +269,13 @@ class Fig3(OverAlpha, Figure):
         return runs
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with one panel per dataset and noise."""
+        """Return the figure's results, with one panel per dataset and noise."""
         rows = super().rows(store)
         return rows.assign(series=rows.prior, panel=rows.panel.str.removesuffix(GENERAL))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return two panels per dataset and noise, without and with the prior. The stand-in, on which
-        statements are tested, is first.
+        """Return two panels per dataset and noise, without and with the prior. The synthetic stand-in, on
+        which statements are tested, is first.
         """
         names = sorted(rows.panel.unique(), key=lambda name: name != TWIN)
         return [

@@ -129,8 +129,8 @@ class Fig4(OverAlpha, Figure):
     seeds: int = seeds(5, "number of histories, each with other queries and noise")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs, with one panel per dataset and parameter. The point that all parameters share is a
-        single run.
+        """Return the figure's runs, with one panel per dataset and parameter. The point that all parameters
+        share is a single run.
         """
         budgets = (self.epsilon, self.prior_epsilon)
         usual = QueryBank(*budgets, queries=self.usual_past, scale=self.scale)
@@ -156,14 +156,16 @@ class Fig4(OverAlpha, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with one curve per approach and prior."""
+        """Return the figure's results, with one curve per approach and prior."""
         rows = super().rows(store)
         names = rows.panel.str.split(": ", n=1, expand=True)
         series = rows.approach + ", " + rows.prior
         return rows.assign(case=names[0], panel=names[1], series=series)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return one panel per dataset, kind of queries and parameter. New ranges on the stand-in are first."""
+        """Return one panel per dataset, kind of queries and parameter. New ranges on the synthetic stand-in
+        are first.
+        """
         cases = sorted(rows.case.unique(), key=lambda case: case != TWIN)
         varied = rows.drop_duplicates(["case", "panel"])
         return [
@@ -179,8 +181,8 @@ class Fig4(OverAlpha, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Kernel PCA is drawn at the α that cross-validation chose. Points are
-        not joined, because there are few.
+        """Return the results that the figure draws. Kernel PCA is drawn at the α that cross-validation chose.
+        Points are not joined, because there are few.
         """
         drawn = rows[~rows.series.str.contains("at the least true error")]
         return drawn.assign(**{x: drawn[x].map("{:,.0f}".format) for x in VARIED})

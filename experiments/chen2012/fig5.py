@@ -176,7 +176,7 @@ class Fig5(Figure):
     repeat: int = effort(9, "repetitions, of which the fastest counts")
 
     def datasets_run(self) -> list[IPUMSTwin]:
-        """Return the stand-in with the usual number of people."""
+        """Return the synthetic stand-in with the usual number of people."""
         return [IPUMSTwin(self.people)]
 
     def rows(self, store) -> pd.DataFrame:

@@ -294,12 +294,12 @@ class Fig6(PublishedFigure):
     triples: int = effort(84, "number of triples of attributes", 1, 84)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: noisy pair tables with the fitted models, and randomised responses."""
+        """Return the figure's runs: noisy pair tables with the fitted models, and randomised responses."""
         return self.sweeps_of(JointErrors(self.triples))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels for each dataset: a square with the errors of pairs, and the errors of triples in
-        the order of their numbers of cells.
+        """Return the figure's panels for each dataset: a square with the errors of pairs, and the errors of
+        triples in the order of their numbers of cells.
         """
         grid = []
         errors = rows[rows.joint.notna()]
@@ -313,8 +313,8 @@ class Fig6(PublishedFigure):
         return grid
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the position of each joint distribution in the order of the numbers of
-        cells.
+        """Return the figure's results, with the position of each joint distribution in the order of the
+        numbers of cells.
         """
         rows = super().rows(store)
         joints = rows.drop_duplicates(["case", "joint"]).sort_values(["cells", "joint"])
@@ -323,7 +323,7 @@ class Fig6(PublishedFigure):
         return rows.merge(places, on=["case", "joint"], how="left")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Errors are truncated at 1, as in the paper."""
+        """Return the results that the figure draws. Errors are truncated at 1, as in the paper."""
         cut = rows.assign(value=rows.value.clip(upper=POOR))
         whole = cut.series.str.endswith("a tuple")  # which are at 1 on all triples
         return pd.concat([cut[~whole], squares(cut)])

@@ -77,7 +77,9 @@ OF = ("each attribute", "the tuple")  # what the γ of a randomized response is 
 
 @value
 class Fig7(PublishedFigure):
-    """Errors of range queries by the number of attributes k, for the methods of Figure 6."""
+    """Errors of range queries by the number of attributes k, for the methods of Figure 6 of Chen et al.
+    (2012).
+    """
 
     title = "Error of range queries on k attributes"
     headline = "Maximum entropy is far ahead on range queries over many attributes"
@@ -97,12 +99,12 @@ class Fig7(PublishedFigure):
     queries: int = queries(150, "number of queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: databases from noisy pair tables, and randomised responses."""
+        """Return the figure's runs: databases from noisy pair tables, and randomised responses."""
         return self.sweeps_of(RangeErrors(self.dims, self.queries), EveryoneAlike())
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels, first with γ for an attribute, then with γ for a record. The stand-in, on which
-        statements are tested, is first.
+        """Return the figure's panels, first with γ for an attribute, then with γ for a record. The synthetic
+        stand-in, on which statements are tested, is first.
         """
         return [
             Panel(f"{case}, γ = e for {of}", {"case": case, "of": of}, "dims", log="y")

@@ -141,7 +141,7 @@ class Modern(Figure):
         return {name: FewerCodes(data, self.codes) for name, data in found.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: a bank and AIM for each dataset."""
+        """Return the figure's runs: a bank and AIM for each dataset."""
         pairs = Marginals(2)
         budgets = [ZCDP.within(DP(epsilon, self.delta)) for epsilon in self.epsilons]
         metrics = [Errors(self.queries)]
@@ -155,8 +155,8 @@ class Modern(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with ε instead of ρ, the name of the dataset (`case`), and one curve per
-        method.
+        """Return the figure's results, with ε instead of ρ, the name of the dataset (`case`), and one curve
+        per method.
         """
         rows = super().rows(store)
         within = {ZCDP.within(DP(e, self.delta)).rho: e for e in self.epsilons}
@@ -170,7 +170,7 @@ class Modern(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels, with one row per dataset and one column per kind of question."""
+        """Return the figure's panels, with one row per dataset and one column per kind of question."""
         return [
             Panel(f"{kind}, {case}", {"case": case, "asked": kind}, "epsilon", log="xy")
             for case in rows.case.unique()

@@ -163,8 +163,8 @@ class C6(Counts, Figure):
         return made
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: sketches by their number of rows, all summaries by their size, and all summaries
-        by the length of ranges.
+        """Return the figure's runs: sketches by their number of rows, all summaries by their size, and all
+        summaries by the length of ranges.
         """
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
@@ -198,8 +198,8 @@ class C6(Counts, Figure):
         return {panel: Sweep([self.data], *run, self.seeds) for panel, run in runs.items()}
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the two parts of the theoretical variance. The column `target` contains
-        the parameter that determines the size of a summary.
+        """Return the figure's results, with the two parts of the theoretical variance. The column `target`
+        contains the parameter that determines the size of a summary.
         """
         rows = super().rows(store)
         sketch = ", " + rows.estimate
@@ -212,8 +212,8 @@ class C6(Counts, Figure):
         return pd.concat([rows, theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: absolute errors by size and by length of ranges, and squared errors of single
-        cells with their theoretical curve.
+        """Return the figure's panels: absolute errors by size and by length of ranges, and squared errors of
+        single cells with their theoretical curve.
         """
         of_depth = [
             metric_panel(

@@ -70,7 +70,7 @@ def table_total(name: str) -> int:
 
 def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
     """Return the declaration of a figure's parameter `data`, a list of published tables. If the list contains
-    the stand-in for OnTheMap, OnTheMap itself is added before it.
+    the synthetic stand-in for OnTheMap, OnTheMap itself is added before it.
     """
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
@@ -85,7 +85,7 @@ def query_shares(default: tuple[float, ...], doc: str) -> Any:
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the results on OnTheMap, with which the paper's statements are tested. If the files of OnTheMap
-    are missing, these are the results on its stand-in.
+    are missing, these are the results on its synthetic stand-in.
     """
     panel = ONTHEMAP if ONTHEMAP in set(rows.panel) else JUDGED
     return rows[rows.panel == panel]
@@ -97,8 +97,8 @@ class PublishedTables:
     data: tuple[str, ...]
 
     def datasets(self) -> dict[str, Any]:
-        """Return the datasets in `data` whose files are available. The stand-in for OnTheMap is left out if
-        OnTheMap is available. If no dataset is available, a ValueError is raised.
+        """Return the datasets in `data` whose files are available. The synthetic stand-in for OnTheMap is
+        left out if OnTheMap is available. If no dataset is available, a ValueError is raised.
         """
         named = {name: dataset_named(name) for name in self.data}
         available = {name: x for name, x in named.items() if first_available(x, None)}
@@ -156,13 +156,13 @@ class CommutingTables(PublishedTables):
 
     def summary_size(self, domain: Domain) -> int:
         """Return the number of released cells for a domain. It is the same share of all cells as `size` is on
-        OnTheMap's stand-in.
+        OnTheMap's synthetic stand-in.
         """
         return max(1, round(self.size / DATASETS[JUDGED].domain.size * domain.size))
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The column `cells` contains the number of all cells of the table, and `share`
-        the share of the cells that a query covers.
+        """Return the figure's results. The column `cells` contains the number of all cells of the table, and
+        `share` the share of the cells that a query covers.
         """
         rows = super().rows(store)
         domains = {name: dataset_named(name).domain for name in rows.panel.unique()}

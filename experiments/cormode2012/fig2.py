@@ -108,7 +108,8 @@ def theory_rows(
 
 
 def tau_of_size(data: GaussianSparse, size: int, epsilon: float) -> float:
-    """Return the threshold τ for which a threshold sample is expected to contain `size` cells.
+    """Return the threshold τ for which a threshold sample (a random sample that favours large noisy counts)
+    is expected to contain `size` cells.
 
     It solves (m − n)·p_τ + n·min(μ/τ, 1) = size. Here p_τ is the probability that an empty cell is released,
     and each of the n non-empty cells is assumed to have the mean count μ.
@@ -214,7 +215,7 @@ def around_one_percent(rows, level) -> Finding:
 
 
 def dominated(rows, level) -> Finding:
-    """Check whether most cells that a filter releases are non-empty for a large θ."""
+    """Check whether, for a large threshold θ, most cells that a filter releases are non-empty."""
     parts = {}
     for series in (TWO, ONE):
         share = _theory(rows, "TrueShare", series=series, theta=(50, 60, 70, 80, 90))
@@ -410,7 +411,9 @@ class Fig2(Counts, Figure):
     seeds: int = seeds(60)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs of the three panels, and the runs for sections 2.1, C.2 and C.3."""
+        """Return the figure's runs: those of its three panels, and those for sections 2.1, C.2 and C.3 of
+        Cormode et al. (2012).
+        """
         budget = DP(self.epsilon)
         lengths = dict.fromkeys((self.length, *self.lengths))
         ranges = [RandomRanges(length, self.queries) for length in lengths]
@@ -454,8 +457,8 @@ class Fig2(Counts, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the values that theory expects for filters. The column `target` contains
-        the size or the θ that a summary was given.
+        """Return the figure's results, with the values that theory expects for filters. The column `target`
+        contains the size or the θ that a summary was given.
         """
         rows = super().rows(store)
         target = rows["size"].fillna(rows.tau.map({self.tau(s): s for s in self.sizes}))
@@ -470,8 +473,8 @@ class Fig2(Counts, Figure):
         return tau_of_size(self.data, size, self.epsilon)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: absolute errors, relative errors below them, and then the results for sections
-        2.1 and C.2.
+        """Return the figure's panels: absolute errors, relative errors below them, and then the results for
+        sections 2.1 and C.2 of Cormode et al. (2012).
         """
         law = partial(expected_geometric_error, epsilon=self.epsilon)
         at = f"R = {self.length:,}"
@@ -504,7 +507,7 @@ class Fig2(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Panel (c) shows only every other length of ranges."""
+        """Return the results that the figure draws. Panel (c) shows only every other length of ranges."""
         drawn = {self.length, *self.lengths[::2]}
         return rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
 

@@ -213,7 +213,7 @@ class Fig3(Counts, Figure):
     seeds: int = seeds(80)  # large subsets overlap: only seeds are independent
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs. Panels (a) and (b) share one run."""
+        """Return the figure's runs. Panels (a) and (b) share one run."""
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
         sample = partial(PrioritySampling, budget)
@@ -256,8 +256,8 @@ class Fig3(Counts, Figure):
         return theta_of_size(data, size, self.epsilon)
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the θ for which a filter is expected to have the size of the sample. Small
-        subsets are in panel (a), and large ones in (b).
+        """Return the figure's results, with the θ for which a filter is expected to have the size of the
+        sample. Small subsets are in panel (a), and large ones in (b).
         """
         rows = super().rows(store)
         twice = TWICE if self.size == 100_000 else f", s = {2 * self.size:,}"
@@ -274,7 +274,9 @@ class Fig3(Counts, Figure):
         return pd.concat([rows, pd.DataFrame(theory).assign(**columns)], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: absolute errors in all four panels, and relative errors in (a) and (b)."""
+        """Return the figure's panels: absolute errors in all four panels, and relative errors in
+        (a) and (b).
+        """
         wide, sparse = self.other_data()
         law = ("geometric, theory", partial(expected_geometric_error, epsilon=self.epsilon))
         of_sparse = f"ρ = {sparse.density:g}, s = {format_size(self.low_size)}"
@@ -288,8 +290,8 @@ class Fig3(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Filters are drawn for the printed θ, for the smallest and the largest
-        θ, and for the θ that gives the sample's size. Larger samples are drawn for one θ.
+        """Return the results that the figure draws. Filters are drawn for the printed θ, for the smallest and
+        the largest θ, and for the θ that gives the sample's size. Larger samples are drawn for one θ.
         """
         sizes = zip("cd", self.other_data(), (self.size, self.low_size), strict=True)
         own = {panel: self.theta_of_size(data, size) for panel, data, size in sizes}

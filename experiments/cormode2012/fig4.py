@@ -153,7 +153,9 @@ class Fig4(Figure):
         ]
 
     def data(self, m: int, density: float) -> GaussianSparse:
-        """Return the synthetic counts of section 4.1, for a number of cells m and a density."""
+        """Return the synthetic counts of section 4.1 of Cormode et al. (2012), for a number of cells m and a
+        density.
+        """
         return GaussianSparse(m=m, density=density, mean=self.mean, std=self.std)
 
     def datasets_run(self) -> list[GaussianSparse]:

@@ -341,8 +341,8 @@ class Fig5(Counts, Figure):
     repeat: int = effort(TIMED, "number of timed releases", 1)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs of the paper's panels, with one panel per number of regions for skewed data. The
-        panels "zeros" and "bases" test what the paper says in words.
+        """Return the figure's runs of the paper's panels, with one panel per number of regions for skewed
+        data. The panels "zeros" and "bases" test what the paper says in words.
         """
         tables, filters = self.summaries().all(), self.summaries().with_consistency()
         metrics = [MeanAbsoluteError(RandomRanges(n, self.queries)) for n in self.ranges]
@@ -384,8 +384,8 @@ class Fig5(Counts, Figure):
         return tables
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the part of the error that consistency removes, and with theoretical
-        values. The throughput never comes from the store, because machines differ.
+        """Return the figure's results, with the part of the error that consistency removes, and with
+        theoretical values. The throughput never comes from the store, because machines differ.
         """
         rows = self.summaries().named(name_rows(super().rows(store)))
         panels = (of_regions("c", self.drawn_regions), "uniform")
@@ -400,8 +400,8 @@ class Fig5(Counts, Figure):
         return pd.concat([rows, *cuts, *times, *theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: errors, the part of the error that consistency removes, throughput, and other
-        transforms.
+        """Return the figure's panels: errors, the part of the error that consistency removes, throughput, and
+        other transforms.
         """
         error = partial(expected_dyadic_error, m=self.m, epsilon=self.epsilon)
         law = dict(theory=("geometric, dyadic: theory", error))
@@ -421,6 +421,8 @@ class Fig5(Counts, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Filter-priority sampling is drawn only for the largest θ."""
+        """Return the results that the figure draws. Filter-priority sampling is drawn only for the
+        largest θ.
+        """
         largest = largest_factor(rows)
         return largest.assign(series=largest.series.str.replace(r", [\d.]+ θ$", "", regex=True))

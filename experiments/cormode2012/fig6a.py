@@ -139,7 +139,7 @@ class Fig6a(CommutingTables, Figure):
         return [m(x) for m in (MeanAbsoluteError, MedianRelativeError) for x in subsets]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: absolute and relative errors, with one row of panels per dataset."""
+        """Return the figure's panels: absolute and relative errors, with one row of panels per dataset."""
         grid = []
         for name in rows.panel.unique():
             printed = PRINTED if name in PAPERS else ()
@@ -149,6 +149,6 @@ class Fig6a(CommutingTables, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Filter-priority sampling is drawn for one θ."""
+        """Return the results that the figure draws. Filter-priority sampling is drawn for one θ."""
         hybrid = rows.mechanism.eq("PrioritySampling") & rows.theta.gt(0)
         return rows[~hybrid | rows.theta.eq(self.theta)]

@@ -119,8 +119,8 @@ class Fig6b(CommutingTables, Figure):
         return pd.concat(named, ignore_index=True)
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with theoretical values for the paper's number of cells and for that of Figure
-        5.
+        """Return the figure's results, with theoretical values for two numbers of cells: the paper's, and the
+        one of Figure 5 of Cormode et al. (2012).
         """
         known = {CELLS_OF_PAPER: (round(FROM * CELLS_OF_PAPER),), CELLS_OF_FIG5: ()}
         theory = [full_tables(m, sizes, self.epsilon) for m, sizes in known.items()]

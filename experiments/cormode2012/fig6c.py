@@ -31,7 +31,9 @@ PAPER = {"cut": Printed("about 10 %, or more", 0.05, 1.0)}
 
 @value
 class Fig6c(Fig6b):
-    """Errors on the data and ranges of Figure 6(b), for filters with and without consistency."""
+    """Errors on the data and ranges of Figure 6(b) of Cormode et al. (2012), for filters with and without
+    consistency.
+    """
 
     title = "Consistency of dyadic ranges on commuting data"
     headline = ""
@@ -52,8 +54,8 @@ class Fig6c(Fig6b):
         return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: errors, and the part of the error that consistency removes, with one row of
-        panels per dataset.
+        """Return the figure's panels: errors, and the part of the error that consistency removes, with one
+        row of panels per dataset.
         """
         grid = []
         for name in rows.panel.unique():
@@ -66,5 +68,7 @@ class Fig6c(Fig6b):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Filter-priority sampling is drawn only for the largest θ."""
+        """Return the results that the figure draws. Filter-priority sampling is drawn only for the
+        largest θ.
+        """
         return super().to_draw(largest_factor(rows))

@@ -210,7 +210,7 @@ class Modern(Figure):
         return {n: RandomRanges(n, count) for n, count in counts.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: one with all values of ε, and one per size."""
+        """Return the figure's runs: one with all values of ε, and one per size."""
         table = self.data.load()
         made = partial(of_size, table=table, largest=self.largest)
         upper = []
@@ -229,7 +229,8 @@ class Modern(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the size of a release in `bytes`, and the requested size in `target`.
+        """Return the figure's results, with the size of a release in `bytes`, and the requested size in
+        `target`.
 
         Rows of mechanisms with a ρ also have the ε and δ to which this ρ belongs.
         """
@@ -247,8 +248,8 @@ class Modern(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels. There is one column per query. The first rows show errors by ε and by size, and
-        each further row shows one family of mechanisms.
+        """Return the figure's panels. There is one column per query. The first rows show errors by ε and by
+        size, and each further row shows one family of mechanisms.
         """
         table = self.data.load()
         nothing = {}

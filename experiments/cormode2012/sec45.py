@@ -316,8 +316,8 @@ class Sec45(CommutingTables, Figure):
         return sorted({self.epsilon, *self.epsilons})
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: errors for each available dataset, ratios of errors by ε, and the share of
-        records that come from the prior.
+        """Return the figure's panels: errors for each available dataset, ratios of errors by ε, and the share
+        of records that come from the prior.
         """
         names = [name for name in self.data if name in set(rows.panel)]
         grid = [

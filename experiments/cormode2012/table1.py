@@ -134,7 +134,7 @@ class Table1(PublishedTables, Figure):
         return [*self.datasets().values()]
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with one row per available dataset and statistic."""
+        """Return the figure's results, with one row per available dataset and statistic."""
         rows = []
         for name, dataset in self.datasets().items():
             with warnings.catch_warnings():

@@ -219,8 +219,8 @@ class ThenAndNow(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The columns `epsilon` and `delta` are for replacing one job, and not the values
-        that the mechanism was given.
+        """Return the figure's results. The columns `epsilon` and `delta` are for replacing one job, and not
+        the values that the mechanism was given.
         """
         rows = super().rows(store)
         asked = {repr(Trips(x, p)): x for x in QUERIES for p in PREFIX.values()}
@@ -233,7 +233,9 @@ class ThenAndNow(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: trees in the first row, and releases of single pairs in the second row."""
+        """Return the figure's panels: trees in the first row, and releases of single pairs in the
+        second row.
+        """
         return [
             Panel(
                 f"{query.capitalize()}, {family}", {"panel": query, "family": family}, REPLACED

@@ -112,8 +112,8 @@ TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
 def next_methods(case: Case, budget: DP) -> dict[str, Any]:
-    """Return mechanisms that a user would try next after the paper's SRA and HPA, by the names of their
-    curves.
+    """Return mechanisms that a user would try next after the paper's mechanisms SRA and HPA, by the names of
+    their curves.
     """
     twin = case.dataset
     users, records = (twin.users, twin.records) if case.twin else PUBLISHED[case.name]
@@ -134,7 +134,7 @@ def five_methods(
     case: Case, epsilon: float, reading: str, k: int | None = None, width: int | None = None
 ) -> dict[str, Any]:
     """Return the paper's five mechanisms. `reading` says whether ε is that of the whole release, or of items
-    and of edges each (for HPA, 0.9 ε each).
+    and of edges each (for the mechanism HPA, 0.9 ε each).
 
     The paper does not print the budget for popularity. We use 0.1 ε, or 0.2 ε if all shares are doubled.
     """
@@ -172,8 +172,8 @@ def mechanism_of_trials(rows: pd.DataFrame) -> pd.Series:
 
 
 def in_readings(rows: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the results once for each reading of ε, with the names of curves. Readings with the same budgets
-    share their runs.
+    """Return the results once for each meaning of ε (of the whole release, or of each table), with the names
+    of curves. Meanings with the same budgets share their runs.
     """
     made = mechanism_of_trials(rows)
     frames = []
@@ -228,7 +228,9 @@ class FiveMethods(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def methods(self, case: Case, reading: str) -> dict[str, Any]:
-        """Return the five mechanisms for a dataset and a reading of ε, by the names of their curves."""
+        """Return the five mechanisms for a dataset, by the names of their curves. `reading` says whether ε is
+        that of the whole release, or of items and of edges each.
+        """
         return five_methods(case, self.epsilon, reading, self.k, self.width)
 
     def beside(self, case: Case) -> dict[str, Any]:
@@ -242,8 +244,8 @@ class FiveMethods(FanFigure, Figure):
         return count_metrics(TOPS, TEN)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return one sweep per dataset, with the five mechanisms under all readings of ε and all laws of
-        popularity.
+        """Return one sweep per dataset, with the five mechanisms under all meanings of ε and all assumed laws
+        of popularity.
         """
         sweeps = {}
         for name, case in self.cases().items():
@@ -254,7 +256,7 @@ class FiveMethods(FanFigure, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the reading of ε and the law of popularity of each row."""
+        """Return the figure's results, with the meaning of ε and the assumed law of popularity of each row."""
         sweeps = self.sweeps()
         frames = []
         for name, case in self.cases().items():
@@ -271,15 +273,17 @@ class FiveMethods(FanFigure, Figure):
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the results of the paper's five mechanisms, with stand-ins only under their own law of
-    popularity.
+    """Return the results of the paper's five mechanisms, with synthetic stand-ins only under their own
+    assumed law of popularity.
     """
     return one_law(rows[rows.series.isin(METHODS)])
 
 
 @value
 class Counts(FiveMethods):
-    """Base class of Figures 7 and 8, which show the same errors for counts of items and of edges."""
+    """Base class of Figures 7 and 8 of Fan & Jin (2015), which show the same errors for counts of items and
+    of edges. An edge is a pair of an item and a context.
+    """
 
     height = 1.5
     sharey = True
@@ -301,8 +305,8 @@ class Counts(FiveMethods):
         return rows[(rows.of == self.of) | shown].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: error, divergence (up to 9, as printed) and precision under two readings of ε.
-        Further panels show the datasets that are not in the paper.
+        """Return the figure's panels: error, divergence (up to 9, as printed) and precision, with ε for the
+        whole release or for each table. Further panels show the datasets that are not in the paper.
         """
         tops = "items" if self.of == "items" else "edges of a context"
         judged = {"metric": DIVERGENCE, "direction": JUDGED}
@@ -322,8 +326,8 @@ class Counts(FiveMethods):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results of the five mechanisms, with the paper's datasets first. The names of stand-ins
-        have two lines.
+        """Return the results of the five mechanisms, with the paper's datasets first. The names of synthetic
+        stand-ins have two lines.
         """
         drawn = in_order(drawn_rows(rows))
         beside = ~drawn.panel.isin([panel_of(drawn, of) for of in FILES.values()])
@@ -331,7 +335,7 @@ class Counts(FiveMethods):
         return drawn.assign(panel=names, beside=beside)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of means over seeds. It has one row per dataset, reading of ε and mechanism,
+        """Return a table of means over seeds. It has one row per dataset, meaning of ε and mechanism,
         including the mechanisms for comparison.
         """
         rows = one_law(rows[rows.of == self.of])
@@ -492,8 +496,8 @@ def swept(
 
 
 def _law_alone_decides(finding: Finding, laws: Collection[float]) -> bool:
-    """Return whether only the law of popularity changes the outcome, that is, whether under each law all
-    readings of ε agree.
+    """Return whether only the assumed law of popularity changes the outcome, that is, whether under each law
+    all meanings of ε agree.
     """
     holds = [each for _, each in finding.strip.holds]
     return not any({True, False} <= set(holds[i :: len(laws)]) for i in range(len(laws)))
@@ -518,7 +522,9 @@ def check_below(
 
 
 def check_not_lowest(rows, level) -> Finding:
-    """Check whether, on every dataset, SRA or HPA has a larger value than one of the other mechanisms."""
+    """Check whether, on every dataset, the mechanism SRA or HPA has a larger value than one of the other
+    mechanisms.
+    """
 
     def on(name, level):
         own = rows[rows.panel == name]
@@ -532,8 +538,8 @@ def check_not_lowest(rows, level) -> Finding:
 
 
 def check_comparable(rows, level) -> Finding:
-    """Check whether SRA and HPA have at most 1.25 times the smallest value of the others, on three quarters
-    of the datasets.
+    """Check whether the mechanisms SRA and HPA have at most 1.25 times the smallest value of the others, on
+    three quarters of the datasets.
     """
     own = rows[rows.series.isin(OTHERS)]
     best = own.groupby(["panel", "series"]).value.mean().groupby("panel").idxmin()
@@ -545,8 +551,8 @@ def check_comparable(rows, level) -> Finding:
 
 
 def check_preserved(rows, level) -> Finding:
-    """Check whether the divergences of DFT and GS are closer to the smallest divergence than to that of LPA,
-    for three quarters of the bars.
+    """Check whether the divergences of the mechanisms DFT and GS are closer to the smallest divergence than
+    to that of LPA, for three quarters of the bars.
     """
     keys = ["panel", "seed"]
     by_seed = rows.pivot(index=keys, columns="series", values="value")
@@ -561,8 +567,8 @@ def check_preserved(rows, level) -> Finding:
 
 
 def check_closer_sample(rows, level) -> Finding:
-    """Check whether, before noise, the sample of SRA is closer to the original data than that of HPA, on
-    every dataset.
+    """Check whether, before noise, the sample of the mechanism SRA is closer to the original data than that
+    of HPA, on every dataset.
     """
     own = pd.concat([rows_of(rows, name) for name in FOUR])
     ratios = paired_ratios(one_law(own), SAMPLED["SRA"], SAMPLED["HPA"], "panel")
@@ -576,7 +582,9 @@ def check_closer_sample(rows, level) -> Finding:
 
 
 def find_few(rows, level) -> Finding:
-    """Check whether LPA, DFT and GS find fewer than half of the true ten items, on every dataset."""
+    """Check whether the mechanisms LPA, DFT and GS find fewer than half of the true ten items, on every
+    dataset.
+    """
     points = rows[rows.series.isin(OTHERS)].assign(method=rows.series, series="share")
     numbers = means(points, "share", ["method", "panel"])
     return check_between(numbers, level, high=nextafter(0.5, 0), words="fewer than half")
@@ -612,8 +620,8 @@ def exceed(
 
 
 def check_ahead(rows, level) -> Finding:
-    """Check whether HPA finds more items than SRA. Datasets on which both find all items in all runs are left
-    out.
+    """Check whether the mechanism HPA finds more items than SRA. Datasets on which both find all items in all
+    runs are left out.
     """
     own = rows[rows.series.isin(OURS)]
     least = own.groupby("panel").value.min()
@@ -624,8 +632,8 @@ def check_ahead(rows, level) -> Finding:
 
 
 def check_all_found(rows, level) -> Finding:
-    """Check whether HPA finds all of the true ten items. A mean of at least 99.5 % is accepted, which is one
-    missed item in 20 runs.
+    """Check whether the mechanism HPA finds all of the true ten items. A mean of at least 99.5 % is accepted,
+    which is one missed item in 20 runs.
     """
     return check_between(means(rows, "HPA", "panel"), level, low=0.995)
 
@@ -641,8 +649,8 @@ def check_noise_hides(rows, level) -> Finding:
 
 
 def check_smoothed(rows, level) -> Finding:
-    """Check whether DFT and GS release a smaller difference between the top ten and the next ten items than
-    the true one, on every dataset.
+    """Check whether the mechanisms DFT and GS release a smaller difference between the top ten and the next
+    ten items than the true one, on every dataset.
     """
     own = rows[rows.series.isin(("DFT", "GS"))]
     keys = ["series", "panel", "seed"]

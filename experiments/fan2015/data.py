@@ -87,8 +87,8 @@ class RatedFilms(OfDataset):
 class Case:
     """Dataset with the name of its panel, and with the paper's parameters for it.
 
-    `of` is the paper's name of the dataset in Table 4, or "" if the paper does not have it. `most` is M, the
-    bound on the records of a user.
+    `of` is the dataset's name in Table 4 of Fan & Jin (2015), or "" if the paper does not have it. `most` is
+    M, the bound on the records of a user.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Case:
         return isinstance(self.dataset, InteractionsTwin)
 
     def laws(self, factors: Sequence[float]) -> dict[str, Any]:
-        """Return the dataset under each law of popularity. A published file has only its own law."""
+        """Return the dataset under each assumed law of popularity. A published file has only its own law."""
         if not self.twin:
             return {FILE: self.dataset}
         popularity = self.dataset.popularity
@@ -148,7 +148,7 @@ def users_of_netflix() -> Any:
 
 
 def records_for_popularity() -> Any:
-    """Return the declaration of the field `d` of figures with HPA."""
+    """Return the declaration of the field `d` of figures with the mechanism HPA."""
     return whole(None, "records of each user for popularity (none: the fewest of a user)")
 
 
@@ -199,8 +199,8 @@ def _other_case(name: str) -> Case:
 
 
 def _paper_case(name: str, netflix_users: int) -> Case | None:
-    """Return one of the paper's four datasets. The stand-in is used if it is named, or if the paper's own
-    files are missing.
+    """Return one of the paper's four datasets. The synthetic stand-in is used if it is named, or if the
+    paper's own files are missing.
     """
     of = name.removesuffix(TWIN)
     if of not in _TWINS:
@@ -221,13 +221,13 @@ def sampling_mechanisms(case: Case, budget: DP = BUDGET) -> list:
 
 
 def one_law(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the results in which stand-ins have their own law of popularity."""
+    """Return the results in which synthetic stand-ins have their own assumed law of popularity."""
     return rows[rows.law.isin((AS_BUILT, FILE))]
 
 
 def panel_of(rows: pd.DataFrame, of: str) -> str:
-    """Return the panel of one of the paper's four datasets, its file or its stand-in. Return "" if it was not
-    run.
+    """Return the panel of one of the paper's four datasets, its file or its synthetic stand-in. Return "" if
+    it was not run.
     """
     return next((name for name in rows.panel.unique() if name.split(TWIN)[0] == of), "")
 
@@ -265,7 +265,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 class FanFigure:
     """Base class of the figures of Fan & Jin (2015), with the datasets in `data` and some users of Netflix'
-    stand-in.
+    synthetic stand-in.
     """
 
     def cases(self) -> dict[str, Case]:
@@ -285,7 +285,7 @@ class FanFigure:
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Return whether the paper's own data were run. In this case, a panel has the name of the file, and
-        not that of a stand-in.
+        not that of a synthetic stand-in.
         """
         if name in FILES:
             return bool((rows.panel == FILES[name]).any())

@@ -127,14 +127,14 @@ class Fig1(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs. Nothing in this figure is random."""
+        """Return the figure's runs. Nothing in this figure is random."""
         return self.sweep_all(
             lambda case: [AllRecords()], lambda case: [RecordsPerUser(self.points)]
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Return one panel per dataset. As printed, the axis of records is linear. A dashed line shows l, the
-        number of records that SRA and HPA keep per user.
+        number of records that the mechanisms SRA and HPA keep per user.
         """
         grid = []
         all_cases = self.cases()

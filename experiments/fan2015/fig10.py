@@ -42,7 +42,7 @@ def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:
 
 
 def _share(rows, of: str) -> float:
-    """Return the share of a dataset's records that SRA and HPA keep."""
+    """Return the share of a dataset's records that the mechanisms SRA and HPA keep."""
     own = rows_of(rows, of)
     return max(_value(own, own.panel.iloc[0], series) for series in ("SRA", "HPA"))
 
@@ -55,8 +55,8 @@ def check_smaller(rows, level) -> Finding:
 
 
 def check_netflix(rows, level) -> Finding:
-    """Check the share of Netflix' records that are kept, by arithmetic with the numbers of Table 4 and 10
-    records per user.
+    """Check the share of Netflix' records that are kept, by arithmetic with the numbers of Table 4 of Fan &
+    Jin (2015) and 10 records per user.
     """
     users, _, records, *_ = TABLE["Netflix"]
     most = NETFLIX_L * users / records
@@ -108,7 +108,7 @@ class Fig10(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs. Nothing in this figure is random."""
+        """Return the figure's runs. Nothing in this figure is random."""
         return self.sweep_all(with_samples, lambda case: [Sizes(case.l)])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
@@ -119,8 +119,8 @@ class Fig10(FanFigure, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. As printed, there is one bar for both samples, because SRA and HPA keep
-        equally many records.
+        """Return the results that the figure draws. As printed, there is one bar for both samples, because
+        the mechanisms SRA and HPA keep equally many records.
         """
         whole = (rows.series == ORIGINAL) & (rows.metric == "SampledSize")
         drawn = rows[(rows.series != "HPA") & ~whole].replace({"series": {"SRA": "SRA, HPA"}})

@@ -110,14 +110,14 @@ class Fig11(FanFigure, Figure):
     seeds: int = seeds(20, "number of samples")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs. The sampled records have no noise."""
+        """Return the figure's runs. The sampled records have no noise."""
         return self.sweep_all(
             lambda case: with_samples(case, DP(self.epsilon)), lambda case: [Week()], self.seeds
         )
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, and for real data and Foursquare also the days on which groups of records
-        occur.
+        """Return the figure's results, and for real data and Foursquare also the days on which groups of
+        records occur.
         """
         frames = [super().rows(store)]
         for name, case in self.cases().items():
@@ -128,7 +128,7 @@ class Fig11(FanFigure, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Return one panel per dataset: the paper's Foursquare, then datasets with recorded days, and then
-        the stand-ins, which are controls.
+        the synthetic stand-ins, which are controls.
         """
         names = paper_first(rows, OF)
         names.sort(key=lambda name: name != panel_of(rows, OF) and TWIN in name)

@@ -157,7 +157,7 @@ class Fig5(FanFigure, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. There is one curve, whatever l is."""
+        """Return the results that the figure draws. There is one curve, whatever l is."""
         return rows.assign(series=FirstStep.series)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

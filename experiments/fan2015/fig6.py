@@ -102,8 +102,8 @@ PAPER = {
 
 @value
 class SamplingTheory:
-    """Metric: expected squared error of SRA for each l and ε, the part of it from noise, the best l, and the
-    error of a table of zeros.
+    """Metric: expected squared error of the mechanism SRA for each l and ε, the part of it from noise, the
+    best l, and the error of a table of zeros.
     """
 
     ls: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="records of each user")
@@ -162,7 +162,7 @@ def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
 
 
 def error_curve(rows, series: str, panel: str, of: str, reading: str, metric=SQUARED):
-    """Return the squared error by l, for one curve on one dataset. Stand-ins have their own law of
+    """Return the squared error by l, for one curve on one dataset. Stand-ins have their own assumed law of
     popularity.
     """
     where = dict(series=series, panel=panel, of=of, reading=reading, metric=metric)
@@ -187,8 +187,8 @@ def _best(curve: pd.DataFrame) -> int:
 
 
 def check_side(rows, level, of: str, after: bool) -> Finding:
-    """Check whether the errors of SRA and HPA fall from l = 1 to their minimum. If `after` is True, check
-    whether they grow from there on.
+    """Check whether the errors of the mechanisms SRA and HPA fall from l = 1 to their minimum. If `after` is
+    True, check whether they grow from there on.
     """
     own = _printed(rows[rows.metric == SQUARED], of)
 
@@ -219,10 +219,10 @@ def _no_step_back(side, series: str, level: float, after: bool) -> Finding:
 
 
 def check_best(rows, level, of: str, printed: int) -> Finding:
-    """Check whether the smallest error is within one step of the printed l, or is not clearly smaller than
-    the error at the printed l.
+    """Check whether the smallest error is within one step of the printed l (records kept per user), or is not
+    clearly smaller than the error at the printed l.
 
-    For SRA, the exact expected error decides. For HPA, the measured error decides.
+    For the mechanism SRA, the exact expected error decides. For HPA, the measured error decides.
     """
     own = _printed(rows, of)
 
@@ -294,7 +294,7 @@ def check_small_budgets_gain(rows, level) -> Finding:
 
 @value
 class Fig6(FanFigure, Figure):
-    """Squared errors of SRA and HPA by l, the number of records that are kept per user."""
+    """Squared errors of the mechanisms SRA and HPA by l, the number of records that are kept per user."""
 
     title = "How many records of each user to keep"
     headline = "Keeping more records of each user first reduces the error, then increases it"
@@ -337,12 +337,16 @@ class Fig6(FanFigure, Figure):
         return chosen
 
     def laws(self, case: Case) -> dict[str, Any]:
-        """Return a dataset under each law of popularity. Only Foursquare's stand-in has several."""
+        """Return a dataset under each assumed law of popularity. Only Foursquare's synthetic stand-in has
+        several.
+        """
         swept = case.of == "Foursquare" and self.exponent == INVENTED
         return case.laws(self.popularities if swept else ())
 
     def readings(self, case: Case) -> tuple[str, ...]:
-        """Return the readings of ε for a dataset. Only the paper's Foursquare has several."""
+        """Return the meanings of ε for a dataset (of the whole release, or of each table). Only the paper's
+        Foursquare has several.
+        """
         return DRAWN if case.of == "Foursquare" else DRAWN[:1]
 
     def sample_sizes(self, case: Case) -> tuple[int, ...]:
@@ -351,7 +355,7 @@ class Fig6(FanFigure, Figure):
         return (*sorted(size for size in tried if size < case.most), case.most)
 
     def mechanisms(self, case: Case, reading: str) -> list[Any]:
-        """Return SRA and HPA for every l."""
+        """Return the mechanisms SRA and HPA for every l."""
         mechanisms = []
         for size in self.sample_sizes(case):
             methods = five_methods(replace(case, l=size), self.epsilon, reading)
@@ -370,8 +374,8 @@ class Fig6(FanFigure, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the reading of ε and the law of popularity. They include the exact
-        expected errors of each dataset.
+        """Return the figure's results, with the meaning of ε and the assumed law of popularity. They include
+        the exact expected errors of each dataset.
         """
         spent = {self.epsilon: READINGS[0], 2 * self.epsilon: READINGS[1]}  # by SRA
         budgets = tuple(sorted({*spent, *self.epsilons}))
@@ -395,14 +399,14 @@ class Fig6(FanFigure, Figure):
         return pd.concat(frames, ignore_index=True)
 
     def curves(self, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-        """Return the panels to draw. Each has a dataset, a reading of ε, and a table (items or edges)."""
+        """Return the panels to draw. Each has a dataset, a meaning of ε, and a table (items or edges)."""
         measured = rows[rows.metric == "MeanSquaredCountError"]
         pairs = measured[["panel", "reading"]].drop_duplicates().itertuples(index=False)
         return [(name, reading, of) for name, reading in pairs for of in OF]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels for items and edges of each dataset, with Foursquare first. A dashed line shows
-        SRA's expected error.
+        """Return the figure's panels for items and edges of each dataset, with Foursquare first. A dashed
+        line shows SRA's expected error.
         """
         grid = []
         order = paper_first(rows, "Foursquare")

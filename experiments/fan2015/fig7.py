@@ -66,8 +66,8 @@ class Fig7(Counts):
         return pd.concat(frames, ignore_index=True)
 
     def sources(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with the parts of the squared error of SRA and HPA. It has one row per dataset,
-        mechanism and group of items.
+        """Return a table with the parts of the squared error of the mechanisms SRA and HPA. It has one row
+        per dataset, mechanism and group of items.
 
         The parts are dropped records, noise, the interaction of both, and setting negative counts to 0, which
         reduces the error. The last column is the group's share of the error of all items.

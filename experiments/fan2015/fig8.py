@@ -38,8 +38,8 @@ OF = "edges"
 
 
 def check_slight_drop(rows, level) -> Finding:
-    """Check whether SRA and HPA find fewer of the top ten edges than of the top ten items, but at most by a
-    factor of 1.25.
+    """Check whether the mechanisms SRA and HPA find fewer of the top ten edges than of the top ten items, but
+    at most by a factor of 1.25.
     """
     ours = rows[rows.series.isin(OURS)]
     both = ours.assign(method=ours.series, series=ours.of)
@@ -48,7 +48,7 @@ def check_slight_drop(rows, level) -> Finding:
 
 
 def check_each_group(rows, level) -> Finding:
-    """Check whether HPA finds more of the top ten than SRA in each group of MovieLens."""
+    """Check whether the mechanism HPA finds more of the top ten than SRA in each group of MovieLens."""
     numbers = mean_differences(differences(rows, ["HPA"], ["SRA"], ["group"]), ["group"])
     return check_between(numbers, level, low=ABOVE_ZERO, words="more")
 

@@ -106,7 +106,9 @@ def _few_steps_back(rows, level, sign: int) -> Finding:
 
 
 def check_slower(rows, level) -> Finding:
-    """Check whether the precision of SRA falls by less than that of HPA per unit of log K, on every dataset."""
+    """Check whether the precision of the mechanism SRA falls by less than that of HPA per unit of log K, on
+    every dataset.
+    """
     lost = _rise(rows[rows.series.isin(OURS)], LAST, FIRST)
     lost["value"] /= log(LAST / FIRST)
     finding = _above_zero(mean_differences(differences(lost, ["HPA"], ["SRA"])), level)
@@ -124,8 +126,8 @@ def check_first(rows, level, methods: Collection[str], low: float, high: float) 
 
 
 def check_superior(rows, level) -> Finding:
-    """Check whether, on every dataset and for three quarters of the K up to 100, the worse of SRA and HPA is
-    better than the best of the others.
+    """Check whether, on every dataset and for three quarters of the K up to 100, the worse of the mechanisms
+    SRA and HPA is better than the best of the others.
     """
     points = differences(rows[rows.top <= AHEAD], OURS, OTHERS, ["panel", "top"])
     by_pair = points.groupby(["panel", "top", "pair"]).value.mean()
@@ -139,8 +141,8 @@ def check_superior(rows, level) -> Finding:
 
 
 def check_not_distinguished(rows, level) -> Finding:
-    """Check whether three quarters of the curves of SRA and HPA end below their precision at K = 10, and not
-    clearly above the best of the other mechanisms.
+    """Check whether three quarters of the curves of the mechanisms SRA and HPA end below their precision at K
+    = 10, and not clearly above the best of the other mechanisms.
     """
     falls = _by_curve(_rise(rows[rows.series.isin(OURS)], LAST, TEN))
     last = rows[rows.top == LAST]
@@ -161,8 +163,8 @@ def check_not_distinguished(rows, level) -> Finding:
 
 
 def check_rivals_last(rows, level) -> Finding:
-    """Check whether, on some dataset, one of the other mechanisms is at least as good as both SRA and HPA at
-    K = 1000.
+    """Check whether, on some dataset, one of the other mechanisms is at least as good as the mechanisms SRA
+    and HPA at K = 1000.
     """
     last = rows[rows.top == LAST]
 
@@ -200,8 +202,8 @@ class Fig9(FiveMethods):
         return rows[chosen].astype({"top": int}).reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels of all datasets, with the paper's first: for ε of the whole release, and then for
-        the other reading of ε.
+        """Return the figure's panels of all datasets, with the paper's first: for ε of the whole release, and
+        then for the other meaning of ε.
         """
         grid = []
         for reading, name in product(DRAWN, paper_first(rows)):
@@ -210,11 +212,13 @@ class Fig9(FiveMethods):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results of the five mechanisms, with stand-ins only under their own law of popularity."""
+        """Return the results of the five mechanisms, with synthetic stand-ins only under their own assumed
+        law of popularity.
+        """
         return drawn_rows(rows)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of mean precisions for four K. It has one row per dataset, reading of ε and
+        """Return a table of mean precisions for four K. It has one row per dataset, meaning of ε and
         mechanism, including the mechanisms for comparison.
         """
         chosen = one_law(rows[rows.top.isin((1, 10, AHEAD, LAST))])

@@ -37,7 +37,7 @@ PUBLIC = {
 
 @value
 class DataStatistics:
-    """Metric: the six statistics of Table 4 for a dataset."""
+    """Metric: the six statistics of a dataset in Table 4 of Fan & Jin (2015)."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
         """Return one row per statistic."""
@@ -96,12 +96,12 @@ class Table4(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs. Nothing in this table is random."""
+        """Return the figure's runs. Nothing in this table is random."""
         return self.sweep_all(lambda case: [AllRecords()], lambda case: [DataStatistics()])
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The column `of` is the paper's name of the dataset, or "" if the paper does not
-        have it. The column `twin` says whether it is a stand-in.
+        """Return the figure's results. The column `of` is the paper's name of the dataset, or "" if the paper
+        does not have it. The column `twin` says whether it is a synthetic stand-in.
         """
         rows = super().rows(store)
         columns = {name: case.of for name, case in self.cases().items()}

@@ -64,13 +64,13 @@ def _films(rows) -> pd.DataFrame:
 
 
 def check_kept(rows, level) -> Finding:
-    """Check whether HPA has at least seven of the true ten films."""
+    """Check whether the mechanism HPA has at least seven of the true ten films."""
     own = means(_films(rows_of(rows, "MovieLens")), "HPA", "top")
     return check_between(own, level, low=LEAST, unit=" of the true ten")
 
 
 def check_better(rows, level) -> Finding:
-    """Check whether HPA has more of the true ten films than SRA, compared by seed."""
+    """Check whether the mechanism HPA has more of the true ten films than SRA, compared by seed."""
     films = _films(rows_of(rows, "MovieLens"))
     more = mean_differences(differences(films, ["HPA"], ["SRA"], ["top"]), ["top"])
     unit = f" films more than SRA's {films[films.series == 'SRA'].value.mean():.1f}"
@@ -104,19 +104,21 @@ class Table5(FanFigure, Figure):
     seeds: int = seeds(20)
 
     def case(self) -> Case:
-        """Return the dataset, MovieLens or its stand-in."""
+        """Return the dataset, MovieLens or its synthetic stand-in."""
         (case,) = cases([self.data], movielens_l=self.l, d=self.d, most=self.most).values()
         return case
 
     def methods(self, reading: str) -> dict[str, Any]:
-        """Return the mechanisms for a reading of ε, by the names of their curves."""
+        """Return the mechanisms by the names of their curves. `reading` says whether ε is that of the whole
+        release, or of items and of edges each.
+        """
         case = self.case()
         methods = five_methods(case, self.epsilon, reading, self.k, self.width)
         more = next_methods(case, DP(self.epsilon)) if reading == READINGS[0] else {}
         return methods | more
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs on one dataset. They always compare ten films."""
+        """Return the figure's runs on one dataset. They always compare ten films."""
         case = self.case()
         metric = GroupFilms(GROUPS.index(self.group), tuple(sorted({*self.tops, TEN})))
         released = [m for reading in READINGS for m in self.methods(reading).values()]
@@ -124,8 +126,8 @@ class Table5(FanFigure, Figure):
         return {case.name: Sweep([case.dataset], mechanisms, [metric], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results with the names of films, and the list of one release. The true films occur for
-        all readings of ε.
+        """Return the figure's results with the names of films, and the list of one release. The true films
+        occur for all meanings of ε.
         """
         rows = super().rows(store)
         names = dict(enumerate(film_names(self.case().dataset)))
@@ -135,8 +137,8 @@ class Table5(FanFigure, Figure):
         return both[(both.metric != "list") | (both.seed == 0)].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: precision by K under each reading of ε, with K = 10 marked, and then the
-        released counts of the true ten films.
+        """Return the figure's panels: precision by K under each meaning of ε, with K = 10 marked, and then
+        the released counts of the true ten films.
         """
         top, counts = {"metric": PRECISION}, {"metric": "Count"}
         titles = [(x, of.format(self.epsilon)) for x, of in IN_TITLES.items()]
@@ -149,14 +151,16 @@ class Table5(FanFigure, Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results of the five mechanisms, and the counts of SRA and HPA with the true counts."""
+        """Return the results of the five mechanisms, and the counts of the mechanisms SRA and HPA with the
+        true counts.
+        """
         counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
         precision = (rows.metric == PRECISION) & rows.series.isin(METHODS)
         return rows[counts | precision]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of the ten films: the true ones, and those of one release of SRA and of HPA. A star
-        marks the true ten.
+        """Return a table of the ten films: the true ones, and those of one release of the mechanism SRA and
+        of HPA. A star marks the true ten.
         """
         lists = rows[rows.metric == "list"].astype({"place": int})
         by_reading = lists.set_index(["reading", "series", "place"]).film

@@ -74,7 +74,7 @@ class KeptRecords(_Counted):
 
 
 def with_samples(case: Case, budget: DP = BUDGET) -> list:
-    """Return `AllRecords`, and the records that SRA and HPA keep."""
+    """Return `AllRecords`, and the records that the mechanisms SRA and HPA keep."""
     return [AllRecords(), *map(KeptRecords, sampling_mechanisms(case, budget))]
 
 

@@ -341,7 +341,7 @@ class AppE(Figure):
         return [Waves(*x) for x in product(sorted({self.cells, *self.domains}), self.records)]
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs, as one sweep."""
+        """Return the figure's runs, as one sweep."""
         budget = DP(self.epsilon)
         trees = [
             HierarchicalHistogram(budget, consistent=False),
@@ -351,8 +351,8 @@ class AppE(Figure):
         return {"worst": Sweep(self.tables(), [*trees, *others], [WorstError()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. Results of equi-depth histograms with other numbers of buckets are in a panel
-        that is not drawn.
+        """Return the figure's results. Results of equi-depth histograms with other numbers of buckets are in
+        a panel that is not drawn.
         """
         rows = super().rows(store)
         trees = rows.consistent.map({False: NOISY_TREE, True: TREE_NOT_ZEROED})
@@ -387,8 +387,8 @@ class AppE(Figure):
         return spread * sqrt(8 * terms) + 0 * records
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: errors by the number of records with the bound, errors by the size of the
-        domain, and errors as a share of N.
+        """Return the figure's panels: errors by the number of records with the bound, errors by the size of
+        the domain, and errors as a share of N.
         """
         title = f"n = {self.cells:,}, ε = {self.epsilon:g}"
         theory = (f"bound for the noisy tree (δ = {self.delta:g})", self.bound)
@@ -403,7 +403,9 @@ class AppE(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. The consistent tree has the name that it has in other figures."""
+        """Return the results that the figure draws. The consistent tree has the name that it has in other
+        figures.
+        """
         return rows.assign(series=rows.series.replace(TREE_NOT_ZEROED, f"{BEST}, not zeroed"))
 
     def best_buckets(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def datasets(*names: str) -> Any:
 
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
     """Return the available datasets, by the names of their panels. If the file of a dataset is missing, its
-    stand-in is used, if there is one.
+    synthetic stand-in is used, if there is one.
 
     You can also name a stand-in directly. If `in_order` is True, the order of the counts matters. In this
     case, a file that is sorted by count comes with its stand-in. If no dataset is available, a
@@ -232,7 +232,7 @@ class PositionErrors:
 
 
 def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
-    """Return the results on a dataset, or on its stand-in if there are no others."""
+    """Return the results on a dataset, or on its synthetic stand-in if there are no others."""
     for panel in (name + suffix, name + TWIN + suffix):
         own = rows[rows.panel == panel]
         if len(own):

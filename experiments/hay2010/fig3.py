@@ -103,13 +103,13 @@ class Fig3(Figure):
         return {dataset: step for step, dataset in made.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs, as one sweep. The figure shows the first samples."""
+        """Return the figure's runs, as one sweep. The figure shows the first samples."""
         samples = Samples(UnattributedHistogram(DP(self.epsilon), "noisy"), self.samples)
         return {"error": Sweep([*self.sequences()], [samples], [PositionErrors()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the first samples, and with the share of samples that inference does not
-        change.
+        """Return the figure's results, with the first samples, and with the share of samples that inference
+        does not change.
         """
         rows = super().rows(store)
         steps = {repr(dataset): step for dataset, step in self.sequences().items()}
@@ -127,8 +127,8 @@ class Fig3(Figure):
         return rows.drop(columns=["estimate", "rank", "count", "sample", "unchanged"])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: samples, and below them the errors with the theoretical error of the noisy
-        sequence S̃. Steps come in groups of two.
+        """Return the figure's panels: samples, and below them the errors with the theoretical error of the
+        noisy sequence S̃. Steps come in groups of two.
         """
         expected = variance(1, self.epsilon, "laplace")
         theory = ("noisy, theory", lambda x: expected + 0 * x)

@@ -108,7 +108,9 @@ def check_below_sorted(rows, level: float, name: str) -> Finding:
 
 
 def check_comparable(rows, level: float) -> Finding:
-    """Check whether the sequences S̄ and S̃ᵣ have similar errors on the social network at the largest ε."""
+    """Check whether the isotonic sequence S̄ and the sorted and rounded sequence S̃ᵣ have similar errors, on
+    the social network at the largest ε.
+    """
     own = _rows_of(rows, SOCIAL)
     own = own[own.epsilon == own.epsilon.max()]
     finding = check_similar(paired_ratios(own, INFERRED, SORTED, "epsilon"), level, EVERYWHERE)
@@ -116,7 +118,9 @@ def check_comparable(rows, level: float) -> Finding:
 
 
 def check_improves(rows, level: float, name: str) -> Finding:
-    """Check whether error(S̄)/error(S̃) becomes smaller with each smaller ε."""
+    """Check whether the error of the isotonic sequence S̄, divided by that of the noisy sequence S̃, becomes
+    smaller with each smaller ε.
+    """
     own = _rows_of(rows, name)
     finding = check_lower(_steps_of_share(own, NOISY), level)
     shares = paired_ratios(own, INFERRED, NOISY, "epsilon").at(0.95).estimate
@@ -127,14 +131,16 @@ def check_improves(rows, level: float, name: str) -> Finding:
 
 
 def _steps_of_share(rows: pd.DataFrame, other: str) -> Intervals:
-    """Return how error(S̄)/error(other) at each ε compares with the ratio at the next larger ε."""
+    """Return how the error of the isotonic sequence S̄, divided by another error, changes from each ε to the
+    next smaller one.
+    """
     shares = ratios_by_seed(rows, INFERRED, other, "epsilon").assign(series="share")
     return claims.steps(shares.assign(noise=1 / shares.epsilon), "share", "noise")
 
 
 def check_somewhere(rows, level: float) -> Finding:
-    """Check whether S̄ has a tenth of the error of S̃ at some ε on NetTrace. The finding also mentions the
-    other datasets.
+    """Check whether the isotonic sequence S̄ has at most a tenth of the error of the noisy sequence S̃, at
+    some ε on NetTrace. The finding also mentions the other datasets.
     """
     finding = check_below_noise(rows, level, "NetTrace", SOMEWHERE)
     for name in (SOCIAL, "keywords"):
@@ -144,14 +150,16 @@ def check_somewhere(rows, level: float) -> Finding:
 
 
 def check_never_hurts(rows, level: float) -> Finding:
-    """Check whether S̄ never has a larger error than S̃."""
+    """Check whether the isotonic sequence S̄ never has a larger error than the noisy sequence S̃."""
     own = rows[~rows.panel.isin(MADE_UP)]
     ratios = paired_ratios(own, INFERRED, NOISY, ["panel", "epsilon"])
     return check_between(ratios, level, high=1, words="no higher")
 
 
 def check_one_value(rows, level: float) -> Finding:
-    """Check whether the error of S̄ grows at most as fast as log³n if all counts are equal."""
+    """Check whether the error of the isotonic sequence S̄ grows at most as fast as log³n if all n counts are
+    equal.
+    """
     own = rows[rows.panel == ONE]
     allowed = (log(own.cells.max()) / log(own.cells.min())) ** 3
     growth = claims.ends(own, INFERRED, "cells")
@@ -161,7 +169,7 @@ def check_one_value(rows, level: float) -> Finding:
 
 
 def check_noise(rows, level: float) -> Finding:
-    """Check whether the error of S̃ is 2n/ε² for all synthetic sequences."""
+    """Check whether the error of the noisy sequence S̃ is 2n/ε² for all synthetic sequences of n counts."""
     own = rows[rows.panel.isin(MADE_UP)]
     own = own.assign(value=own.value * own.epsilon**2 / (2 * own.cells))
     measured = claims.means(own, NOISY, ["panel", "cells", "distinct", "step"])
@@ -169,7 +177,9 @@ def check_noise(rows, level: float) -> Finding:
 
 
 def check_linear(rows, level: float, step: float) -> Finding:
-    """Check whether the errors of S̄ and S̃ grow in proportion to n if all counts are different."""
+    """Check whether the errors of the isotonic sequence S̄ and the noisy sequence S̃ grow in proportion to n
+    if all n counts are different.
+    """
     own = rows[rows.panel == ALL_DIFFERENT]
     own = own.assign(value=own.value / own.cells)
     key = ["series", "step", "seed"]
@@ -182,7 +192,9 @@ def check_linear(rows, level: float, step: float) -> Finding:
 
 
 def check_grows(rows, level: float) -> Finding:
-    """Check whether, for each n, the error of S̄ is smaller if there are fewer different counts."""
+    """Check whether, for each number of counts, the error of the isotonic sequence S̄ is smaller if there are
+    fewer different counts.
+    """
     ours = rows[(rows.panel == SOME) & (rows.series == INFERRED)]
     more = ours.assign(distinct=ours.distinct / 4)
     return check_lower(claims.ratios(ours, more, ["cells", "distinct"]), level)
@@ -201,7 +213,8 @@ def _title(name: str) -> str:
 @value
 class Fig5(Figure):
     """Errors of the noisy sequence S̃, the sorted sequence S̃ᵣ and the isotonic sequence S̄, as bars with one
-    panel per dataset. Further panels test Theorem 2, by n and by d.
+    panel per dataset. Further panels test Theorem 2 of Hay et al. (2010), by the numbers of counts n and of
+    different counts d.
     """
 
     title = "Error of unattributed histograms"
@@ -228,7 +241,9 @@ class Fig5(Figure):
     seeds: int = seeds(400)
 
     def sequences(self) -> dict[str, dict[EqualSteps, float]]:
-        """Return the sequences for Theorem 2 by panel, as dictionaries from a sequence to its step."""
+        """Return the sequences for Theorem 2 of Hay et al. (2010) by panel, as dictionaries from a sequence
+        to its step.
+        """
         least = self.steps[0]
         ones = {EqualSteps(n, 1, ceil(least / self.epsilon)): least for n in self.lengths}
         made = {ONE: ones, ALL_DIFFERENT: {}, SOME: {}}
@@ -241,8 +256,8 @@ class Fig5(Figure):
         return made
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs: one panel per dataset, the social network with the printed noise, and the
-        sequences for Theorem 2.
+        """Return the figure's runs: one panel per dataset, the social network with the printed noise, and the
+        sequences for Theorem 2 of Hay et al. (2010).
         """
         sweeps = {}
         for name, dataset in at_hand(self.data).items():
@@ -261,8 +276,8 @@ class Fig5(Figure):
         return Sweep(tables, mechanisms, [SquaredError()], self.seeds)
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. The column `promised` contains the ε that a run spends, and `epsilon` the ε
-        that the paper prints.
+        """Return the figure's results. The column `promised` contains the ε that a run spends, and `epsilon`
+        the ε that the paper prints.
         """
         rows = super().rows(store)
         printed = rows.panel.str.endswith(PRINTED)
@@ -279,7 +294,9 @@ class Fig5(Figure):
         return rows
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: one per dataset of the paper, then Theorem 2, and then the other datasets."""
+        """Return the figure's panels: one per dataset of the paper, then those for Theorem 2 of Hay et al.
+        (2010), and then the other datasets.
+        """
         names = [x for x in rows.panel.unique() if x not in (ONE, ALL_DIFFERENT, SOME)]
         longest = {"panel": SOME, "cells": max(self.lengths)}
         bars = [Panel(_title(name), {"panel": name}, "epsilon", bars=True) for name in names]
@@ -293,7 +310,9 @@ class Fig5(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results to draw. Only the smaller steps of the sequences for Theorem 2 are drawn."""
+        """Return the results that the figure draws. Of the sequences for Theorem 2 of Hay et al. (2010), only
+        those with the smaller steps are drawn.
+        """
         stepped = (rows.series == INFERRED) & rows.step.notna()
         named = INFERRED + rows.step.map(", step·ε = {:g}".format)
         rows = rows.assign(line=rows.line.mask(stepped, named))

@@ -122,7 +122,7 @@ MADE_OF_TREES = {
 
 
 def of_paper(rows: pd.DataFrame, metric: str = ERROR) -> pd.DataFrame:
-    """Return the results of one metric, on the paper's datasets or their stand-ins."""
+    """Return the results of one metric, on the paper's datasets or their synthetic stand-ins."""
     own = rows[rows.panel.str.removesuffix(TWIN).isin(DATA) & (rows.metric == metric)]
     return own[[*POINTS, "series", "seed", "value", "dataset", "metric"]]
 
@@ -133,8 +133,8 @@ def plotted(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exact_ratios(rows: pd.DataFrame, metric: str = EXACT) -> pd.Series:
-    """Return the theoretical error(L̃)/error(H̃) by panel, and by size for a metric that has sizes. The ratio
-    does not depend on ε.
+    """Return the theoretical error of noisy leaves L̃ divided by that of the noisy tree H̃, by panel, and by
+    size for a metric that has sizes. The ratio does not depend on ε.
     """
     own = of_paper(rows, metric)
     own = own[own.epsilon == own.epsilon.max()]
@@ -201,7 +201,9 @@ def check_overtaken(rows, level: float) -> Finding:
 
 
 def overtaken(rows) -> float:
-    """Return the size of range at which the measured errors of H̃ and L̃ cross in one panel."""
+    """Return the size of range at which the measured errors of the noisy tree H̃ and of noisy leaves L̃ cross
+    in one panel.
+    """
     return crossing(error_curve(rows, NOISY_TREE), error_curve(rows, LEAVES))
 
 
@@ -229,8 +231,8 @@ def check_preferred(rows, level: float, metric: str) -> Finding:
 
 
 def check_heights(rows, level: float) -> Finding:
-    """Check whether the error of the worst range of H̄ grows at most as fast as ℓ³/ε², and is at
-    most 4ℓ³/ε².
+    """Check whether the error of the worst range of the consistent tree H̄ grows at most as fast as ℓ³/ε²
+    with the number of levels ℓ, and is at most 4ℓ³/ε².
     """
     own = rows[rows.panel == HEIGHTS]
     if own.empty:
@@ -298,8 +300,8 @@ def check_uniformly(rows, level: float, rounded: str) -> Finding:
 
 
 def check_sparse(rows, level: float) -> Finding:
-    """Check whether, for one cell, H̄ without zeroing has a larger error than noisy leaves wherever H̄ has a
-    smaller one.
+    """Check whether, for one cell, a consistent tree without zeroing has a larger error than noisy leaves
+    wherever the zeroed tree H̄ has a smaller one. Zeroing sets negative subtrees to 0.
     """
     own = of_paper(rows)
     own = own[own.query_size == 1]
@@ -317,21 +319,23 @@ def check_sparse(rows, level: float) -> Finding:
 
 
 def check_cut(rows, level: float, rival: str, size: int, **how) -> Finding:
-    """Check by which factor the error of H̄ is smaller than that of another method, for ranges of at least
-    `size` cells.
+    """Check by which factor the error of the consistent tree H̄ is smaller than that of another method, for
+    ranges of at least `size` cells.
     """
     return beats(rows, level, rival=rival, sizes=(size, np.inf), **how)
 
 
 def check_some_cases(rows, level: float, rounded: str) -> Finding:
-    """Check whether there is a panel in which H̄ has smaller errors than noisy leaves L̃ for every size."""
+    """Check whether there is a panel in which the consistent tree H̄ has smaller errors than noisy leaves L̃
+    for every size.
+    """
     parts = {name: partial(beats, own, rounded=rounded) for name, own in by_panel(rows)}
     return any_of(parts, level)
 
 
 def check_other_cases(rows, level: float, size: int) -> Finding:
-    """Check whether H̄ has smaller errors than noisy leaves L̃ for ranges of more than `size` cells, in the
-    panels where this does not hold for all sizes.
+    """Check whether the consistent tree H̄ has smaller errors than noisy leaves L̃ for ranges of more than
+    `size` cells, in the panels where this does not hold for all sizes.
     """
     panels = dict(by_panel(rows))
     half = 1 - (1 - level) / 2
@@ -345,8 +349,8 @@ def check_other_cases(rows, level: float, size: int) -> Finding:
 
 
 def check_steps(rows, level: float, rounded: str, rival: str) -> Finding:
-    """Check whether error(H̄)/error(rival) becomes smaller with each smaller ε, for at least three quarters
-    of the sizes.
+    """Check whether the error of the consistent tree H̄, divided by another method's, becomes smaller with
+    each smaller ε, for at least three quarters of the sizes.
     """
     by = ["epsilon", "query_size"]
     shares = ratios_by_seed(plotted(rows), BEST, rival + ROUNDINGS[rounded], by)
@@ -426,8 +430,8 @@ class Fig6(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results. Theoretical errors have rows of their own, with the metrics `theory` and `exact
-        …`.
+        """Return the figure's results. Theoretical errors have rows of their own, with the metrics `theory`
+        and `exact …`.
         """
         rows = super().rows(store)
         made = {repr(estimator): series for estimator, series in MADE_OF_TREES.items()}
@@ -453,8 +457,8 @@ class Fig6(Figure):
         return rows.sort_values(["series", "panel"], key=lambda column: column.map(order.index))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels: the paper's methods with theoretical curves on two datasets, and then other
-        datasets and methods.
+        """Return the figure's panels: the paper's methods with theoretical curves on two datasets, and then
+        other datasets and methods.
         """
         middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         names = [name for name in rows.panel.unique() if name != HEIGHTS]

@@ -147,15 +147,15 @@ class Fig7(Figure):
     seeds: int = seeds(20, "number of batches of releases")
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the runs, as one sweep."""
+        """Return the figure's runs, as one sweep."""
         (dataset,) = at_hand([self.data]).values()
         noisy = [UnattributedHistogram(DP(epsilon), "noisy") for epsilon in self.epsilons]
         samples = [Samples(mechanism, self.samples) for mechanism in noisy]
         return {ALL: Sweep([Ranked(dataset)], samples, [PositionErrors()], self.seeds)}
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results at all positions, and a second copy of the positions that are drawn, with the
-        names of their panels.
+        """Return the figure's results at all positions, and a second copy of the positions that are drawn,
+        with the names of their panels.
 
         The column `length` says how often the count of a position occurs. The column `place` is the number of
         the position within this run of equal counts.

@@ -85,13 +85,13 @@ class Modern(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results, with the paper's names for the curves."""
+        """Return the figure's results, with the paper's names for the curves."""
         rows = super().rows(store)
         return rows.assign(series=rows.estimator.map(ESTIMATORS))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Return the panels, with one column per dataset. Absolute errors are in the first row, and squared
-        errors in the second.
+        """Return the figure's panels, with one column per dataset. Absolute errors are in the first row, and
+        squared errors in the second.
         """
         return [
             Panel(name, {"panel": name, "metric": metric}, "epsilon")

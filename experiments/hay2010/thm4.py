@@ -45,7 +45,8 @@ STEP = 0.3  # of random rivals away from H̄
 
 
 def factor(k: int, levels: int) -> float:
-    """Return the lower bound (2(ℓ − 1)(k − 1) − k)/3 on error(H̃)/error(H̄).
+    """Return the lower bound (2(ℓ − 1)(k − 1) − k)/3 on the error of a noisy tree divided by that of a
+    consistent tree (Theorem 4 of Hay et al. 2010), for `levels` levels ℓ and k children per node.
 
     >>> round(factor(2, 16), 3)
     9.333
@@ -79,8 +80,8 @@ class MiddleErrors:
 
 
 def error_ratios(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the ratios error(H̃)/error(H̄), with one row per batch. Each row differs from the ratio of the
-    means by the first-order effect of its batch.
+    """Return the error of the noisy tree H̃ divided by that of the consistent tree H̄, with one row per
+    batch. Each row differs from the ratio of the means by the first-order effect of its batch.
     """
     groups = rows.groupby(["k", "levels"])
     noisy = groups.noisy.transform("mean")
@@ -90,8 +91,8 @@ def error_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def exact_ratio(k: int, levels: int) -> float:
-    """Return the theoretical error(H̃)/error(H̄). H̃ adds up the fewest nodes, and H̄ is the best linear
-    estimator.
+    """Return the theoretical error of the noisy tree H̃ divided by that of the consistent tree H̄. H̃ adds up
+    the fewest nodes, and H̄ is the best linear estimator.
     """
     m = k ** (levels - 1)
     domain = PoissonCounts(m, 0).domain
@@ -185,8 +186,8 @@ def check_least(rows, level: float, series: tuple[str, ...] = ()) -> Finding:
 
 
 def check_factor(rows, level: float, k: int = 0, levels: int = 0) -> Finding:
-    """Check whether error(H̃)/error(H̄) is at least the printed factor, for the range of all cells except the
-    first and the last.
+    """Check whether the error of the noisy tree H̃, divided by that of the consistent tree H̄, is at least
+    the printed factor. The range consists of all cells except the first and the last.
     """
     ratios = rows[rows.metric == RATIO]
     if k:
@@ -209,8 +210,8 @@ def _span(numbers: pd.Series) -> str:
 
 @value
 class Thm4(Figure):
-    """Measured and theoretical ratios error(H̃)/error(H̄) by the number of levels, with the bound of Theorem
-    4. There is one panel per number of children k.
+    """Measured and theoretical ratios of the errors of noisy and of consistent trees by the number of levels,
+    with the bound of Theorem 4 of Hay et al. (2010). There is one panel per number of children k.
     """
 
     title = "The variance of consistent trees against the bound"
@@ -249,8 +250,8 @@ class Thm4(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the results: measured ratios and mean errors of batches, theoretical ratios, and the
-        variances of other estimators.
+        """Return the figure's results: measured ratios and mean errors of batches, theoretical ratios, and
+        the variances of other estimators.
         """
         rows = super().rows(store)
         rows = rows.assign(k=rows.panel)
