@@ -128,7 +128,9 @@ def decisive(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_differ(rows, level, depth: str, breadth: str) -> Finding:
-    """Check whether any two ways of discounting give a different depth or a different breadth."""
+    """Check whether any two ways to discard records at a split give a different depth or a
+    different breadth.
+    """
 
     def differ(pair, level):
         own = {metric: rows[rows.metric == metric] for metric in (depth, breadth)}
@@ -183,8 +185,8 @@ def check_order(rows, level, metric: str, falls: bool) -> Finding:
 
 @value
 class AppA(Figure):
-    """Depth and breadth of adaptive histograms by ε, for each way of discounting. There is one panel per
-    dataset and measure.
+    """Depth and breadth of adaptive histograms by ε, for each way to discard records at a split. There is one
+    panel per dataset and measure.
     """
 
     title = "How deep and how broad histograms become by five ways of discounting"
@@ -210,7 +212,7 @@ class AppA(Figure):
         return made | {name: (dataset, SYMBOLS) for name, dataset in strings.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return one sweep per dataset, with every way of discounting at every ε."""
+        """Return one sweep per dataset, with every way to discard records at a split at every ε."""
         sweeps = {}
         for name, (dataset, k) in self.datasets().items():
             mechanisms = [
@@ -221,7 +223,7 @@ class AppA(Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the figure's results, with one curve per way of discounting."""
+        """Return the figure's results, with one curve per way to discard records at a split."""
         rows = super().rows(store)
         return rows.assign(series=rows.strategy)
 

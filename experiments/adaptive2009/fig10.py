@@ -140,8 +140,9 @@ class RealStrings:
     prefixes: bool
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return one row per frequency. The column `least` is the frequency, `strings` is the number of
-        strings, and `begins` is the share of strings with which a true string begins.
+        """Return the metric's values, with one row per frequency. The column `least` is the frequency,
+        `strings` is the number of strings, and `begins` is the share of strings with which a true string
+        begins.
         """
         strings = _frequent(truth, estimate, min(self.frequencies), self.prefixes)
         rows = []
@@ -161,7 +162,7 @@ class RealBySymbol:
     least: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return one row per first symbol of such strings."""
+        """Return the metric's values, with one row per first symbol of the strings."""
         real = _frequent(truth, estimate, self.least, True).groupby("symbol").real
         rows = pd.DataFrame({"value": real.mean().astype(float), "strings": real.size()})
         return rows.rename_axis("symbol").reset_index().assign(metric=BY_SYMBOL)
@@ -177,8 +178,8 @@ class FrequentStrings:
     listed: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return one row per string, with its synthetic and its true number of occurrences, and whether it is
-        known to end.
+        """Return the metric's values, with one row per string, with its synthetic and its true number of
+        occurrences, and whether it is known to end.
         """
         texts = truth.hierarchy.texts
         keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)

@@ -94,7 +94,9 @@ class DistanceByLevel:
     balanced: bool = False
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return one row per level. The column `records` is the number of synthetic records."""
+        """Return the metric's values, with one row per level. The column `records` is the number of synthetic
+        records.
+        """
         if self.balanced:
             estimate = project_to_simplex(estimate)
         synthetic = _synthetic(estimate)
@@ -106,14 +108,14 @@ class DistanceByLevel:
 
 @value
 class ExpectedResampling:
-    """Metric: expected value of `DistanceByLevel` for data that are drawn again from the true records. It
-    does not use the estimate.
+    """Metric: expected value of `DistanceByLevel` for data that are drawn with replacement from the true
+    records. It does not use the estimate.
     """
 
     depth: int
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return the expected distance, with one row per level."""
+        """Return the expected earth mover's distance, with one row per level."""
         sums = expected_resampling(truth, self.depth).cumsum()[1:]
         return pd.DataFrame({"down_to": np.arange(1, self.depth + 1), "value": sums})
 
@@ -124,14 +126,17 @@ class NodeError:
 
     The column `at_least` says which nodes are large: those with at least `scale` records ("R"), or with at
     least its square ("R²"). For "largest", the value is the error with its sign at the node with most
-    records. `resampled` is the expected error at the same nodes if the records are drawn again.
+    records. `resampled` is the expected error at the same nodes if the records are drawn again with
+    replacement.
     """
 
     depth: int
     scale: float
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
-        """Return one row for each level that has large nodes. The column `nodes` is their number."""
+        """Return the metric's values, with one row for each level that has large nodes. The column `nodes` is
+        their number.
+        """
         synthetic = _synthetic(estimate)
         rows = []
         for some in large_nodes(truth, self.depth, self.scale):
@@ -149,7 +154,7 @@ class NodeError:
 
 class LargeNodes(NamedTuple):
     """Nodes of one level with at least a given number of records, and the expected error at these nodes if
-    the records are drawn again.
+    the records are drawn again with replacement.
     """
 
     level: int
@@ -189,8 +194,8 @@ def _drawn(estimate: Leaves) -> Records:
 
 @lru_cache(maxsize=1)  # of the truth
 def expected_resampling(truth: Records, depth: int) -> np.ndarray:
-    """Return the expected earth mover's distance on each level if the records are drawn again. It is the sum
-    over cells of the cell's diameter times E|X − c|.
+    """Return the expected earth mover's distance on each level if the records are drawn again with
+    replacement. It is the sum over cells of the cell's diameter times E|X − c|.
 
     X is binomial with n trials and integer mean c, so E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
     """
@@ -242,22 +247,22 @@ def _at_each_epsilon(rows, level, check: Callable) -> Finding:
 
 
 def check_falls(rows, level) -> Finding:
-    """Check whether a smaller ε gives a larger distance."""
+    """Check whether direct synthesis has a larger earth mover's distance for a smaller ε."""
     more = dict(low=float(np.nextafter(1, 2)), share=OFTEN, words="more")
     return neighbours(_of_total(_distances(rows)), level, "down_to", **more)
 
 
 def check_smooth(rows, level) -> Finding:
-    """Check whether a smaller ε gives a larger distance, but not by more than the factor by which ε is
-    smaller.
+    """Check whether direct synthesis has a larger earth mover's distance for a smaller ε, but at most by the
+    factor by which ε is smaller.
     """
     within = dict(low=1, high=ORDERS, share=OFTEN, words="between 1× and 10×")
     return neighbours(_of_total(_distances(rows)), level, "down_to", **within)
 
 
 def check_below_resampling(rows, level) -> Finding:
-    """Check whether direct synthesis has a smaller distance than the expected distance of resampling, at some
-    ε and level.
+    """Check whether direct synthesis has a smaller earth mover's distance than the expected distance of
+    resampling, at some ε and level.
     """
     theory = decisive(rows)
     theory = theory[theory.metric == ExpectedResampling.__name__]
@@ -340,7 +345,9 @@ def check_independent_of_depth(rows, level) -> Finding:
 
 
 def check_comparable(rows, level, other: str) -> Finding:
-    """Check whether direct synthesis has at most 1.25 times the distance of a histogram, at one setting."""
+    """Check whether direct synthesis has at most 1.25 times the earth mover's distance of a histogram, at one
+    setting.
+    """
     own = _distances(rows).assign(paid=0.0)
     ratios = paired_ratios(own, DIRECT, other, ["epsilon", "down_to"])
     words = "no more than 1.25×"
@@ -348,7 +355,7 @@ def check_comparable(rows, level, other: str) -> Finding:
 
 
 def check_improves(rows, level, ours: str) -> Finding:
-    """Check whether a method has a smaller distance than the basic histogram at each ε."""
+    """Check whether a method has a smaller earth mover's distance than the basic histogram at each ε."""
 
     def check(own, level):
         return check_lower(paired_ratios(own, ours, BASIC, "down_to"), level, OFTEN)
@@ -371,8 +378,8 @@ def _upper_levels(rows, column: str) -> pd.Series:
 
 
 def check_large_scale(rows, level) -> Finding:
-    """Check whether direct synthesis has a smaller distance than the improved histogram on each of the first
-    levels.
+    """Check whether direct synthesis has a smaller earth mover's distance than the improved histogram on each
+    of the first levels.
     """
     distances = _distances(rows)
     upper = distances[_upper_levels(rows, "down_to").reindex(distances.index)]
@@ -395,7 +402,9 @@ def check_unbiased(rows, level) -> Finding:
 
 @value
 class Fig5(Commutes, Figure):
-    """Earth mover's distances of synthetic commutes, added up by level, and errors at single nodes."""
+    """Earth mover's earth mover's distances of synthetic commutes, added up by level, and errors at single
+    nodes.
+    """
 
     title = "Earth mover's distance of synthetic commutes, by depth"
     headline = "Direct synthesis can be more accurate than resampling the true records"
@@ -408,7 +417,7 @@ class Fig5(Commutes, Figure):
 
     def sweeps(self) -> dict[str, Sweep]:
         """Return the figure's runs: direct synthesis and histograms, also with errors at nodes, and data
-        drawn again from the source.
+        drawn with replacement from the source.
         """
         sweeps = {}
         for name, dataset in self.datasets().items():
@@ -429,8 +438,8 @@ class Fig5(Commutes, Figure):
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the figure's results. The expected distance of resampling occurs once. Histograms with
-        counts that agree with each other are separate curves.
+        """Return the figure's results. The expected earth mover's distance of resampling occurs once.
+        Histograms with counts that agree with each other are separate curves.
         """
         rows = super().rows(store)
         expected = rows.metric == THEORY

@@ -74,8 +74,8 @@ class CommuteCurve:
     farthest: float
 
     def __call__(self, truth, estimate: Any) -> pd.DataFrame:
-        """Return one row for the gap, and one row per point of the distribution function, at the distance
-        `km`.
+        """Return the metric's values, with one row for the gap, and one row per point of the distribution
+        function, at the distance `km`.
         """
         km = np.linspace(0, self.farthest, POINTS)
         curve = pd.DataFrame(

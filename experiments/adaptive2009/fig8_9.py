@@ -413,8 +413,8 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return sweeps
 
     def _techniques(self, name: str, corpus: Any, epsilon: float) -> dict[str, list[Mechanism]]:
-        """Return the methods by setting. Direct synthesis has no threshold, so its key only says what ε is
-        that of.
+        """Return the methods by setting. Direct synthesis has no threshold, so its key only says whether ε is
+        that of the whole release or of one noisy count.
         """
         records = self.searches if name == LOG else corpus.load().total
         settings = self.settings_of(name)

@@ -166,10 +166,11 @@ def unpacked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_setting(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Return the results of one setting, or no rows if this setting was not run.
+    """Return the results of one setting (meaning of ε, and threshold b), or no rows if this setting was not
+    run.
 
-    Methods that do not depend on b are included if they have the same meaning of ε. The source is always
-    included.
+    A method that does not depend on b is included if its ε has the same meaning, for a whole release or for
+    one noisy count. The source is always included.
     """
     own = rows.setting.isin([setting, whose_epsilon(setting)]) | rows.setting.isna()
     return rows[own & (rows.setting == setting).any()]

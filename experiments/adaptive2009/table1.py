@@ -109,7 +109,7 @@ class DestinationStatistics:
     side: float
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
-        """Return one row per number, with the true number of commuters."""
+        """Return the metric's values, with one row per number, with the true number of commuters."""
         true_shares, commuters = true_shares_of(self, truth)
         shares = self.shares(self.destinations(estimate))
         positive = shares[shares > 0]
@@ -151,7 +151,7 @@ class DestinationMap(DestinationStatistics):
     """Metric: map of the workplaces of people who live near the origin."""
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
-        """Return one row per workplace, with the origin and its radius."""
+        """Return the metric's values, with one row per workplace, with the origin and its radius."""
         place = ground(self.dataset).place
         about = dict(origin=place.place, side=self.side, radius=self.miles * MILE)
         about |= dict(origin_latitude=place.latitude, origin_longitude=place.longitude)

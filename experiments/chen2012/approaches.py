@@ -121,7 +121,7 @@ class ErrorsOverAlpha:
     queries: int
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """Return one row per prior, approach, α and kind of queries."""
+        """Return the metric's values, with one row per prior, approach, α and kind of queries."""
         refuse_private(truth)
         total = float(truth.total)
         asked = {PAST: bank.history.workload}
@@ -154,8 +154,8 @@ class ErrorsOfBoth:
     queries: int
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """Return one row per approach, prior and kind of queries, with numbers that say how close a fit is to
-        its optimum.
+        """Return the metric's values, with one row per approach, prior and kind of queries, with numbers that
+        say how close a fit is to its optimum.
         """
         refuse_private(truth)
         queries = bank.queries(self.queries)
@@ -184,7 +184,7 @@ class ErrorsOfUnion:
     tried: Approaches
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """Return one row per prior, approach and set of answers."""
+        """Return the metric's values, with one row per prior, approach and set of answers."""
         refuse_private(truth)
         new = bank.new.workload
         exact = truth.answer(new)
@@ -281,7 +281,7 @@ def check_vanishes(curves, level: float) -> Finding:
 
 
 def cost(past, new) -> tuple[Intervals | None, float]:
-    """Return by which factor errors are larger if the best α of past queries is used for new queries, or the
+    """Return the factor by which errors grow if the best α of past queries is used for new queries, or the
     other way round. The larger of the two factors is returned.
     """
     alphas = [best_alpha(past), best_alpha(new)]
@@ -295,9 +295,10 @@ def cost(past, new) -> tuple[Intervals | None, float]:
 
 
 def check_same_alpha(rows, level: float) -> Finding:
-    """Check whether, in most cases, one α is good for both past and new queries.
+    """Check whether, in most cases, one α is good for both past and new queries. Errors at the best α of one
+    kind may be at most 1.25 times the smallest errors of the other kind.
 
-    If both best values of α are the same, the factor is 1 in all runs.
+    If both best values of α are the same, this factor is 1 in all runs.
     """
     found = {}
     lacks = np.nan

@@ -85,7 +85,9 @@ class CrossValidated:
     folds: int
 
     def __call__(self, truth, bank: Bank) -> pd.DataFrame:
-        """Return one row per prior, α and kind of error: true, from one stage, or cross-validated."""
+        """Return the metric's values, with one row per prior, α and kind of error: true, from one stage, or
+        cross-validated.
+        """
         refuse_private(truth)
         history = bank.noiseless(truth)
         new = _drawn_anew(bank, self.queries)
@@ -115,7 +117,7 @@ class FromGeneral:
     queries: int
 
     def __call__(self, truth, bank: Bank) -> pd.DataFrame:
-        """Return one row per prior and α."""
+        """Return the metric's values, with one row per prior and α."""
         refuse_private(truth)
         new = _drawn_anew(bank, self.queries)
         errors = {}

@@ -84,7 +84,7 @@ class JointErrors:
     triples: int
 
     def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """Return one row per joint distribution that the estimate has."""
+        """Return the metric's values, with one row per joint distribution that the estimate has."""
         refuse_private(truth)
         domain = truth.domain
         exact = joint_shares(truth)

@@ -62,7 +62,9 @@ class RangeErrors:
     queries: int
 
     def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """Return one row per k. Noisy marginals have no rows, because they cannot answer these queries."""
+        """Return the metric's values, with one row per k. Noisy marginals have no rows, because they cannot
+        answer these queries.
+        """
         refuse_private(truth)
         rows = []
         for k in () if isinstance(estimate, NoisyAnswers) else self.dims:

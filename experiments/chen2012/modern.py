@@ -105,7 +105,7 @@ class Errors:
         return {PAIRS: Marginals(2), TRIPLES: Marginals(3), RANGES: ranges}
 
     def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """Return one row per kind of question."""
+        """Return the metric's values, with one row per kind of question."""
         refuse_private(truth)
         rows = []
         for kind, recipe in self.asked().items():

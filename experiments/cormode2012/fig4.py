@@ -91,7 +91,9 @@ as_the_dense = partial(faster, times=1 / ALIKE, series=("priority",), density=0.
 
 
 def independent(rows, level) -> Finding:
-    """Check whether the time of a summary is independent of the number of cells of the domain."""
+    """Check whether the time of a summary (released part of the noisy counts) is independent of the number of
+    cells of the domain.
+    """
     small, large = (
         rows[(rows.m == m) & rows.series.isin(SUMMARIES)]
         .set_index(["series", "nonempty"])
@@ -106,7 +108,9 @@ def independent(rows, level) -> Finding:
 
 
 def proportional(rows, level) -> Finding:
-    """Check whether the time of a summary grows at most in proportion to the number of released cells."""
+    """Check whether the time of a summary (released part of the noisy counts) grows at most in proportion to
+    the number of released cells.
+    """
     by_density = _throughput(rows, *SUMMARIES).unstack("density").sort_index(axis=1)
     steps = by_density / by_density.shift(-1, axis=1)
     growth = exact(steps.stack().dropna())

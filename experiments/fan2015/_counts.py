@@ -393,7 +393,7 @@ class GroupPrecision:
     """Metric: share of each context's ten most popular items that are among the released ten."""
 
     def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
-        """Return one row per context."""
+        """Return the metric's values, with one row per context."""
         ten = TopPrecision(TEN)
         groups = range(truth.domain.shape[1])
         shares = [ten(context_records(truth, g), context_tables(estimate, g)) for g in groups]
@@ -407,7 +407,7 @@ class GroupTaste:
     """
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Return one row per context, and one row for all records."""
+        """Return the metric's values, with one row per context, and one row for all records."""
         counts = truth.edge_counts()
         own = [_share_of_ten(column) for column in counts.T]
         groups = pd.DataFrame({"part": OWN, "group": range(len(own)), "value": own})

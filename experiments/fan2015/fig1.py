@@ -49,7 +49,7 @@ class RecordsPerUser:
     points: int = parameter(low=2, integer=True, doc="ranks, as many in each decade")
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Return one row per rank and one row per statistic."""
+        """Return the metric's values, with one row per rank and one row per statistic."""
         sizes = -np.sort(-truth.records_per_user())
         ranks = np.unique(np.geomspace(1, len(sizes), self.points).round().astype(int))
         curve = pd.DataFrame({"metric": "Records", "rank": ranks, "value": sizes[ranks - 1]})

@@ -94,7 +94,7 @@ class SignalToNoise:
     tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
     def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
-        """Return one row per K."""
+        """Return the metric's values, with one row per K."""
         sizes = truth.records_per_user()
         counts = -np.sort(-weighted_counts(truth, np.minimum(sizes, self.d) / sizes))
         ratios = counts[np.array(self.tops) - 1] / np.sqrt(estimate.items.variance)
@@ -157,7 +157,9 @@ class Fig5(FanFigure, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results that the figure draws. There is one curve, whatever l is."""
+        """Return the results that the figure draws. There is one curve for HPA's first step, whatever l
+        (records kept per user) is.
+        """
         return rows.assign(series=FirstStep.series)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

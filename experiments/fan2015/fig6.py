@@ -102,8 +102,8 @@ PAPER = {
 
 @value
 class SamplingTheory:
-    """Metric: expected squared error of the mechanism SRA for each l and ε, the part of it from noise, the
-    best l, and the error of a table of zeros.
+    """Metric: expected squared error of the mechanism SRA for each l (records kept per user) and ε, the part
+    of it from noise, the best l, and the error of a table of zeros.
     """
 
     ls: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="records of each user")
@@ -138,8 +138,8 @@ class SamplingTheory:
 
 
 def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
-    """Return the best l for items by Equation 22 of Fan & Jin (2015), summed over items, as printed and
-    corrected. The result is between 1 and M.
+    """Return the best l (records kept per user) for items by Equation 22 of Fan & Jin (2015), summed over
+    items, as printed and corrected. The result is between 1 and M.
 
     The formula assumes n users, each with M = records/n records.
     """
@@ -162,15 +162,15 @@ def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
 
 
 def error_curve(rows, series: str, panel: str, of: str, reading: str, metric=SQUARED):
-    """Return the squared error by l, for one curve on one dataset. Stand-ins have their own assumed law of
-    popularity.
+    """Return the squared error by l (records kept per user), for one curve on one dataset. Stand-ins have
+    their own assumed law of popularity.
     """
     where = dict(series=series, panel=panel, of=of, reading=reading, metric=metric)
     return mean_curve(one_law(rows), "l", **where)
 
 
 def _printed(rows, of: str) -> pd.DataFrame:
-    """Return the results of items or of edges for the l that the paper draws."""
+    """Return the results of items or of edges for the l (records kept per user) that the paper draws."""
     return rows[(rows.of == of) & (rows.l <= PRINTED_UP_TO)]
 
 
@@ -270,7 +270,9 @@ def _by_budget(rows) -> pd.DataFrame:
 
 
 def check_best_grows(rows, level) -> Finding:
-    """Check whether SRA's best l for items never becomes smaller for a larger ε, on any dataset."""
+    """Check whether SRA's best l (records kept per user) for items never becomes smaller for a larger ε, on
+    any dataset.
+    """
     best = _by_budget(rows).groupby("panel").idxmin().map(lambda place: place[1])
     told = [
         f"{name}: {' → '.join(f'{x:,.0f}' for x in line)}" for name, line in best.iterrows()
@@ -355,7 +357,7 @@ class Fig6(FanFigure, Figure):
         return (*sorted(size for size in tried if size < case.most), case.most)
 
     def mechanisms(self, case: Case, reading: str) -> list[Any]:
-        """Return the mechanisms SRA and HPA for every l."""
+        """Return the mechanisms SRA and HPA for every l (records kept per user)."""
         mechanisms = []
         for size in self.sample_sizes(case):
             methods = five_methods(replace(case, l=size), self.epsilon, reading)
@@ -421,12 +423,14 @@ class Fig6(FanFigure, Figure):
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results up to the largest l that the paper draws. The axis of l is linear, as printed."""
+        """Return the results up to the largest l (records kept per user) that the paper draws. The axis of l
+        is linear, as printed.
+        """
         return one_law(rows[rows.l <= self.drawn_to])
 
     def best_sample_sizes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of the best l for items by the ε of a whole release: the exact best l, and those of
-        the two formulas.
+        """Return a table of the best l (records kept per user) for items by the ε of a whole release: the
+        exact best l, and those of the two formulas.
         """
         factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
         factors = factors[factors.epsilon.isin(self.epsilons)]

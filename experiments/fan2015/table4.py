@@ -40,7 +40,7 @@ class DataStatistics:
     """Metric: the six statistics of a dataset in Table 4 of Fan & Jin (2015)."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Return one row per statistic."""
+        """Return the metric's values, with one row per statistic."""
         sizes = truth.records_per_user()
         items = (truth.item_counts() > 0).sum()
         values = [len(sizes), items, len(truth), sizes.max(), sizes.min(), sizes.mean()]

@@ -122,8 +122,8 @@ class ItemErrorParts:
     """Metric: parts of the squared error of item counts, for a release with the records that were counted."""
 
     def __call__(self, truth: Interactions, apart: TakenApart) -> pd.DataFrame:
-        """Return one row per tenth of the items and part of the error. The parts are those of
-        `metrics.error_parts`.
+        """Return the metric's values, with one row per tenth of the items and part of the error. The parts
+        are those of `metrics.error_parts`.
         """
         parts = error_parts(truth, apart.kept, apart.released)
         items = parts[parts.of == "items"]
@@ -142,8 +142,8 @@ class TopItems:
     FIRST: ClassVar[str] = "users of the first"
 
     def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
-        """Return one row per quantity. The quantities are counts of records, and the last one is a share of
-        the users. The ten items, and the next ten, are those of the true data.
+        """Return the metric's values, with one row per quantity. The quantities are counts of records, and
+        the last one is a share of the users. The ten items, and the next ten, are those of the true data.
         """
         exact = truth.item_counts()
         released = estimate.items.values
@@ -168,7 +168,7 @@ class Sizes:
     l: int = parameter(low=1, integer=True, unit="records", doc="records of each user")  # noqa: E741
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """Return one row per number."""
+        """Return the metric's values, with one row per number."""
         refuse_private(truth)
         most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
         kept = len(sample) / len(truth)
@@ -181,7 +181,7 @@ class Week:
     """Metric: share of each day of the week, and the total variation distance from the week of all records."""
 
     def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """Return one row per day, and one row for the whole week."""
+        """Return the metric's values, with one row per day, and one row for the whole week."""
         shares = [ContextShare(day) for day in range(len(WEEKDAYS))]
         week = np.array([share(truth, truth) for share in shares])
         ours = np.array([share(truth, sample) for share in shares])
@@ -210,8 +210,8 @@ class Habits:
         return f"records of the {items:,} most popular"
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Return one row per group of records that is not empty, and one row with the share of users with
-        fewer than l records.
+        """Return the metric's values, with one row per group of records that is not empty, and one row with
+        the share of users with fewer than l records.
         """
         sizes = truth.records_per_user()
         few = np.repeat(sizes < self.l, sizes)
