@@ -151,8 +151,9 @@ def prior_shares(
 def allowed_priors(dataset: Any, made: Sequence[DirichletSynthesis]) -> pd.DataFrame:
     """Return the smallest prior α that a condition allows, or infinity if it allows none.
 
-    The closed form divides by a number and requires that a tail is at most δ·(e^ε − 2) times another positive
-    number. For ε below ln 2, no α satisfies this condition. For larger ε, an α does.
+    The closed form requires that a tail probability is at most δ·(e^ε − 2), divided by a positive number. For
+    ε below ln 2, no α satisfies this. For larger ε, the α for which no count can exceed (e^ε − 1)·α does,
+    because the tail probability is then 0.
     """
     rows = []
     for mechanism in made:
