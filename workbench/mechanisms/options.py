@@ -24,8 +24,8 @@ RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 def parse_number(name: str, text: str) -> int | float:
-    """Read a number from text. If this is impossible, raise a ValueError that contains the name of the
-    option.
+    """Read a number from a text. If the text is not a number, raise a ValueError that contains `name`, the
+    name of the option.
     """
     for kind in (int, float):
         try:
@@ -48,7 +48,7 @@ def with_point(text: str) -> str:
 
 
 def numbers_text(numbers: Iterable[float]) -> str:
-    """Return numbers as text, in the form in which you would type them.
+    """Return numbers as comma-separated text, as you type them on the command line.
 
     >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
     ('1,2.5', [1, 2.5])
@@ -57,17 +57,19 @@ def numbers_text(numbers: Iterable[float]) -> str:
 
 
 def parse_numbers(name: str, text: str) -> list[int | float]:
-    """Read numbers that are separated by commas from text."""
+    """Read comma-separated numbers from a text. `name` is the name of the option in error messages."""
     return [parse_number(name, part.strip()) for part in text.split(",")]
 
 
 def bound_text(bound: Bound) -> str:
-    """Return a bound as text, in the form L0,LINF,L1 in which you would type it."""
+    """Return a bound as text of the form L0,LINF,L1, as you type it on the command line."""
     return numbers_text((bound.l0, bound.linf, bound.l1))
 
 
 def parse_bound(name: str, text: str) -> Bound:
-    """Read a bound from text of the form L0,LINF or L0,LINF,L1."""
+    """Read a `Bound` from a text of the form L0,LINF or L0,LINF,L1. `name` is the name of the option in error
+    messages.
+    """
     from workbench.data import Bound
 
     if text.count(",") not in (1, 2):
@@ -77,7 +79,8 @@ def parse_bound(name: str, text: str) -> Bound:
 
 
 def parse_box(text: str) -> dict[str, tuple[float, float]]:
-    """Read the sides of a box from text. The box includes both ends of each side.
+    """Read a box, which is one interval per column, from a text of the form COLUMN=LOW..HIGH,…. Each interval
+    includes both of its ends.
 
     >>> parse_box("x=0..10,y=-1.5..2")
     {'x': (0, 10), 'y': (-1.5, 2)}
@@ -98,7 +101,7 @@ def parse_box(text: str) -> dict[str, tuple[float, float]]:
 
 
 def choice_text(choice: Any) -> str:
-    """Return a choice as text, in the form in which you would type it.
+    """Return one of an option's choices as text, as you type it on the command line.
 
     >>> from workbench.queries import Dyadic
     >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
@@ -108,22 +111,23 @@ def choice_text(choice: Any) -> str:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """Return the choice with the name in `text`. Capitals and spaces do not matter. If no choice has this
-    name, return the text.
+    """Return the member of `choices` whose name is `text`. Capitals and spaces do not matter. If no choice
+    has this name, return the text.
     """
     typed = choice_text(text)
     return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
 
 
 def parse_switch(name: str, text: str) -> bool:
-    """Read a switch from text, which must be `on` or `off`. Return True or False."""
+    """Read the value of an on/off option from a text, which must be `on` or `off`. Return True or False."""
     if text not in _SWITCH:
         raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
     return _SWITCH[text]
 
 
 def setting_text(x: Any) -> str:
-    """Return a setting of a panel as text, in the form in which you would type it.
+    """Return the value of a panel's setting as text, as you type it on the command line. A panel is a page
+    with sliders.
 
     >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
     ('on', '0.1', "'count sketch'")
@@ -134,7 +138,9 @@ def setting_text(x: Any) -> str:
 
 
 def refuse_renamed(name: str) -> None:
-    """Raise a ValueError if `name` is the old name of a setting that was renamed."""
+    """Raise a ValueError with the new name if `name` is the old name of a panel's setting. A panel is a page
+    with sliders.
+    """
     if name in RENAMED:
         raise ValueError(f"{name!r} is not allowed: its new name is {RENAMED[name]!r}")
 
@@ -143,12 +149,12 @@ def refuse_renamed(name: str) -> None:
 
 
 def option_name(f: Field[Any]) -> str:
-    """Return the command-line option of a field, for example `--popularity-share`."""
+    """Return the command-line option that sets a field of a mechanism, for example `--popularity-share`."""
     return f"--{f.name.replace('_', '-')}"
 
 
 def option_help(f: Field[Any]) -> str:
-    """Return a text with the allowed values of an option and its default."""
+    """Return a text with the allowed values and the default of a field's command-line option."""
     need = option_need(f, LARGE_LIMIT)
     if f.default is MISSING:
         return f"{need}. Required."
@@ -156,8 +162,8 @@ def option_help(f: Field[Any]) -> str:
 
 
 def option_need(f: Field[Any], largest: float = inf) -> str:
-    """Return a text with the allowed values of an option. If the upper limit is above `largest`, it is not
-    mentioned.
+    """Return a text with the allowed values of a field's command-line option. The text leaves out an upper
+    limit that is above `largest`.
     """
     declared = f.metadata
     if declared["choices"]:
@@ -176,13 +182,13 @@ def option_need(f: Field[Any], largest: float = inf) -> str:
 
 
 def option_text(f: Field[Any], x: Any) -> str:
-    """Return an option and its value as text, in the form in which you would type them."""
+    """Return a field's option and the value `x` as text, as you type them on the command line."""
     return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
 
 
 def parse_option(name: str, f: Field[Any], text: str) -> Any:
-    """Read the value of an option from text. If only the class of the mechanism can read the text, return it
-    unchanged.
+    """Read the value of a field's command-line option from a text. If only the mechanism's class can
+    interpret the text, return the text unchanged.
     """
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
@@ -197,10 +203,10 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
 
 
 def parameter_text(x: Any, between: str = ",") -> str:
-    """Return the value of a parameter as text, in the form in which you would type it. `between` is the
-    separator of lists.
+    """Return the value of a figure's parameter as text, as you type it on the command line. `between`
+    separates the members of a list.
 
-    If commas separate the members, a member that contains a comma is quoted.
+    If `between` is a comma, a member that contains a comma is quoted.
 
     >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()"), parameter_text(None)
     ('0.5', '10,20', 'Dyadic()', 'none')
@@ -218,11 +224,12 @@ def parameter_text(x: Any, between: str = ",") -> str:
 
 
 def parse_parameter(f: Field[Any], x: Any) -> Any:
-    """Read the value of a parameter from text. If the value already has the right type, return it unchanged.
+    """Read the value of a figure's parameter from a text. If `x` already has the right type, return `x`
+    unchanged.
 
     A list may be in brackets, and an integer may be typed as 1e5. If the default of the parameter is None,
-    the text `none` means None. The text `none` is also allowed for the effort of a figure, where it selects
-    the effort of the profile.
+    the text `none` means None. For parameters of the kind "effort", for example a number of seeds, the text
+    `none` is also allowed. The figure's profile (quick or paper) then determines the value.
     """
     may_be_none = f.default is None or f.metadata["kind"] == "effort"
     if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
@@ -250,7 +257,7 @@ def _parse_member(f: Field[Any], x: Any) -> Any:
 
 
 def parameter_help(f: Field[Any]) -> str:
-    """Return one line of text that describes a parameter and its allowed values."""
+    """Return one line of text that describes a field and its allowed values."""
     choices = f.metadata["choices"]
     need = ", ".join(map(repr, choices)) if choices else option_need(f)
     article = "an" if need.startswith("integer") else "a"
@@ -261,8 +268,8 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options with which `workbench release` runs a mechanism. Return "" if the mechanism accepts
-    neither a table nor unlisted values.
+    """Return the command-line options with which `workbench release` runs a mechanism. Return "" if the
+    mechanism accepts neither a `SparseTable` nor `UnlistedValues`.
     """
     from workbench.data import SparseTable, UnlistedValues
 
@@ -309,5 +316,7 @@ def mechanism_options(mechanism: Any) -> str:
 
 
 def mechanism_fields(cls: type) -> list[Field[Any]]:
-    """Return the fields of a mechanism's class that have a command-line option."""
+    """Return the fields of a mechanism's class that have command-line options of their own. These are all
+    except `budget`.
+    """
     return [f for f in fields(cls) if f.name != "budget"]

@@ -29,7 +29,8 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def private_bound(table: Any) -> Bound:
-    """Return the bound of a private table, which limits how much one unit changes its counts.
+    """Return the bound of a private table. The bound limits how much one protected unit can change the
+    table's counts.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def private_bound(table: Any) -> Bound:
     Returns
     -------
     Bound
-        Largest change of the counts by one unit.
+        Largest change of the counts that one protected unit can cause.
 
     Raises
     ------
@@ -54,12 +55,14 @@ def private_bound(table: Any) -> Bound:
 
 
 def sensitivity(table: Any) -> float:
-    """Return the largest change of all counts together by one unit (the l1 norm of the change)."""
+    """Return the l1 sensitivity of a private table. This is the largest sum of absolute changes that one
+    protected unit can cause in the table's counts.
+    """
     return private_bound(table).l1
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Divide ε among measurements. The parts are rounded so that they never add up to more than ε.
+    """Divide ε among measurements. The parts are rounded down, so they never add up to more than ε.
 
     Parameters
     ----------
@@ -95,7 +98,8 @@ def amount(budget: DP | ZCDP) -> float:
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """Return the inverse of the scale of the noise that a budget pays for, if the sensitivity is 1.
+    """Return the inverse scale of the noise that a budget pays for, at a sensitivity of 1. The scale is that
+    of Laplace noise for a `DP`, and the standard deviation of Gaussian noise for a `ZCDP`.
 
     Parameters
     ----------
@@ -110,7 +114,7 @@ def inverse_scale(budget: DP | ZCDP) -> float:
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """Return a budget of the same class, with another ε or ρ and without a δ.
+    """Return a budget of the same class as `budget`, with the given ε or ρ and with δ = 0.
 
     Parameters
     ----------
@@ -143,11 +147,12 @@ def add_noise(
     values : Integers to which noise is added, int[n].
     budget : Budget that pays for the noise. With a `DP`, the noise has the distribution `law`. With a `ZCDP`,
     it is Gaussian.
-    l1, l2_squared : Largest change of all values together by one unit. `l1` is its l1 norm, and `l2_squared`
-    the square of its l2 norm.
-    linf : Largest change of a single value by one unit. By default, `l1`.
+    l1, l2_squared : Largest change of all values together that one protected unit can cause. `l1` is the l1
+    norm of this change, and `l2_squared` is the square of its l2 norm.
+    linf : Largest change of a single value that one protected unit can cause. By default, `l1`.
     law : Distribution of the noise if the budget is an ε, "geometric" or "laplace".
-    rng : Seeded generator for noise that can be replayed. Pass None if you want to publish the result.
+    rng : Seeded generator, which makes the noise reproducible. Pass None (the default) if you want to publish
+    the result.
 
     Returns
     -------
@@ -165,29 +170,31 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
     Parameters
     ----------
-    l2_squared : Largest change of all values together by one unit, as the square of its l2 norm.
+    l2_squared : Square of the l2 sensitivity, which is the largest l2 norm of a change that one protected
+    unit can cause.
     budget : Budget that pays for the noise.
 
     Returns
     -------
     Law
-        Gaussian distribution whose rate is ρ divided by `l2_squared`.
+        Gaussian distribution with the rate ρ/`l2_squared`. Its variance is about l2_squared/(2ρ).
     """
     return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Return a `Bound` in which one unit may change one count by the whole l1. If a `Bound` is given, return
-    it unchanged.
+    """Convert the number l1 to a `Bound` that lets one protected unit change a single count by l1. If `bound`
+    is already a `Bound`, return it unchanged.
 
     Parameters
     ----------
-    bound : A `Bound`, or a number: the largest change of all counts together by one unit (l1).
+    bound : A `Bound`, or the number l1, which is the largest total change of the counts that one protected
+    unit can cause.
 
     Returns
     -------
     Bound
-        Bound with the given l1.
+        The given bound, or a bound with the given l1.
     """
     return bound if isinstance(bound, Bound) else Bound(1, bound)
 
@@ -195,13 +202,14 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks of nodes of a transform. A block is a group of nodes that get noise of the same
-    distribution, for example a level of a tree. Each block has its own cost.
+    """Divide the nodes of a transform into blocks, and a budget among these blocks. A node is a transformed
+    count, for example a sum of cells. A block is a group of nodes whose noise has the same distribution, for
+    example one level of a tree.
 
     Parameters
     ----------
     basis : Transform of the counts on a domain.
-    bound : Largest change of the table by one unit.
+    bound : Largest change of the counts that one protected unit can cause.
     budget : Cost of all blocks together.
 
     Returns
@@ -221,8 +229,8 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return a distribution for the noise in a whole release. From this distribution, `Law.of_nodes`
-    computes the distribution of the noise in one block (group) of nodes.
+    """Return the distribution from which the noise of all nodes (transformed counts) of a release follows.
+    `Law.of_nodes` converts this distribution to that of one block, a group of nodes with the same noise.
 
     Parameters
     ----------
@@ -243,11 +251,12 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Return the blocks (groups) of nodes of a transform, for a budget in ε. Each block has a number of
-    nodes, a sensitivity, and a part of ε. The parts add up to at most ε.
+    """Divide the nodes (transformed counts) of a transform into blocks, and ε among these blocks. All nodes
+    of a block get noise of the same distribution. The costs of all blocks add up to at most `epsilon`.
 
-    `l1` is the largest change of all cells together by one unit, and `linf` that of a single cell. If nodes
-    are sums of cells, or differences of such sums, a node can change by up to `l1`, so `linf` is not used.
+    `l1` is the largest total change of the cells that one protected unit can cause, and `linf` is the largest
+    change of a single cell. If nodes are sums of cells, or differences of such sums, a node can change by up
+    to `l1`, so `linf` is not used.
     """
     most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
@@ -273,10 +282,9 @@ def budget_field(
     Parameters
     ----------
     dp : Whether the mechanism accepts a `DP` with a finite ε > 0.
-    zcdp : Whether the mechanism accepts a `ZCDP`. Its noise must then cost a ρ.
-    delta : "none" if the mechanism spends no δ, "some" if it needs 0 < δ < 1, and "any" if it works with a δ
-    and without.
-    refused : Reason why the mechanism does not accept a `ZCDP`. It is shown in the error message.
+    zcdp : Whether the mechanism accepts a `ZCDP`. If so, the cost of its noise must be known as a ρ.
+    delta : "none" if the mechanism spends no δ, "some" if it needs 0 < δ < 1, and "any" if a δ is optional.
+    refused : Reason why the mechanism does not accept a `ZCDP`. The error message shows this reason.
 
     Returns
     -------
@@ -304,7 +312,7 @@ def budget_field(
 
 
 class _Unstated(str):
-    """Default text of a field. It can be distinguished from the same text that a user gave."""
+    """Default text of a field, which can be distinguished from an equal text that a user gave."""
 
 
 _LAPLACE = _Unstated("laplace")
@@ -366,7 +374,8 @@ def settle_noise(mechanism: Any) -> None:
 
 def memory_field() -> Any:
     """Return the field `memory` for a mechanism's class that keeps every cell of the domain in memory. The
-    mechanism refuses domains that would need more memory than this.
+    field is the largest number of bytes that the mechanism may use, by default 2³². The mechanism refuses
+    larger domains.
     """
     return parameter(
         2**32,
@@ -387,8 +396,9 @@ def transform_field() -> Any:
 
 
 def consistent_field() -> Any:
-    """Return the field `consistent` for a mechanism's class that releases nodes of a tree. If it is True, the
-    mechanism releases a node only if all nodes above it are released.
+    """Return the field `consistent` for a mechanism's class that releases nodes of a tree. A node is the sum
+    of the nodes below. If the field is True, the mechanism releases a node only if it also releases all nodes
+    above.
     """
     return parameter(
         False, choices=(False, True), doc="keep a node only if all nodes above it are kept"
@@ -406,19 +416,18 @@ class Mechanism(Protocol):
     returns a release.
 
     Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. A
-    release contains receipts, which record its privacy cost. Together they cost at most the budget. All
-    random numbers come from `rng`. If `rng` is None, they come from the operating system. The estimate is
+    release contains receipts, which record its privacy cost. Together the receipts cost at most the budget.
+    All random numbers come from `rng`. If `rng` is None, they come from the operating system. The estimate is
     public, and has the declared domain. As ε grows, the error goes to 0. If this is not the case, the class
     sets `converges = False` and explains why.
 
     The class variables `accepts_dp`, `accepts_zcdp` and `spends_delta` determine which budgets the class
-    accepts. Their values follow from the type of the field `budget`. A class without this field, for example
-    a class that runs another mechanism, has to set the three variables itself.
+    accepts. The function `budget_field`, which makes the field `budget`, sets their values. A class without
+    this field, for example a class that runs another mechanism, has to set the three variables itself.
 
-    If a class sets `fixed_price = True`, the receipts of its releases are the same for all data with the
-    same domain and bound. Before such a mechanism runs, a session with a budget in ρ reserves the ρ of
-    these receipts. For other mechanisms with a budget in ε, the session has to reserve the larger ρ that ε
-    implies.
+    If a class sets `fixed_price = True`, the receipts of its releases are the same for all data with the same
+    domain and bound. A shared budget in ρ, for example that of a session, then pays only the ρ of these
+    receipts. For other mechanisms with a budget in ε, the shared budget pays the larger ρ that ε implies.
 
     Figures, panels and advice show the text in `series` as the name of the mechanism. `series` is a class
     variable or a property. If a class has no `series`, the name of the class is shown.
@@ -464,9 +473,10 @@ class Mechanism(Protocol):
 
         Parameters
         ----------
-        data : Private data of the class `takes`, with a bound on the change by one unit.
-        rng : Seeded generator for a release that can be replayed. Pass None if you want to publish the
-        release.
+        data : Private data of the class `takes`, with a bound on the changes that one protected unit can
+        cause.
+        rng : Seeded generator, which makes the release reproducible. Pass None (the default) if you want to
+        publish the release.
 
         Returns
         -------
@@ -476,8 +486,8 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return an example of the mechanism for tests, and for audits, which measure its privacy loss. By
-        default, all parameters except the budget have their defaults.
+        """Return an example of the mechanism, on which tests and audits run. An audit measures the privacy
+        loss. Unless a class defines its own example, all parameters except the budget have their defaults.
 
         The example spends `budget`. The class of `budget`, which is `DP` or `ZCDP`, must be one that the
         mechanism accepts.
@@ -486,8 +496,8 @@ class Mechanism(Protocol):
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Return the counts of all cells of the domain, int64[cells]. If they need more memory than is
-        allowed, raise the ValueError of `refuse_dense`.
+        """Return the counts of all cells of the domain, int64[cells]. Raise a ValueError if these cells need
+        more memory than the field `memory` allows. Each cell needs `each` bytes.
         """
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
