@@ -36,8 +36,9 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 class FullTable(Mechanism):
-    """Base of mechanisms that release a noisy count for every cell of the domain, or for every node of a
-    transform. A subclass chooses the distribution of the noise.
+    """Base of mechanisms that release a noisy count for every cell of the domain. With a `transform`, they
+    release a noisy value for every node, a sum or difference of cells. A subclass chooses the distribution of
+    the noise.
     """
 
     fixed_price = True
@@ -48,8 +49,8 @@ class FullTable(Mechanism):
         raise NotImplementedError
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release a noisy count for every cell of the domain. With a `transform`, release every node of the
-        transform instead.
+        """Release a noisy count for every cell of the domain. With a `transform`, release a noisy value for
+        every node (a sum or difference of cells) instead.
         """
         bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
@@ -85,8 +86,8 @@ class LaplaceHistogram(Mechanism):
     """Release every cell's count with independent noise.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in memory.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
                2.2, call the mechanism L̃.
     Differs    We draw either geometric noise, or Laplace noise on a public grid of numbers. The steps of this
@@ -129,10 +130,11 @@ class GeometricHistogram(FullTable):
     those of `HighPassFilter`, with this table.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. With a
-               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
-               record changes ⌈log₂m⌉ + 1 nodes, and ε is divided among these nodes.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in `memory`.
+               `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
+               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
+               `Dyadic(2)`), and ε is divided among these nodes.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009. Cormode, Procopiuc, Srivastava & Tran, ICDT
                2012, section 2.1, use this mechanism as a baseline, M'.
     Differs    nothing.
@@ -162,11 +164,11 @@ class GaussianHistogram(FullTable):
     The budget is a number ρ, the measure of privacy loss in zero-concentrated differential privacy (zCDP).
 
     Guarantee  The release is ρ-zCDP for each unit. The whole ρ pays for the noise on the counts. With a
-               `transform`, the noise is added to the nodes of a tree. The squared l2 sensitivity, the
-               largest change of all nodes by one unit, is then a sum over the levels of this tree. The term
-               of a level is the sum of the squared changes that one unit makes to the level's nodes.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in `memory`.
+               `transform`, the mechanism adds noise to the nodes of a tree instead of cells. A node is a sum
+               of cells, or a difference of two such sums. The squared l2 sensitivity, the largest sum of
+               squared changes of the nodes that one unit can cause, is then computed level by level.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
     Differs    nothing.
     Cost       Time and memory are O(number of possible cells), even if most cells are empty.
@@ -191,17 +193,17 @@ class Privelet(Mechanism):
     """Release a histogram from noisy wavelet coefficients.
 
     The mechanism computes the Haar wavelet transform of the counts, adds noise to its coefficients, and
-    transforms them back to counts. If you sum the counts of neighbouring cells, the error grows only like a
-    power of the logarithm of the domain size.
+    transforms them back to counts. For a sum over a range of cells, the error grows only like a power of the
+    logarithm of the domain size.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells,
-               one record changes log₂m + 1 coefficients. The first is the total. The others are differences
-               between sums of cells, one for each level of the transform. With a budget in ε, each
-               coefficient gets noise of scale l1·(log₂m + 1)/ε, where l1 is the largest change of all
-               counts by one unit. With a budget in ρ, the variance of the noise is at most l1²·(log₂m +
-               1)/(2ρ).
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in memory.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells, one
+               record changes log₂m + 1 coefficients. The first is the total. The others are differences
+               between sums of cells, one for each level of the transform. Let l1 be the largest total change
+               of the counts that one protected unit can cause. With a budget in ε, each coefficient gets
+               noise of scale l1·(log₂m + 1)/ε. With a budget in ρ, the variance of the noise is at most
+               l1²·(log₂m + 1)/(2ρ).
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
     Differs    We do not normalise the coefficients, so they are integers. The paper divides each coefficient,
                and the scale of its noise, by the number of cells on which the coefficient depends. Without

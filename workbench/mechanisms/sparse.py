@@ -53,15 +53,16 @@ class ItemBlanket(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, for tables with at most `nonempty` non-empty cells. The
                share `choice_share` of ε pays for the choice of cells, and the rest for the noise on their
-               counts. If one unit is replaced by another, instead of added or removed, the guarantee is
+               counts. For neighbouring tables in which one unit is replaced by another, the guarantee is
                2ε-DP.
-    Assumes    One unit changes the counts by at most the table's bound. It is public knowledge that the table
-               cannot have more than `nonempty` non-empty cells. If the table has more, the mechanism raises
-               an error. Everybody can notice this error, so `nonempty` must come from public knowledge.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. It is public
+               knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has
+               more, the mechanism raises an error. Everybody can notice this error, so you must not compute
+               `nonempty` from the table.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    We choose the number of cells and the threshold, divide the budget, and draw the cells in
-               other ways than they do. We proved the guarantee of our version (see docs/proofs.toml), and
-               checked it on small tables by enumerating all outcomes.
+    Differs    We choose the number of cells and the threshold, divide the budget, and draw the cells in other
+               ways than Kerschbaum, Lee & Wu. We proved the guarantee of our version (see docs/proofs.toml),
+               and checked it on small tables by enumerating all outcomes.
     Cost       Time and memory are O(non-empty cells + released cells), however many possible cells there
                are.
     """
@@ -137,17 +138,17 @@ class GaussianSparseHistogram(Mechanism):
     """Release large counts with Gaussian noise.
 
     Guarantee  The release is (ε, δ)-DP for each unit. An empty cell is never released, and a non-empty cell
-               only if its noisy count reaches a threshold. If one unit is replaced by another, instead of
-               added or removed, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    One unit changes at most l0 counts, each by at most linf, where l0 and linf are given by the
-               table's bound.
+               only if its noisy count reaches a threshold. For neighbouring tables in which one unit is
+               replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One protected unit changes at most l0 counts, each by at most linf. The table's bound states l0
+               and linf.
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, who compute the privacy loss of the Gaussian sparse
                histogram exactly.
     Differs    Our noise is discrete, and we computed δ for this noise (the proof is in
                `noise.gaussian_sparse`). We choose the noise first. We take the smallest noise for which δ
-               would suffice if the same cells were released with and without one unit. Then we choose the
-               smallest threshold for which δ suffices. We use the largest total change l1 of the table's
-               bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
+               would suffice if the same cells were released with and without one unit. Then we take the
+               smallest threshold for which δ suffices in general. We use the largest total change l1 of the
+               table's bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
     Cost       Time and memory are O(non-empty cells), however many possible cells there are, plus O(l0) to
                choose the noise.
     """
@@ -163,13 +164,13 @@ class GaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold T in counts. The mechanism releases a non-empty cell if its noisy count is at
-        least T.
+        """Return the threshold T in counts, for tables with the given bound. The mechanism releases a
+        non-empty cell if its noisy count is at least T.
         """
         return self._noise(bound).threshold
 
     def deviation(self, bound: Bound) -> float:
-        """Return the standard deviation σ of the noise, in counts."""
+        """Return the standard deviation σ of the noise in counts, for tables with the given bound."""
         return self._noise(bound).deviation
 
     def _noise(self, bound: Bound) -> noise.SparseNoise:
@@ -203,16 +204,16 @@ class MisraGries(Mechanism):
     cell is at most n/(size + 1) below the cell's true count. The mechanism adds noise to the counters, and
     releases those above a threshold.
 
-    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If one unit is
-               replaced by another, instead of added or removed, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    One unit changes the counts by at most the table's bound. The proof needs a fixed order of the
-               records, so the sketch reads them in the order of their cells. If a table has one record less,
-               the sketch then reads the same sequence without one element.
+    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. For neighbouring
+               tables in which one unit is replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. The proof needs a
+               fixed order of the records, so the sketch reads them in the order of their cells. If a table
+               has one record less, the sketch then reads the same sequence without one element.
     Source     Lebeda & Tětek, PODS 2023, with the threshold 1 + 2·ln(3/δ)/ε from their paper.
     Differs    Our noise is geometric, and we computed δ for this noise (see `noise.misra_gries`). We round
                the threshold up to an integer. With `rule` = "derived", the threshold is the smallest for
-               which we could prove the guarantee at the given δ. If a unit has l1 records, our proof
-               removes them one by one. If fewer than `size` cells have a counter, the other counters get
+               which we could prove the guarantee at the given δ. If a unit has l1 records, our proof removes
+               these records one by one. If fewer than `size` cells have a counter, the unused counters get
                keys outside the domain.
     Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table.
                Neither time nor memory depends on the number of possible cells.
@@ -240,7 +241,9 @@ class MisraGries(Mechanism):
         return f"Misra–Gries{derived}"
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold τ in counts. A cell is released if its noisy counter is at least τ."""
+        """Return the threshold τ in counts, for tables with the given bound. The mechanism releases a cell if
+        its noisy counter is at least τ.
+        """
         budget = self.budget
         return noise.misra_gries_threshold(
             bound.l1, float(budget.epsilon), float(budget.delta), self.rule
@@ -265,7 +268,7 @@ class MisraGries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with a hundred counters."""
+        """Return an example of the mechanism for tests. It has a hundred counters."""
         return cls(budget, size=100)
 
 
@@ -277,15 +280,15 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     """Release large counts with correlated noise.
 
     The noise of a cell is a sum of two Gaussian numbers: one that is the same for all cells, and one for this
-    cell alone. This is useful if one unit may change every non-empty cell. Independent noise would then need
-    about twice the standard deviation.
+    cell alone. Correlated noise is useful if one unit may change every non-empty cell. Independent noise
+    would then need about twice the standard deviation.
 
-    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells.
-               If one unit is replaced by another, instead of added or removed, the guarantee is (2ε, (1 +
+    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. For
+               neighbouring tables in which one unit is replaced by another, the guarantee is (2ε, (1 +
                e^ε)·δ)-DP.
-    Assumes    One unit changes each count by at most linf, which the table's bound states. It is public
-               knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has
-               more, the mechanism raises an error.
+    Assumes    One protected unit changes each count by at most linf, which the table's bound states. It is
+               public knowledge that the table cannot have more than `nonempty` non-empty cells. If the table
+               has more, the mechanism raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
     Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise, and
                half for cells in which only one unit has records. The noise is drawn in floating-point
@@ -305,8 +308,8 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> float:
-        """Return the threshold τ in counts. The mechanism releases a non-empty cell if its noisy count is at
-        least τ.
+        """Return the threshold τ in counts, for tables with the given bound. The mechanism releases a
+        non-empty cell if its noisy count is at least τ.
         """
         budget = self.budget
         return noise.correlated_noise(
@@ -332,5 +335,7 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, for tables with at most a thousand non-empty cells."""
+        """Return an example of the mechanism for tests. It accepts tables with at most a thousand non-empty
+        cells.
+        """
         return cls(budget, nonempty=1000)

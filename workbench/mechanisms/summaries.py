@@ -1,4 +1,4 @@
-"""Sparse summaries, which release only some of the noisy cells: high-pass filter, threshold and priority
+"""Mechanisms that release only some of the noisy cells: high-pass filter, threshold sampling, priority
 sampling, and the stability histogram.
 """
 
@@ -41,8 +41,8 @@ from workbench.value import not_allowed, parameter, value
 
 
 def sides_field() -> Any:
-    """Return the field `sides` of a filter. If it is 2, the filter compares θ with the absolute value |v|
-    of a noisy value v. If it is 1, it compares θ with v.
+    """Return the field `sides` of a filter, which drops noisy values v below a threshold θ. If the field is
+    2, the filter compares θ with the absolute value |v|. If the field is 1, the filter compares θ with v.
     """
     return parameter(
         2, choices=(1, 2), doc="keep only positive noisy counts (1), or also negative ones (2)"
@@ -50,8 +50,8 @@ def sides_field() -> Any:
 
 
 def filter_field() -> Any:
-    """Return the field `theta`. Cells whose noisy count is below this threshold are dropped before the sample
-    is drawn.
+    """Return the field `theta` for a mechanism that draws a sample of cells. Before the draw, a filter drops
+    cells whose noisy count is below this threshold. By default, the threshold is 0.
     """
     return parameter(
         0, 0, 2**50, unit="counts", doc="filter threshold before sampling (0: no filter)"
@@ -59,16 +59,16 @@ def filter_field() -> Any:
 
 
 def threshold_size_field(symbol: str) -> Any:
-    """Return the field `size`. It is the number of cells that you want to release, and the mechanism computes
-    its threshold from this number.
+    """Return the field `size`. From this number, the mechanism computes its threshold, so that an empty table
+    would release `size` cells on average. `symbol` is the threshold's symbol in the help text.
     """
     doc = f"number of cells that an empty table would release on average, from which {symbol} follows"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
 def summary_name(name: str, sides: int, theta: float = 0) -> str:
-    """Return the name of a summary in figures. The name contains "filter" if a filter comes before the
-    sample, and "one-sided" if the filter drops all negative counts.
+    """Return the name of a mechanism for the legends of figures. The name contains "filter" if a filter comes
+    before the sample, and "one-sided" if the filter drops all negative counts.
 
     >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
     ('one-sided filter', 'filter-priority')
@@ -79,7 +79,8 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """Base of mechanisms that release only some of the noisy cells (or nodes of a transform).
+    """Base of mechanisms that release only some of the noisy cells. With a `transform`, they release nodes
+    (sums or differences of cells) instead of cells.
 
     The definition of such a mechanism has two steps. First, noise is added to the counts of all cells. Then
     `summarise` selects some of them. The mechanism does not run these two steps, because empty cells would
@@ -94,8 +95,8 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """Raise a ValueError if `consistent` is True, but the mechanism has no `Dyadic()` transform or no
-        filter.
+        """Raise a ValueError if `consistent` is True, but the mechanism has no `Dyadic()` transform, or no
+        filter with a threshold `theta` >= 1.
         """
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
@@ -115,14 +116,14 @@ class SparseSummary(Mechanism):
     def _select(
         self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
     ) -> Summary:
-        """Return those of the noisy nodes that the second step, the selection, keeps."""
+        """Return the noisy nodes that the second step, the selection, keeps."""
         raise NotImplementedError
 
     def _draw(
         self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
-        """Draw the result of both steps at once. Return the keys of the kept nodes, their noisy values, τ,
-        and the receipts, which record the privacy cost.
+        """Draw the result of both steps (noise and selection) at once. Return the keys of the kept nodes,
+        their noisy values, τ, and the receipts, which record the privacy cost.
         """
         keys, values, ledger = _measured(
             noise.threshold_sample, table, basis, blocks, tau=tau, **how
@@ -134,25 +135,25 @@ class SparseSummary(Mechanism):
         return blocks_within(basis, as_bound(bound), self.budget)
 
     def _consistent(self, noisy: Summary, theta: float) -> Summary:
-        """Return the nodes that reach θ together with all of their ancestors."""
+        """Return the nodes that reach θ, if all of their ancestors reach θ, too."""
         passes = noise.threshold_sample_public(noisy.values, theta=theta, sides=self.sides)
         return consistent(noisy.where(passes, theta=theta, sides=self.sides))
 
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Select the cells to release from noisy cells. You must pass all cells whose noisy count passes
-        the filter, and may pass more.
+        """Select the cells to release from the noisy cells in `noisy`. The argument must contain all cells
+        whose noisy count passes the filter, and may contain more.
 
-        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
-        `Bound` instead.
+        `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
+        ρ, pass the table's `Bound` as `l1` instead.
         """
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that the mechanism keeps, with their noisy counts. With a `transform`, release
-        nodes instead of cells.
+        nodes (sums or differences of cells) instead.
         """
         bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
@@ -175,8 +176,8 @@ class SparseSummary(Mechanism):
 def _measured(
     draw: Callable[..., Any], table: SparseTable, basis: Basis, blocks: list[Any], **how: Any
 ) -> Any:
-    """Return the noisy nodes that a function of the package `noise` keeps. If the table is counted in parts,
-    the function draws in each part separately.
+    """Return the noisy nodes that the function `draw` of the package `noise` keeps. If the table is counted
+    in parts, which are intervals of keys, noise is drawn for each part separately.
     """
     if hasattr(table, "measured"):
         return table.measured(basis, blocks, **how)
@@ -188,7 +189,7 @@ def _measured(
 
 @value
 class HighPassFilter(SparseSummary):
-    """Release the cells whose noisy count reaches θ.
+    """Release the noisy counts that reach a threshold θ.
 
     The threshold θ is the parameter `theta`, or the mechanism computes θ from `size`. With `sides` = 2, the
     filter keeps a noisy count v if |v| >= θ, so it also keeps large negative counts. With `sides` = 1, the
@@ -196,18 +197,20 @@ class HighPassFilter(SparseSummary):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the counts. The filter uses only noisy counts, so it costs nothing. With a
-               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
-               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
-    Assumes    One unit changes the counts by at most the table's bound. You choose θ without looking at the
-               data. The same holds for `size`, if the mechanism computes θ from it.
+               `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
+               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
+               `Dyadic(2)`), and the budget is divided among these nodes.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose θ, or
+               the `size` from which the mechanism computes θ, without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
                Section 3 (Theorem 4) is about transforms, and section 4.3 is about the option `consistent`.
-    Differs    Our formulas hold for every real number θ, and the paper's only for integers. The threshold
-               that we compute from `size` depends on the number m of all cells. If it depended on the number
-               of empty cells, it would reveal how many cells are not empty. The mechanism draws only one
-               summary, even if this summary is small, because repeated draws could cost 2ε.
+    Differs    Our formulas hold for every real number θ, and those of the paper only for integers. The
+               threshold that we compute from `size` depends on the number m of all cells. A threshold that
+               depends on the number of empty cells would reveal how many cells are not empty. The mechanism
+               draws only one summary, even if this summary is small, because repeated draws could cost 2ε.
     Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
-               cells. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes.
+               cells. With a transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n))
+               non-empty nodes.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -232,11 +235,13 @@ class HighPassFilter(SparseSummary):
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """Return the probability p_θ that an empty cell passes the filter because of its noise.
+        """Return the probability p_θ that an empty cell passes the filter because of its noise. `alpha` is
+        the parameter α of the geometric noise, and `theta` is by default the mechanism's θ.
 
-        Let α = exp(−ε/Δ), where Δ is the largest change of all counts by one unit (the sensitivity). The
-        noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum over all x that pass the filter is
-        sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes, so the probability is 1 in this case.
+        For a budget in ε, α = exp(−ε/Δ), where Δ is the largest total change of the counts that one protected
+        unit can cause. The noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum over all x that
+        pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes, so the probability
+        is 1 in this case.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -244,15 +249,15 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold θ in counts. If you gave `theta`, this is the threshold. If you gave `size`,
-        the threshold is computed for an empty table. The threshold is then the smallest integer >= 1 that
-        at most `size` empty cells pass on average.
+        """Return the threshold θ in counts. If you gave `theta`, the threshold is `theta`. If you gave
+        `size`, the threshold is the smallest integer >= 1 for which an empty table would release at most
+        `size` cells on average.
 
-        If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ,
-        where α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches
-        for θ by bisection. The function does not use the number of non-empty cells, so θ reveals nothing
-        about this number. `l1` is the largest change of all counts together by one unit. If the budget is a
-        ρ, pass the table's `Bound` instead.
+        If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
+        α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches for θ by
+        bisection. The function does not use the number of non-empty cells, so θ reveals nothing about this
+        number. `l1` is the largest total change of the counts that one protected unit can cause. If the
+        budget is a ρ, pass the table's `Bound` as `l1` instead.
         """
         if self.theta is not None:
             return self.theta
@@ -295,9 +300,7 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, whose threshold is four times the scale of the
-        noise.
-        """
+        """Return an example of the mechanism for tests. Its threshold is four times the scale of the noise."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
@@ -306,30 +309,32 @@ class HighPassFilter(SparseSummary):
 
 @value
 class ThresholdSampling(SparseSummary):
-    """Sample noisy cells in proportion to their size.
+    """Sample noisy cells in proportion to their counts.
 
     A noisy count v is kept with probability |v|/τ if |v| is below a threshold τ. If |v| is at least τ, the
-    count is always kept. The threshold τ is the parameter `tau`, or the mechanism computes τ from `size`.
+    count is always kept. The threshold τ is the parameter `tau`, or the mechanism computes τ from `size`. If
+    you give `theta`, a high-pass filter with the threshold θ = `theta` comes first.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
-               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
-               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
-    Assumes    One unit changes the counts by at most the table's bound. You choose τ without looking at the
-               data. The same holds for `size`, if the mechanism computes τ from it.
+               the noise on the counts. The sample is drawn from noisy counts, so the draw costs nothing. With
+               a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or
+               a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
+               `Dyadic(2)`), and the budget is divided among these nodes.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `theta`,
+               and τ or the `size` from which the mechanism computes τ, without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2.
                Appendix C.4 is about sampling with a filter, section 3 about transforms, and section 4.3 about
                the option `consistent`. Threshold sampling itself is due to Duffield, Lund & Thorup, SIGCOMM
                2003.
-    Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. If you give
-               `size`, τ is the solution of m·p_τ = size, where m is the number of cells and p_τ the
-               probability that an empty cell is released. Cormode et al. compute τ from the sum of all
-               counts, ‖M‖₁, which would reveal this sum. We divide each sampled value by its probability.
-               Cormode et al. write only "scaled by".
+    Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. Let m be the
+               number of cells, and p_τ the probability that an empty cell is released. If you give `size`, τ
+               is the solution of m·p_τ = size. Cormode et al. compute τ from the sum of all counts, ‖M‖₁,
+               which would reveal this sum. We divide each sampled value by its probability. Cormode et al.
+               write only "scaled by".
     Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
-               cells. With a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
-               `consistent`, every node that passes the filter takes time and memory, even if it is not in
-               the sample.
+               cells. With a transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n))
+               non-empty nodes. With `consistent`, every node that passes the filter takes time and memory,
+               even if it is not in the sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -360,24 +365,24 @@ class ThresholdSampling(SparseSummary):
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
         """Return the probability p_θτ that an empty cell is released. Pass the distribution of the noise as
-        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the largest change of all counts
-        by one unit (the sensitivity).
+        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the largest total change of the
+        counts that one protected unit can cause.
 
-        Let v be the noisy value of an empty cell. For geometric noise with α = exp(−ε/Δ), the probability is
-        a sum over all v with |v| >= θ: Σ (1−α)/(1+α)·α^|v|·min(|v|/τ, 1). The formula holds for all real θ
-        and τ (see `noise.empty_cells`).
+        Let v be the noisy value of an empty cell, and θ the threshold of the filter. For geometric noise with
+        α = exp(−ε/Δ) and `sides` = 2, the probability is a sum over all v with |v| >= θ: Σ
+        (1−α)/(1+α)·α^|v|·min(|v|/τ, 1). The formula holds for all real θ and τ (see `noise.empty_cell`).
         """
         tau = self.tau if tau is None else tau
         law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold τ in counts. If you gave `tau`, this is the threshold. If you gave `size`, τ
-        is computed such that `size` cells of an empty table are released on average. τ is 0 if the filter
-        alone keeps at most `size` cells on average.
+        """Return the threshold τ in counts. If you gave `tau`, the threshold is `tau`. If you gave `size`, τ
+        is computed so that an empty table would release `size` cells on average. If the filter alone keeps at
+        most `size` cells on average, τ is 0.
 
-        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
-        `Bound` instead.
+        `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
+        ρ, pass the table's `Bound` as `l1` instead.
         """
         if self.tau is not None:
             return self.tau
@@ -403,16 +408,16 @@ class ThresholdSampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, which keeps every value above ten times the scale of
-        the noise.
+        """Return an example of the mechanism for tests. It keeps every value of at least ten times the scale
+        of the noise.
         """
         return cls(budget, tau=10 / inverse_scale(budget))
 
 
 @lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
 def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
-    """Return the τ for which `mechanism.size` empty cells are released on average. Each block is a pair of a
-    noise distribution and the number of cells that get this noise.
+    """Return the τ for which `mechanism.size` empty cells are released on average. Each block is a pair: a
+    noise distribution, and the number of cells that get this noise.
     """
 
     def too_many(tau: float) -> bool:
@@ -444,15 +449,16 @@ class PrioritySampling(SparseSummary):
 
     The mechanism draws `size` noisy cells without replacement. Cells with large counts are more likely to be
     drawn. The released counts are weighted so that answers are unbiased. If you give a filter threshold
-    `theta`, cells whose noisy count is below it are dropped first, which biases answers. If fewer than `size`
+    `theta`, cells with a smaller noisy count are dropped first, which biases answers. If fewer than `size`
     cells remain, the mechanism releases them all.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the counts. The sample is drawn from noisy counts, so it costs nothing. With a
-               `transform`, the noise is added to sums or differences of cells (nodes). For m cells, one
-               record changes ⌈log₂m⌉ + 1 nodes, and the budget is divided among these nodes.
-    Assumes    One unit changes the counts by at most the table's bound. You choose `size` and `theta` without
-               looking at the data.
+               the noise on the counts. The sample is drawn from noisy counts, so the draw costs nothing. With
+               a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or
+               a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
+               `Dyadic(2)`), and the budget is divided among these nodes.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `size`
+               and `theta` without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
                With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
                C.4). Section 3 is about transforms, and section 4.3 is about the option `consistent`. Priority
@@ -462,9 +468,10 @@ class PrioritySampling(SparseSummary):
                the same sample. If we drew new samples instead until one is large enough, τ_s would be
                biased. If at most `size` cells pass the filter, all are released and τ_s = 0. We round τ_s
                down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
-    Cost       Time and memory are O(non-empty cells + size), whatever the number m of possible cells. With
-               a transform, n non-empty cells become O(n·log(m/n)) non-empty nodes. With `consistent`, every
-               node that passes the filter takes time and memory, even if it is not in the sample.
+    Cost       Time and memory are O(non-empty cells + size), whatever the number m of possible cells. With a
+               transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
+               `consistent`, every node that passes the filter takes time and memory, even if it is not in the
+               sample.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -521,20 +528,20 @@ class PrioritySampling(SparseSummary):
 
 @value
 class StabilityHistogram(Mechanism):
-    """Release non-empty cells above a threshold.
+    """Release large noisy counts of non-empty cells.
 
     Guarantee  The release is (ε, δ)-DP for each unit. With a budget in ρ and δ, it is ρ-zCDP except with
-               probability δ (δ-approximate ρ-zCDP). The ε, or the ρ, pays for the noise on the counts. If
-               only one unit has records in some cells, the probability that any of these cells is released is
-               at most δ. An empty cell is never released.
-    Assumes    One unit changes the counts by at most the table's bound.
+               probability δ (δ-approximate ρ-zCDP). The ε, or the ρ, pays for the noise on the counts.
+               Consider the cells in which only one unit has records. The probability that any of these cells
+               is released is at most δ. An empty cell is never released.
+    Assumes    No protected unit changes the counts by more than the table's bound allows.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1. Bun, Nissim & Stemmer, ITCS
                2016, call the mechanism the stability-based histogram.
     Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is the
-               smallest integer for which δ suffices. That is, if only one unit has records in some cells, the
-               probability that any of these cells is released is at most δ. This holds for every unit that
-               the bound allows. We compute this probability exactly. The receipt, which records the privacy
-               cost, contains this probability instead of δ.
+               smallest integer for which δ suffices, for every unit that the bound allows. This δ limits the
+               probability that the release contains a cell in which only one unit has records. We compute
+               this probability exactly. The receipt, which records the privacy cost, contains this
+               probability instead of δ.
     Cost       Time and memory are O(non-empty cells), however many possible cells there are.
     """
 
@@ -547,8 +554,8 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold T in counts. The mechanism releases a non-empty cell if its noisy count is at
-        least T.
+        """Return the threshold T in counts, for tables with the given bound. The mechanism releases a
+        non-empty cell if its noisy count is at least T.
 
         Suppose that one unit adds c_j records to each of several empty cells j. The probability that at least
         one of them is released is 1 − Π (1 − Pr[c_j + X >= T]), where X is the noise. T is the smallest
@@ -561,8 +568,8 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """Numbers of the budget, by name: the ε or the ρ, which pays for the noise on the counts, and the
-        δ.
+        """Dictionary with the two numbers of the budget: "epsilon" or "rho", which pays for the noise on the
+        counts, and "delta".
         """
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
