@@ -1,5 +1,5 @@
-"""Mechanisms that spend part of their budget to choose a parameter from the data. The parameter is the number
-of records per user, or the threshold of a filter.
+"""Mechanisms that spend part of their budget to choose a parameter from the data. The parameter is the
+largest number of records per user that is counted, or the threshold of a filter.
 """
 
 from collections.abc import Sequence
@@ -43,24 +43,24 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Score each candidate for the largest number of records that is counted per user. The score is minus
-    the number of users whose records would have to change before this candidate is the best one.
+    """Return a score for each candidate, a possible limit on the number of records per user. The score is
+    minus the number of users whose records would have to change before this candidate is the best one.
 
     Suppose that a user has m records, and at most T records are counted. The user then loses (m − T)⁺
     records. The noise on all counts adds up to T·`noise_per_record`. The best T is the one for which the lost
     records of all users and the noise have the smallest sum. For this T, #(m > T) <= noise_per_record <= #(m
     >= T), where # is the number of users with this property. The score of a candidate is minus the distance
-    of `noise_per_record` from this interval. So one user changes a score by at most one.
+    of `noise_per_record` from this interval. So one user changes the score of a candidate by at most one.
 
     Parameters
     ----------
     records : int[users]
         Number of records of each user.
     candidates : sequence of int
-        Numbers of records per user to choose from. You choose them without looking at the data.
+        Numbers of records per user to choose from. You list these numbers without looking at the data.
     noise_per_record : float
-        Sum of the errors that the noise causes on all counts, for each record that is counted per user. It is
-        computed from public numbers. The function rounds it to an integer.
+        Sum of the errors that the noise causes in all counts if one record per user is counted. You compute
+        this number from public facts. The function rounds it to an integer.
 
     Returns
     -------
@@ -79,30 +79,30 @@ def rank_scores(
 class ChosenContributions(Mechanism):
     """Choose how many records per user to count.
 
-    The mechanism first chooses a number of records per user among `candidates`, using the data. If
-    `mechanism` is `SRA` or `HPA`, this number is its field `l`. If it is `LPA`, the number is its field
-    `bound`. Then it makes a release with the
-    chosen number. All other parameters, including the budget of this release, are those of `mechanism`. The
-    value of l or bound that `mechanism` has is ignored.
+    From the data, this class first chooses the largest number of records per user that is counted. The choice
+    is one of the `candidates`. Then the class runs the inner mechanism, the parameter `mechanism`, with the
+    chosen number. The chosen number replaces the field `l` of an `SRA` or `HPA`, or the field `bound` of an
+    `LPA`. All other parameters of the inner mechanism, including its budget, stay the same.
 
-    Guarantee  The release is ε-DP for each user. This ε is the sum of two parts: `epsilon`, which pays for
-               the choice, and the budget of `mechanism`, which pays for the release with the chosen number.
+    Guarantee  The release is ε-DP for each user. This ε is the sum of two parts. The parameter `epsilon` pays
+               for the choice, and the budget of `mechanism` pays for the release with the chosen number.
     Assumes    Users may have any number of records. You choose the candidates without looking at the data.
     Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
                score, after the model of Fan & Jin, WWW 2015, section 4.1.
     Differs    Our score of a candidate is minus an estimate of the error that a release with this candidate
-               would have on the data. Fan & Jin compute the error from a model of the users instead.
+               would have on the data. Fan & Jin compute the error from a model of the users, without the
+               data.
     Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
 
-    Let cᵢ be the true and c̃ᵢ the noisy count of item i. The score of a candidate l is minus an estimate of
-    the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average, the error is at most this estimate plus a
-    number that is the same for all candidates. Let n_u be the number of records of user u, L the largest
-    candidate, and K the number of items. Then
+    Let cᵢ be the true count of item i, and c̃ᵢ the noisy count. The score of a candidate l is minus an
+    estimate of the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average, the error is at most this
+    estimate plus a number that is the same for all candidates. Let n_u be the number of records of user u, L
+    the largest candidate, and K the number of items. Then
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
     where X_l is the noise on an item's count if l records per user are counted. The sum over the users is the
-    number of records that are dropped with the candidate l, but kept with the candidate L. Each dropped
+    number of records that are kept with the candidate L, but dropped with the candidate l. Each dropped
     record lowers one item's count by one. Records beyond L are left out of the sum, because every candidate
     drops them.
 
@@ -148,27 +148,30 @@ class ChosenContributions(Mechanism):
 
     @property
     def chosen_field(self) -> str:
-        """Name of the inner mechanism's field that is chosen from the data: "l" or "bound"."""
+        """Name of the field that is chosen from the data. It is "l" if the inner mechanism is `SRA` or `HPA`,
+        and "bound" if it is `LPA`.
+        """
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of any score by one user. With the rule "error", a user who is added lowers all
-        scores, or leaves them unchanged.
+        """Largest change of a candidate's score that one user can cause. With the rule "error", the addition
+        of a user never raises a score.
         """
         if self.rule == "rank":
             return 1
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
-        """Return the inner mechanism with `count` records per user, instead of its own number."""
+        """Return a copy of the inner mechanism that counts at most `count` records per user."""
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the expected sum of the absolute errors that the noise causes in all item counts. Let K be
-        the number of items (`items`), and X the noise on one count if `count` records per user are counted.
-        The result is K·E|X|. For two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/l), where l
-        is `count`.
+        """Return the expected sum of the absolute errors that the noise causes in the counts of all `items`
+        items. `count` is the largest number of records per user that is counted.
+
+        Let K be the number of items, and X the noise on the count of one item. The result is K·E|X|. For
+        two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/count), where ε is `item_epsilon`.
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
@@ -200,7 +203,7 @@ class ChosenContributions(Mechanism):
         )
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Choose the number of records per user, and make the release with this number."""
+        """Choose the largest number of records per user, and make a release with this number."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(data)[None],
             sensitivity=self.score_sensitivity,
@@ -214,8 +217,8 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests. It chooses either one or three records per user for
-        `SRA`, the simple random algorithm. Half of ε pays for the choice.
+        """Return an example of the mechanism for tests. It chooses to count at most one or at most three
+        records per user with `SRA`, the simple random algorithm. Half of ε pays for the choice.
         """
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)
@@ -244,14 +247,14 @@ def _check_candidate_theta(candidates: Any) -> str | None:
 class ChosenThreshold(Mechanism):
     """Choose the threshold θ of a filter from the data.
 
-    The filter releases only cells whose noisy count is at least θ. The mechanism first chooses θ among
-    `candidates`, using the data. Then it makes a release with the chosen θ. All other parameters, including
-    the budget of this release, are those of `mechanism`. The θ that `mechanism` has is ignored.
+    The filter releases only cells whose noisy count is at least θ. From the data, this class first chooses
+    one of the `candidates` for θ. Then the class runs the filter `mechanism` with the chosen θ, which
+    replaces the filter's own θ. All other parameters of the filter, including its budget, stay the same.
 
-    Guarantee  The release is ε-DP for each unit. This ε is the sum of two parts: `epsilon`, which pays for
-               the choice, and the budget of `mechanism`, which pays for the release with the chosen θ.
-    Assumes    One unit changes the counts by at most the table's bound. You choose the candidates without
-               looking at the data.
+    Guarantee  The release is ε-DP for each unit. This ε is the sum of two parts. The parameter `epsilon` pays
+               for the choice, and the budget of `mechanism` pays for the release with the chosen θ.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose the
+               candidates without looking at the data.
     Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
                score.
     Differs    nothing.
@@ -267,12 +270,12 @@ class ChosenThreshold(Mechanism):
     c. If c is below θ, the count is lost, so t(c) = c. If c is above θ, the count may still be lost because
     of noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
-    The choice is private for the following reason. The function t has t(0) = 0, and t(c) changes by at most 1
-    if c changes by 1. Let l1 be the largest change of all counts together by one unit. A unit therefore
-    changes Σ t(cᵢ) by at most l1, up or down. This also holds if the unit fills empty cells. The second term
-    is computed from public numbers and rounded to an integer, so scores are exact integers. The exponential
-    mechanism chooses a candidate with probability proportional to exp(ε·score/(2·l1)), and is therefore ε-DP.
-    The budget of `mechanism` is added to this ε, because the chosen θ is public.
+    The choice is private for the following reason. First, t(0) = 0. If c changes by 1, t(c) changes by at
+    most 1. Let l1 be the largest total change of the counts that one protected unit can cause. A unit
+    therefore changes Σ t(cᵢ) by at most l1, up or down, even if the unit adds records to empty cells. The
+    second term is computed from public numbers and rounded to an integer, so scores are exact integers. The
+    exponential mechanism chooses a candidate with probability proportional to exp(ε·score/(2·l1)), and is
+    therefore ε-DP. The budget of `mechanism` is added to this ε, because the chosen θ is public.
     """
 
     mechanism: Any = parameter(check=_check_filter, doc="mechanism that is run afterwards")
@@ -295,8 +298,11 @@ class ChosenThreshold(Mechanism):
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
         """Return the expected sum of the absolute values of all noisy counts that pass the filter, for an
-        empty table. For m cells with noise X and the threshold θ, this is m·E(|X|; |X| >= θ), rounded to an
-        integer. The expectation counts |X| as 0 if it is below θ.
+        empty table. `theta` is the threshold θ, and `cells` the number m of cells. `l1` is the largest total
+        change of the counts that one protected unit can cause.
+
+        The formula is m·E(|X|; |X| >= θ), rounded to an integer, where X is the noise on a cell. The
+        expectation counts |X| as 0 if |X| is below θ.
         """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
@@ -317,7 +323,7 @@ class ChosenThreshold(Mechanism):
         )
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Choose the threshold, and make the release with this threshold."""
+        """Choose the threshold θ, and make a release with this threshold."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(table)[None],
             sensitivity=sensitivity(table),
@@ -330,7 +336,7 @@ class ChosenThreshold(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests. It chooses between two thresholds, which are two and
+        """Return an example of the mechanism for tests. It chooses between two thresholds: two times and
         eight times the scale of the noise. Half of ε pays for the choice.
         """
         half = budget.epsilon / 2

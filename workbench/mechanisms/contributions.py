@@ -34,8 +34,8 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def split_field() -> Any:
-    """Return the field with two shares of the budget. The first pays for the counts of items, the second for
-    the counts of edges (pairs of an item and a context).
+    """Return the field `split`, two shares of the budget that add up to 1. The first pays for the counts of
+    items, the second for the counts of edges (pairs of an item and a context).
     """
 
     def wrong(split: Any) -> str | None:
@@ -50,16 +50,16 @@ def split_field() -> Any:
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
-    """Return the ε (or ρ) that pays for the counts of items, and the one that pays for the counts of edges.
-    The sum of the two is at most `total`.
+    """Divide an ε (or ρ) into two parts. The first pays for the counts of items, the second for the counts of
+    edges (pairs of an item and a context). The sum of the two parts is at most `total`.
     """
     items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
 
 
 def l2_squared(data: Interactions, domain: Domain) -> Fraction:
-    """Return the squared l2 norm of the largest change that one user makes to the counts of `domain`. This is
-    the domain of the items, or that of the edges (pairs of an item and a context).
+    """Return the squared l2 norm of the largest change that one user can cause in the counts of the cells of
+    `domain`. The cells are the items, or the edges (pairs of an item and a context).
 
     The count of an item is the sum of the counts of its edges. If no user has the same item twice, a user has
     at most one edge per item.
@@ -86,8 +86,8 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """Return the field `l`, the largest number of records that is counted per user. It is an integer, or
-    "suggested" if the mechanism shall compute the number from public facts.
+    """Return the field `l`, the largest number of records per user that the mechanism counts. The value is an
+    integer, or "suggested" if the mechanism shall compute this number from public facts.
     """
 
     def wrong(factor: Any) -> str | None:
@@ -99,14 +99,16 @@ def sampling_factor_field() -> Any:
 
 
 def public_number_field(doc: str) -> Any:
-    """Return a field for a number that the caller knows from public sources. None means that no number is
-    given.
+    """Return an optional field for a number that you know from public sources. `doc` is the field's
+    description in help texts.
     """
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
 def popularity_field() -> Any:
-    """Return the field `popularity`, a public guess of how popular the items are."""
+    """Return the field `popularity`, a public guess of how often each item occurs. The guess is the exponent
+    of a Zipf distribution, or a tuple with one weight per item.
+    """
 
     def wrong(popularity: Any) -> str | None:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
@@ -131,8 +133,8 @@ def _is_number(x: Any) -> bool:
 
 
 def consistent_counts_field() -> Any:
-    """Return the field `consistent`. If it is True, the released count of each item is the sum of the item's
-    edge counts.
+    """Return the field `consistent`. If the field is True, the released count of each item is the sum of the
+    counts of the item's edges. An edge is a pair of an item and a context.
     """
     return parameter(
         False, choices=(False, True), doc="make each item's count the sum of its edges' counts"
@@ -176,7 +178,8 @@ class Contributions(Mechanism):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the data that the mechanism counts, after it has dropped records of users who have too many.
+        """Return the data that the mechanism counts. Users who have more than `bound` records keep `bound`
+        random ones.
 
         The result is private, like the input. If you pass a seeded `rng`, the result contains the same
         records that a release with the same seed counts.
@@ -197,8 +200,8 @@ class Contributions(Mechanism):
         rng: np.random.Generator | None,
         paid: Sequence[Receipt] = (),
     ) -> Release:
-        """Add noise to the counts of all items and edges of the bounded data. This costs at most `total`, an
-        ε or a ρ.
+        """Release noisy counts of all items and edges of the bounded data. The noise costs at most `total`,
+        an ε or a ρ.
         """
         l1 = sensitivity(bounded)
         histograms = []
@@ -240,7 +243,7 @@ class Contributions(Mechanism):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, Any, Sequence[Receipt]]:
-        """Return noisy values for the counts, the distribution of their noise, and receipts that record their
+        """Return smoothed noisy counts, the distribution of their noise, and receipts that record the privacy
         cost.
         """
         raise NotImplementedError
@@ -260,8 +263,8 @@ class Contributions(Mechanism):
 
 
 class SampledContributions(Contributions):
-    """Base of mechanisms that count at most `l` records per user. If `l` is "suggested", they compute this
-    number from public facts.
+    """Base of mechanisms that count at most `l` records per user. If `l` is "suggested", they compute the
+    largest number of records from public facts.
     """
 
     l: int | str  # noqa: E741
@@ -283,8 +286,8 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """Return the largest number l of records that the mechanism counts per user, if there are `items`
-        items.
+        """Return the largest number l of records per user that the mechanism counts, for data with `items`
+        different items.
         """
         if not isinstance(self.l, str):
             return self.l
@@ -296,8 +299,8 @@ class SampledContributions(Contributions):
         return amount(self.budget)
 
     def _suggested(self, items: int, share: float) -> int:
-        """Return the l for which the expected squared error of all item counts is smallest, if `share` is the
-        ε (or ρ) that pays for these counts.
+        """Return the number l of records per user for which the expected squared error of all item counts is
+        smallest. `share` is the ε (or ρ) that pays for these counts.
         """
         assert self.n is not None and self.bound is not None and self.popularity is not None
         if isinstance(self.popularity, tuple):
@@ -331,12 +334,12 @@ class SRA(SampledContributions):
     example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
     and a context.
 
-    SRA is the simple random algorithm. If a user has more than `l` records, the mechanism drops the others,
-    so counts are too low. If you give a public `total`, all counts are multiplied by one factor so that
-    they add up to this total. If records may have been dropped, the standard errors of answers are NaN. The
-    field `noise` of the answers then gives the error from noise alone. With `l` = "suggested", the
-    mechanism computes `l` from public numbers. Then you also have to give `n` (number of users), `bound`
-    (largest number of records per user) and `popularity`.
+    SRA is the simple random algorithm. If a user has more than `l` records, the mechanism keeps `l` of them
+    at random, so counts are too low. If you give a public `total`, all counts are multiplied by one factor so
+    that they add up to this total. If records may have been dropped, the standard errors of answers are NaN.
+    The attribute `noise` of the answers then gives the standard error from noise alone. With `l` =
+    "suggested", the mechanism computes `l` from public numbers. Then you also have to give `n` (number of
+    users), `bound` (largest number of records per user) and `popularity`.
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. `split` divides the budget
                between the counts of items and the counts of edges (pairs of an item and a context). The
@@ -346,7 +349,7 @@ class SRA(SampledContributions):
                data's bound is smaller than `l`, the mechanism uses this bound instead.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
     Differs    We add two-sided geometric noise to integer counts. We compute the best l from a corrected
-               model. The paper's Equations 21 and 22 treat the l records that are sampled from M records as
+               model. Equations 21 and 22 of Fan & Jin (2015) treat the l sampled records of a user as
                independent, and replace the counts by their means. Our model does neither.
     Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
@@ -372,14 +375,16 @@ class SRA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism samples, which are at most `l` per user. These records are
+        """Return the records that the mechanism counts, at most `l` random ones per user. These records are
         private. If you pass a seeded `rng`, a release with the same seed counts the same records.
         """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with l = 10 records per user as in the paper."""
+        """Return an example of the mechanism for tests. It counts at most l = 10 records per user, as Fan &
+        Jin (2015) do.
+        """
         return cls(budget, 10)
 
 
@@ -401,19 +406,20 @@ class HPA(SampledContributions):
     and a context.
 
     HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps those of the
-    most popular items, so the counts of other items are too low. The share `random_share` of the `l`
-    records is drawn at random from all records of the user. To learn which items are popular, the mechanism
-    first measures noisy counts with at most `d` records per user. You can give a `score` per item instead,
-    if the scores are public or come from another release. In this case, `d` and `popularity_share` are not
-    used. The documentation of `SRA` explains `total`, `l` = "suggested" and the errors of answers. The
-    suggested `l` is computed for a random choice of records, so for HPA it is only a rough guide.
+    most popular items, so the counts of other items are too low. The share `random_share` of the `l` records
+    is drawn at random from all records of the user. To learn which items are popular, the mechanism first
+    measures noisy counts of the items, from at most `d` random records per user. You can give a `score` per
+    item instead, if the scores are public or come from another release. In this case, `d` and
+    `popularity_share` are not used. The documentation of `SRA` explains `total`, `l` = "suggested" and the
+    errors of answers. The suggested `l` is computed for a random choice of records, so for HPA it is only a
+    rough guide.
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The share
                `popularity_share` of the budget pays for a noisy popularity of each item, which is estimated
-               from `d` random records per user. `split` divides the rest between the counts of items and
-               the counts of edges (pairs of an item and a context). The noisy popularity is public, because
-               its noise is paid for. So the choice of one user's records depends on no private data of
-               other users. The costs of the three measurements (popularity, items and edges) add up.
+               from `d` random records per user. `split` divides the rest between the counts of items and the
+               counts of edges (pairs of an item and a context). The noisy popularity is public, because its
+               noise is paid for. So the choice of one user's records does not depend on private data of other
+               users. The costs of the three measurements (popularity, items and edges) add up.
     Assumes    Users may have any number of records, because the mechanism drops those beyond `l` and `d`. If
                you give a `score`, it must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests the mixture of
@@ -485,9 +491,9 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public popularity score for each item, and a tuple of receipts that record its privacy
-        cost. If you gave a `score`, this is the score, and the tuple is empty. Otherwise the score is a noisy
-        count, for which at most `d` records per user are used.
+        """Return a public popularity score for each item, and a tuple of receipts that record the privacy
+        cost of these scores. If you gave a `score`, the function returns your scores, and the tuple is empty.
+        Otherwise the score of an item is its noisy count, from at most `d` random records per user.
         """
         if self.score is not None:
             return np.array(self.score), ()
@@ -507,8 +513,9 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism picks, which are at most `l` per user. These records are
-        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
+        """Return the records that the mechanism counts, at most `l` per user, those of popular items first.
+        These records are private. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
@@ -532,8 +539,8 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with l = 10 records per user as in the paper, and
-        with d = 1 record for the popularity.
+        """Return an example of the mechanism for tests. It counts at most l = 10 records per user, as Fan &
+        Jin (2015) do, and measures popularity with d = 1 record per user.
         """
         return cls(budget, 10, 1)
 
@@ -551,8 +558,8 @@ class LPA(Contributions):
 
     LPA is the Laplace perturbation algorithm. If a user has more than `bound` records, the mechanism keeps
     `bound` of them at random. The scale of the noise is proportional to `bound`. If records may have been
-    dropped, the standard errors of answers are NaN. The field `noise` of the answers then gives the error
-    from noise alone.
+    dropped, the standard errors of answers are NaN. The attribute `noise` of the answers then gives the
+    standard error from noise alone.
 
     Guarantee  The release is ε-DP for all records of a user together. `split` divides ε between the counts of
                items and the counts of edges (pairs of an item and a context).
@@ -579,5 +586,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with a limit of a hundred records per user."""
+        """Return an example of the mechanism for tests. It counts at most a hundred records per user."""
         return cls(budget, 100)

@@ -29,10 +29,11 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the Fourier coefficients of n values. They are the coordinates in the orthonormal basis of 1/√n,
-    √(2/n)·cos(2πft/n) and √(2/n)·sin(2πft/n), for the frequencies f = 1, 2, … …
+    """Return the n Fourier coefficients of n values x(t), in a real and orthonormal basis. The basis consists
+    of 1/√n, and of √(2/n)·cos(2πft/n) and √(2/n)·sin(2πft/n) for the frequencies f = 1, 2, …
 
-    The coefficients are in this order. If n is even, the last coefficient belongs to cos(πt)/√n.
+    The coefficients are in the order of these functions of t = 0, …, n − 1. If n is even, the last
+    coefficient belongs to cos(πt)/√n.
 
     >>> coefficients(np.array([3.0, 1.0])).round(3)
     array([2.828, 1.414])
@@ -52,7 +53,7 @@ def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def inverse(coordinates: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the values that have the given Fourier coefficients."""
+    """Return the n values that have the given n Fourier coefficients (see `coefficients`)."""
     from scipy import fft
 
     n = len(coordinates)
@@ -82,28 +83,28 @@ def _check_odd(k: Any) -> str | None:
 class FPA(contributions.Contributions):
     """Release counts from `k` noisy Fourier coefficients.
 
-    FPA is the Fourier perturbation algorithm. It computes the Fourier coefficients of the counts, in the
-    order of their cells. It adds noise to the `k` coefficients with the lowest frequencies, sets the others
-    to zero, and transforms the result back to counts. If there are fewer than `k` counts, all coefficients
-    get noise.
+    FPA is the Fourier perturbation algorithm. It computes the Fourier coefficients of the sequence of counts,
+    in the order of their cells. It adds noise to the `k` coefficients with the lowest frequencies, sets the
+    others to zero, and transforms the result back to counts. If there are fewer than `k` counts, all
+    coefficients get noise.
 
     Guarantee  The release is ε-DP for each user, or ρ-zCDP if the budget is a ρ. `split` divides the budget
                between two tables: the counts of items, and the counts of edges (pairs of an item and a
-               context). If you do not give `k`, the exponential mechanism draws k at random, and prefers a
-               k with a small error. Half of each table's share then pays for this choice, and the other
-               half for the noise on the coefficients.
-    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps
-               at most M random records of each user. One user then changes the counts by at most Δ₁ = M in
-               the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user has the same
-               item twice, Δ₂ is √M. The mechanism uses √M if `once` is True, or if the data's bound implies
-               that no user has the same item twice. With a budget in ρ, one user changes k of n
+               context). If you do not give `k`, the exponential mechanism draws k at random. Values of k with
+               a small error have a high probability. Half of each table's share then pays for this choice,
+               and the other half for the noise on the coefficients.
+    Assumes    You choose `bound`, the largest number M of records per user, without looking at the data. The
+               mechanism keeps at most M random records of each user. One user then changes the counts by at
+               most Δ₁ = M in the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user
+               has the same item twice, Δ₂ is √M. The mechanism uses √M if `once` is True, or if the data's
+               bound implies that no user has the same item twice. With a budget in ρ, one user changes k of n
                coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
     Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
-    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get
-               noise. The published code of EFPA reveals the phases of the coefficients. We computed two
-               upper bounds on the sensitivity, the largest change of the coefficients by one user, and use
-               the smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
+    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise.
+               The published code of EFPA reveals the phases of the coefficients. We computed two upper bounds
+               on the sensitivity, the largest change of the coefficients that one user can cause, and use the
+               smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
                probabilities. The sensitivity includes the rounding error of the transform.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
@@ -137,22 +138,24 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l1 sensitivity of the first k of n Fourier coefficients, which is their largest change
-        by one user in the l1 norm. This sensitivity is min(√k·Δ₂, k·Δ₁/√n), where Δ₁ and Δ₂ are the largest
-        changes of the counts by one unit, in the l1 and the l2 norm.
+        """Return the l1 sensitivity of the first k of n Fourier coefficients. This is the largest change, in
+        the l1 norm, that one user can cause in these coefficients. The formula is min(√k·Δ₂, k·Δ₁/√n). Here
+        Δ₁ and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm
+        (see `bound`).
 
-        The first number, √k·Δ₂, is an upper bound because an orthonormal transform does not change the l2
-        norm, and the l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n, is
-        an upper bound for the following reason. A record changes the first coefficient, the mean, by 1/√n. It
-        changes the two coefficients of a frequency by at most √(2/n)·(|cos| + |sin|) <= 2/√n together. So k
-        coefficients change by at most k/√n if they contain both coefficients of each frequency.
+        The first number, √k·Δ₂, is an upper bound for two reasons. An orthonormal transform does not change
+        the l2 norm. The l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n,
+        is an upper bound for the following reason. A record changes the first coefficient, the mean, by 1/√n.
+        It changes the two coefficients of a frequency by at most √(2/n)·(|cos| + |sin|) <= 2/√n together. So
+        k coefficients change by at most k/√n if they contain both coefficients of each frequency.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n Fourier coefficients, which is their largest change
-        by one user in the l2 norm. This sensitivity is min(Δ₂, Δ₁·√(k/n)), where Δ₁ and Δ₂ are the largest
-        changes of the counts by one unit, in the l1 and the l2 norm.
+        """Return the l2 sensitivity of the first k of n Fourier coefficients. This is the largest change, in
+        the l2 norm, that one user can cause in these coefficients. The formula is min(Δ₂, Δ₁·√(k/n)). Here Δ₁
+        and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm (see
+        `bound`).
 
         The second number, Δ₁·√(k/n), is an upper bound for the following reason. A record changes the first
         coefficient, the mean, by 1/√n. It changes the two coefficients of a frequency by √(2/n)·(cos, sin).
@@ -166,27 +169,26 @@ class FPA(contributions.Contributions):
         """Return an upper bound on the l2 norm of the rounding errors of all Fourier coefficients of n
         counts.
 
-        The l2 norm of the input is at most largest·√n, where `largest` is the largest count. Let u be the
-        rounding error of a number of this size (one unit in its last place). The error of a fast Fourier
-        transform is a small multiple of u·log₂ n (Higham 2002, section 24.1). We use 64·u·(1 + log₂ n), which
-        leaves a margin for scaling, and for sizes that are not powers of two. If further numbers are computed
-        from the coefficients, pass their additional error as `units`, as a multiple of u.
+        The l2 norm of the input is at most largest·√n, where `largest` is the largest count. Let u be this
+        norm times the machine epsilon, the relative spacing of floating-point numbers. The error of a fast
+        Fourier transform is a small multiple of u·log₂ n (Higham 2002, section 24.1). We use 64·u·(1 + log₂
+        n), which leaves a margin for scaling, and for sizes that are not powers of two. If further numbers
+        are computed from the coefficients, pass their additional error as `units`, as a multiple of u.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the numbers of coefficients among which the mechanism chooses if you do not give `k`. For n
-        counts, they are 1, 3, 5, … and n.
+        """Return the numbers k of coefficients among which the mechanism chooses if you do not give `k`. For
+        n counts, the numbers are 1, 3, 5, … and n.
         """
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, after it has dropped records of users who have too
-        many. The result is private. If you pass a seeded `rng`, a release with the same seed counts the same
-        records.
+        """Return the records that the mechanism counts, at most `bound` random ones per user. The result is
+        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
         """
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
@@ -194,8 +196,8 @@ class FPA(contributions.Contributions):
         return bounded
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release a noisy count for every item and every edge (pair of an item and a context). Both are
-        counted in the same truncated records.
+        """Release a noisy count for every item and every edge (pair of an item and a context). Both kinds of
+        counts are computed from the same records, at most `bound` per user.
         """
         self.refuse_dense(data.domain.size, 150)
         return self._smoothed(data, rng)
@@ -229,8 +231,8 @@ class FPA(contributions.Contributions):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, float, Receipt]:
-        """Return the coefficients with noise, the variance of the noise, and the receipt that records its
-        cost.
+        """Return the coefficients with noise, the variance of the noise, and the receipt that records the
+        privacy cost.
         """
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
@@ -259,9 +261,9 @@ class FPA(contributions.Contributions):
         k‖₂ + √(2k)·λ(k) estimates the error. Here λ(k) is the scale of the noise on k coefficients.
 
         The first term of U is the error from dropping coefficients. By the triangle inequality, a unit
-        changes it by at most Δ₂. The second term is the error from noise, which does not depend on the data.
-        With a budget in ρ the second term is √k·σ, where σ is the standard deviation of the noise. The choice
-        then costs at most ε²/8.
+        changes this term by at most Δ₂. The second term is the error from noise, and does not depend on the
+        data. With a budget in ρ the second term is √k·σ, where σ is the standard deviation of the noise. The
+        choice then costs at most ε²/8.
         """
         n = len(exact)
         candidates = self.candidates(n)
@@ -284,15 +286,15 @@ class FPA(contributions.Contributions):
         return int(candidates[chosen[0]]), receipt
 
     def _grid(self, moved: float, k: int, n: int, scale: float) -> float:
-        """Return the step of the grid on which noise is drawn. It is a power of two, small compared with the
-        noise, and large enough for 2^52 steps to reach any value.
+        """Return the step of the grid of numbers on which noise is drawn. The step is a power of two, small
+        compared with the noise, and so large that 2^52 steps reach any value.
         """
         fine = floor(log2(min(moved / (1024 * k), scale / 16)))
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, in which at most three records per user are counted."""
+        """Return an example of the mechanism for tests. It counts at most three records per user."""
         return cls(budget, bound=3)
 
 
@@ -302,8 +304,8 @@ _TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of
 
 
 class _Sample(NamedTuple):
-    """Noisy counts of a sample of the records. Each record of the sample represents `factor` records of the
-    data.
+    """Noisy counts of a sample of the records, with the variance of their noise. Each record of the sample
+    represents `factor` records of the data.
     """
 
     counts: Int[np.ndarray, " n"]
@@ -314,13 +316,13 @@ class _Sample(NamedTuple):
 
 @value
 class GS(contributions.Contributions):
-    """Release counts as noisy means of groups.
+    """Release noisy means of groups of similar counts.
 
-    GS is grouping and smoothing. The mechanism puts counts of similar size into groups of `width` counts,
-    and releases the noisy mean of each group as the value of all of its counts. To find counts of similar
-    size, it first draws a sample of the records, and measures noisy counts of this sample. It sorts all
-    items (or all edges, which are pairs of an item and a context) by these noisy counts. Each group
-    consists of counts that follow each other in this order. `grouping` determines the sample:
+    GS is grouping and smoothing. The mechanism puts similar counts into groups of `width` counts, and
+    releases the noisy mean of each group as the value of all of its counts. To find similar counts, it first
+    draws a sample of the records, and measures noisy counts of this sample. It sorts all items (or all edges,
+    which are pairs of an item and a context) by these noisy counts. Each group consists of counts that follow
+    each other in this order. `grouping` determines the sample:
 
     `onesample`  one random record of each user, so a user changes the counts by 1
     `rowsample`  all records of a random share `beta` of the users, which needs less noise at the same ε
@@ -331,15 +333,16 @@ class GS(contributions.Contributions):
                and the counts of edges. Half of each table's share pays for the order, and the other half for
                the noise on the sums of the groups. With `grouping` = "random" the order is free, so the whole
                share pays for the sums.
-    Assumes    You choose `bound`, a number M of records, without looking at the data. The mechanism keeps at
-               most M random records of each user. You choose `width` and `beta` without looking at the data.
+    Assumes    You choose `bound`, the largest number M of records per user, without looking at the data. The
+               mechanism keeps at most M random records of each user. You also choose `width` and `beta`
+               without looking at the data.
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We gave the variants of their algorithm other
                names.
-    Differs    We add geometric noise to the sums of the groups, and the paper adds noise to the means of
-               the groups. One user changes all sums together by at most M, however large the groups are. So
-               the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). If noise were added
-               to the means, one user would change all means together by at most M/w, but only if no group
-               is smaller than the width w.
+    Differs    We add geometric noise to the sums of the groups, and Kellaris & Papadopoulos add noise to the
+               means of the groups. One user changes all sums together by at most M, however large the groups
+               are. So the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). If noise were
+               added to the means, one user would change all means together by at most M/w, but only if no
+               group is smaller than the width w.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -380,32 +383,31 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, after it has dropped records of users who have too
-        many. The result is private. If you pass a seeded `rng`, a release with the same seed counts the same
-        records.
+        """Return the records that the mechanism counts, at most `bound` random ones per user. The result is
+        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
         """
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return the ε' with which a random sample of users can be measured at a cost of only ε. If each
-        user is in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down. ε'
-        is larger than ε, because users may be left out of the sample.
+        """Return the ε' with which a random sample of users can be measured at a cost of only ε
+        (amplification by sampling). If each user is in the sample with probability β, the formula is ε' =
+        ln(1 + (e^ε − 1)/β), rounded down. ε' is at least ε, because users may be left out of the sample.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Return the position at which each group starts in the sorted counts. Each group has `width` of the
-        n counts. The last group also contains the remaining counts.
+        """Return the positions at which the groups start in a sorted list of n counts. Each group has `width`
+        counts. The last group also contains the counts that remain.
         """
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
         """Return the group sizes among which the mechanism chooses if you do not give `width`. For n counts,
-        they are 1, 2, 4, … and n.
+        the sizes are 1, 2, 4, … and n.
         """
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
@@ -417,16 +419,17 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """Return the group size w for which the estimated error per count is smallest. The estimate uses only
-        public numbers, such as the noisy counts of the sample.
+        """Return the group size w for which the estimated squared error per count is smallest. The estimate
+        uses only public numbers: the noisy counts of the sample, and `variance`, the variance of their noise.
 
         The estimate has two parts. The first part is the error from grouping. Let s_j be the sorted noisy
-        counts of the sample, and `factor` the number of records that a sampled record represents. The
-        squared differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this
-        is due to the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result
-        becomes 0. The second part is the error from the noise on the sums, 2·(l1/(w·ε))². The estimate has
-        a weakness. Sorting puts counts with similar noise into one group, so the estimate subtracts too
-        much. Large groups therefore look better than they are, especially if there are few records.
+        counts of the sample, and `factor` the number of records that a sampled record represents. The squared
+        differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this is due to
+        the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result becomes 0. The
+        second part, 2·(l1/(w·ε))², is the error from the noise on the sums. Here `l1` is the largest total
+        change of the counts that one protected unit can cause. The estimate has a weakness. Sorting puts
+        counts with similar noise into one group, so the estimate subtracts too much. Large groups therefore
+        look better than they are, especially if there are few records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)
@@ -512,11 +515,12 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """Return noisy counts of a sample with one random record per user. One user changes one of these
-        counts by 1.
+        """Return noisy counts of a sample with one random record per user. Each user contributes 1 to one of
+        these counts.
 
-        If the mechanism chooses the group size, `factor` is a noisy number of all records, divided by that of
-        the sample, and limited to the interval from 1 to M.
+        If the mechanism chooses the group size, `factor` is a noisy number of all records, divided by a noisy
+        number of sampled records. This ratio is limited to the interval from 1 to M, the largest number of
+        records per user.
         """
         n = len(counts)
         bound = sensitivity(data)
@@ -543,8 +547,8 @@ class GS(contributions.Contributions):
         """Return noisy counts of all records of a random sample of users. Each user is in the sample with
         probability at most β.
 
-        If such a sample is measured with ε' (see `amplified_epsilon`), the cost is at most ε, for adding or
-        removing a user (Li, Qardaji & Su, ASIACCS 2012, Theorem 1).
+        By Theorem 1 of Li, Qardaji & Su (ASIACCS 2012), measuring such a sample with ε' (see
+        `amplified_epsilon`) costs at most ε.
         """
         l1 = sensitivity(data)
         sample = _counts(self._sampled_users(data, rng), n)
