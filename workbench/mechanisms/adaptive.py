@@ -1,5 +1,5 @@
-"""Adaptive histograms, which divide the domain more finely where there are many records: the basic version,
-the improved version, and PrivTree.
+"""Adaptive histograms, which divide a domain into small regions where there are many records, and into large
+regions elsewhere: the basic version, the improved version, and PrivTree.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, val
 
 
 class StructureBudgets(NamedTuple):
-    """Two budgets in ε. One pays for the structure of the tree, and the other for the counts of its leaves
-    (the nodes that were not split).
+    """Two budgets in ε. One pays for the structure of a tree of regions, and the other for the counts of the
+    leaves, which are the regions that were not split.
     """
 
     structure: float
@@ -40,8 +40,8 @@ class StructureBudgets(NamedTuple):
 
 
 def measure_field() -> Any:
-    """Return the field `measure`. It is the share of ε that pays for the noisy counts of the leaves, which
-    are the nodes that were not split.
+    """Return the field `measure`, the share of ε that pays for the noisy counts of the leaves. Leaves are the
+    nodes (regions) that were not split.
     """
     return parameter(0.5, 0.01, 0.99, doc="share of ε that pays for the counts of leaves")
 
@@ -55,8 +55,8 @@ def refuse_depth_above(mechanism: Any, depth: int) -> None:
 
 
 class AdaptiveHistogram(Mechanism):
-    """Base of mechanisms that go down a tree of ever smaller regions. They split nodes with many records, and
-    release noisy counts of the leaves, which are the nodes that were not split.
+    """Base of mechanisms that go down a tree of ever smaller regions. They split nodes (regions) with many
+    records, and release noisy counts of the leaves, which are the nodes that were not split.
     """
 
     takes = Records
@@ -65,8 +65,8 @@ class AdaptiveHistogram(Mechanism):
     threshold: float
 
     def _split_probability(self, tree: Hierarchy, decay: float) -> float:
-        """Return the probability p(0) = α^b/(1+α) that an empty node is split. Here b is the threshold, and α
-        = exp(−decay).
+        """Return the probability p(0) = α^b/(1+α) that an empty node is split. Here b is the threshold,
+        rounded up, and α = exp(−decay).
         """
         chance = exp(-decay * ceil(self.threshold)) / (1 + exp(-decay))
         least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
@@ -81,13 +81,13 @@ class AdaptiveHistogram(Mechanism):
 
 
 class StructuredHistogram(AdaptiveHistogram):
-    """Base of mechanisms that spend one share of ε on the structure of the tree, and the rest on the counts
-    of its leaves (the nodes that were not split).
+    """Base of mechanisms that spend one share of ε on the structure of a tree of regions, and the rest on the
+    counts of the leaves. Leaves are the regions that were not split.
     """
 
     def budgets(self) -> StructureBudgets:
-        """Return the two parts of ε. The first pays for the decisions to split nodes, the second for the
-        counts of the leaves, which are the nodes that were not split.
+        """Return two parts of ε. The first pays for the decisions to split nodes (regions), the second for
+        the counts of the leaves, which are the nodes that were not split.
         """
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
@@ -101,12 +101,12 @@ def refined(
     rng: np.random.Generator | None,
     discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
-    """Split the nodes of a hierarchy level by level. Return the nodes that were not split, and one receipt
-    per level, which records what the level's decisions cost.
+    """Split the nodes (regions) of a hierarchy level by level. Return the nodes that were not split, and one
+    receipt per level, which records what the level's decisions cost.
 
     The function calls `compare(frontier, level)` once per level, where the frontier contains the nodes that
-    may be split. It returns the counts of these nodes, the threshold for the noisy counts, and the ε that the
-    comparison costs.
+    may be split. `compare` returns the counts of these nodes, the threshold for the noisy counts, and the ε
+    that the comparison costs. A node whose noisy count is at least the threshold is split.
     """
     stopped = []
     ledger = []
@@ -134,8 +134,8 @@ def noisy_leaves(
     epsilon: float,
     rng: np.random.Generator | None,
 ) -> tuple[Leaves, Receipt]:
-    """Return a noisy number of records for each node in `stopped`. This is a list of pairs: a level, and the
-    keys of nodes on this level.
+    """Return a noisy number of records for each node in `stopped`. This argument is a list of pairs: a level
+    of the hierarchy, and the keys of nodes on this level.
 
     Each record belongs to exactly one of these nodes. The function empties the list to free memory.
     """
@@ -150,8 +150,8 @@ def noisy_leaves(
 
 
 def _in_order(stopped: list[LevelKeys]) -> tuple[Int[np.ndarray, " n"], Keys]:
-    """Return two arrays in ascending order, with the level and the key of each node. The function frees the
-    list of a level after it was copied.
+    """Return two arrays with the level and the key of each node, in ascending order of the keys. The function
+    empties `stopped`, to free memory.
     """
     sizes = [keys.shape[1] for _, keys in stopped]
     levels = np.empty(sum(sizes), np.int16)
@@ -175,8 +175,8 @@ STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 
 
 class Discount:
-    """Rule that removes t records (the discount) from every node that is split. Each child then has at least
-    t records fewer than its parent.
+    """Rule that removes t records (the discount) from every node of a tree that is split. Each child then has
+    at least t records fewer than its parent.
     """
 
     def __init__(self, strategy: str, t: int):
@@ -204,8 +204,8 @@ class Discount:
         return frontier
 
     def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
-        """Return the number of records in each node after all discounts. The numbers are floats if the rule
-        removes fractions of records.
+        """Return the number of records that remain in each node after all discounts. The numbers are floats
+        if the rule removes fractions of records.
         """
         if frontier.share_left is None:
             return frontier.counts
@@ -252,8 +252,9 @@ class Discount:
 def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
-    """Return the number of records that each child loses. The children of one node lose t records in total.
-    Each record is taken from the child that is the largest at this moment.
+    """Return the number of records that each child loses with the strategy "progressive". The children of one
+    node lose t records in total, one by one. Each time, the child that has the most records at this moment
+    loses one.
     """
     if not len(parents):
         return np.zeros(0, np.int64)
@@ -276,8 +277,8 @@ def _smallest_caps(
     first: Int[np.ndarray, " g"],
     group: Int[np.ndarray, " k"],
 ) -> Int[np.ndarray, " g"]:
-    """Return one number per group of siblings. If the siblings were cut to this number of records each, they
-    would lose at most t records together. It is the smallest such number.
+    """Return the smallest limit on records per child, one per group of siblings, with which the siblings of
+    the group lose at most t records together.
     """
     low = np.ones(len(first), np.int64)
     high = np.maximum.reduceat(counts, first).astype(np.int64)
@@ -294,7 +295,7 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split nodes with many records, then count the leaves.
+    """Split regions with many records, count the parts.
 
     The mechanism goes down a tree of regions, level by level, until level `depth`. It splits a node (a
     region) into its children if the node's noisy count is at least `threshold`. The leaves, which are the
@@ -329,8 +330,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return two parts of ε. The first pays for the decisions on one level of the tree, and is the share
-        (1 − `measure`)/`depth` of the whole ε. The second pays for the counts of the leaves.
+        """Return the parts of ε as a list. The first `depth` parts pay for the decisions to split on one
+        level each, and are the share (1 − `measure`)/`depth` of the whole ε. The last part pays for the
+        counts of the leaves, which are the nodes that were not split.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
@@ -338,14 +340,14 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """Return the probability that a node without records is split. Let ε be the part that pays for the
-        decisions on one level, `l1` the largest change of all counts by one unit, and α = exp(−ε/l1). The
-        probability is α^b/(1+α), where b is the threshold.
+        decisions on one level, and α = exp(−ε/l1). The probability is α^b/(1+α), where b is the threshold,
+        rounded up. `l1` is the largest total change of the counts that one protected unit can cause.
         """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
-        are computed by formulas from public numbers.
+        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
+        facts from public numbers.
         """
         chance = self.empty_split_probability(tree, l1)
         return {
@@ -371,8 +373,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with three levels. Its threshold is a few times the
-        scale of the noise.
+        """Return an example of the mechanism for tests. It has three levels, and its threshold is a few times
+        the scale of the noise.
         """
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
 
@@ -381,7 +383,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
 
 class _Scale(NamedTuple):
-    """Scale λ of the noise in records, and the number δ of records that is subtracted from counts per level."""
+    """Scale λ of the noise in records, and the number δ of records that is subtracted from counts per level
+    of depth.
+    """
 
     scale: float
     decrement: int
@@ -389,24 +393,24 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split nodes by biased counts, then count the leaves.
+    """Split regions by biased counts, count the parts.
 
-    The mechanism goes down a tree of regions. It subtracts δ·level from the count c(v) of a node v, where the
-    root has level 0. A result below θ − δ is replaced by θ − δ. The node is split if this number plus noise
-    is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The leaves, which are the
-    nodes that were not split, then get new noisy counts.
+    The mechanism goes down a tree of regions. It subtracts δ·level from the count c(v) of a node v (a
+    region), where the root has level 0. A result below θ − δ is replaced by θ − δ. The node is split if this
+    number plus noise is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The
+    leaves, which are the nodes that were not split, then get new noisy counts.
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree,
                however deep it becomes. The share `measure` pays for the counts of its leaves.
     Assumes    One unit has no more records than the bound of the data allows. You choose the threshold
                without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    The noise is an integer, and δ is rounded up to an integer. The theorem still holds, as the
-               following argument shows. Let λ be the scale of the noise, let α = exp(−1/λ), let β be the
-               number of children of a node, and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ). For
-               x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the
-               biased counts fall by at least δ >= λ·ln β per level, until they reach θ − δ, which is the
-               same for all data. The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) =
+    Differs    The noise is an integer, and δ is rounded up to an integer. Theorem 3.1 of Zhang, Xiao & Xie
+               still holds, as the following argument shows. Let λ be the scale of the noise, α = exp(−1/λ),
+               and β the number of children of a node. Let f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <=
+               e^(1/λ). For x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the
+               tree, the biased counts fall by at least δ >= λ·ln β per level. They stop falling at θ − δ,
+               which is the same for all data. The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) =
                (2β−1)/((β−1)·λ), as for Laplace noise.
     Cost       Time is O(records + released nodes), as for `BasicAdaptiveHistogram`.
     """
@@ -425,16 +429,18 @@ class PrivTree(StructuredHistogram):
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
         """Return the scale λ of the noise, and the number δ of records that is subtracted from a node's count
-        per level. Let β be the number of children of a node, `l1` the largest change of all counts by one
-        unit, and ε the part that pays for the tree. Then λ = l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
+        per level of depth. `l1` is the largest total change of the counts that one protected unit can cause.
+
+        Let β be the largest number of children of a node, and ε the part that pays for the tree. Then λ =
+        l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
         """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
-        are computed by formulas from public numbers.
+        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
+        facts from public numbers.
         """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
@@ -479,7 +485,7 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split by discounted counts, then count the leaves.
+    """Split regions by lowered counts, count the parts.
 
     The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's
     noisy count is at least `threshold`. Before it counts the children's records, it removes `discount`
@@ -489,20 +495,20 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                decision to split. The whole tree costs 2ε_s, however deep it becomes. The share `measure` of ε
                pays for the counts of the leaves. These counts include the records that were removed. With
                `strategy` = "progressive" there is no guarantee.
-    Assumes    One unit has at most l1 records, where l1 is the bound of the data. You choose the threshold
-               b without looking at the data. The discount t is at least b + ln 2·l1/ε_s records. For
-               example, it is at least b + ln 2/ε_s if a unit is one record.
+    Assumes    One unit has at most l1 records, where the bound of the data states l1. You choose the
+               threshold b without looking at the data. The discount t is at least b + ln 2·l1/ε_s records.
+               For example, it is at least b + ln 2/ε_s if a unit is one record.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
     Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
                the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The
                noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α)
                with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the proof is then
-               at most (ε_s(t+b) + ln(1+α))/t, which is no more than in the paper. The paper describes the
+               at most (ε_s(t+b) + ln(1+α))/t. This is no more than in the paper. The paper describes the
                strategies of appendix A loosely, so we define them exactly. "skip" removes the first t records
                in the order of their keys, which number the possible values. "proportional" removes t records
                in a random order of arrival. "uniform" removes t records of every child. If the mechanism
                removed only t/k records of each of k children, the proof would fail. The proof needs children
-               with at least t records less than their parent. "fractional" removes a fraction of every
+               with at least t records fewer than their parent. "fractional" removes a fraction of every
                record. One unit then affects many paths down the tree. Because ln p is concave, the unit's
                privacy loss is an average over the losses of single paths. Integer noise would round these
                small changes up. Therefore "fractional" uses Laplace noise in floating-point numbers, which
@@ -543,8 +549,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the paper states a wrong guarantee for the chosen `strategy` (the rule that chooses the
-        records to remove).
+        """Whether the paper "Synthetic Data via Differential Privacy" (adaptive2009) states a wrong guarantee
+        for the chosen `strategy`. The strategy is the rule that chooses the records to remove.
         """
         return self.strategy == "progressive"
 
@@ -553,9 +559,11 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Return the discount t in records. If you gave `discount`, this is the discount. Otherwise it is the
-        smallest number that Theorem 3 allows. Let b be the threshold, `l1` the largest change of all counts
-        by one unit, and ε_s the ε of one decision. The smallest number is ⌈b + ln 2·l1/ε_s⌉.
+        """Return the discount t, the number of records that are removed from a node that is split. If you
+        gave `discount`, t is this number. Otherwise t is the smallest number that Theorem 3 of "Synthetic
+        Data via Differential Privacy" (adaptive2009) allows. This number is ⌈b + ln 2·l1/ε_s⌉, where b is the
+        threshold, and ε_s the ε of one decision to split. `l1` is the largest total change of the counts that
+        one protected unit can cause.
         """
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
@@ -568,16 +576,16 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. Let ε be the ε of one decision, `l1`
-        the largest change of all counts by one unit, and α = exp(−ε/l1). The probability is α^b/(1+α), where
-        b is the threshold.
+        """Return the probability that a node without records is split. Let ε_s be the ε of one decision to
+        split, and α = exp(−ε_s/l1). The probability is α^b/(1+α), where b is the threshold, rounded up. `l1`
+        is the largest total change of the counts that one protected unit can cause.
         """
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about how the mechanism decides which nodes to split. A widget displays them. The facts
-        are computed by formulas from public numbers.
+        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
+        facts from public numbers.
         """
         theorem = replace(self, discount=None)
         discards = (
@@ -619,8 +627,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return stopped, self._price(comparisons)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
-        """Return the cost of the tree in ε. It is 2ε_s, however deep the tree is, or ∞ if no guarantee is
-        known.
+        """Return a receipt with the cost of the tree. The cost is 2ε_s, however deep the tree is, or ∞ if no
+        guarantee is known.
         """
         if self.withdrawn:
             return noise.withdrawn("structure", replaces=comparisons)
@@ -630,9 +638,10 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the largest privacy loss of one unit if only the tree is released, without the counts of
-        the leaves. The loss is the logarithm of the ratio of the tree's probabilities with and without the
-        unit. It is at most 2ε_s, where ε_s is the ε of one decision.
+        """Return the largest privacy loss of one unit if only the tree is released, without the counts of the
+        leaves. The privacy loss is the logarithm of a ratio: the probability of the tree with the unit,
+        divided by that without the unit. The result is at most 2ε_s, where ε_s is the ε of one decision to
+        split.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
@@ -640,24 +649,24 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, whose threshold is a few times the scale of the
-        noise.
-        """
+        """Return an example of the mechanism for tests. Its threshold is a few times the scale of the noise."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
 
 def structural_loss(
     epsilon: float, threshold: float, discount: int, law: str = "laplace"
 ) -> float:
-    """Return the largest privacy loss of one record through the decisions to split, if each decision has
-    noise at ε. Theorem 3 proves that this loss is at most 2ε.
+    """Return the largest privacy loss of one record through the decisions to split nodes of a tree. Each
+    decision compares a noisy count with `threshold`, and the noise has the scale 1/ε. Each node that is split
+    loses `discount` records. If the discount is large enough, the loss is at most 2ε by Theorem 3 of
+    "Synthetic Data via Differential Privacy" (adaptive2009).
 
-    A record changes the counts x_0 > x_1 > … on one path down the tree by one each. Consecutive counts differ
-    by at least the discount t. Let p(x) be the probability that a node with count x is split. If the record
-    is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r never increases, the loss is largest
-    if the counts are as small as possible. Then they are x0 + j·t for some x0 in 0 … t. If the record is
-    removed, only the last decision on the path adds to the loss, by at most ε. `law` is the distribution of
-    the noise: "laplace", as in the paper, or "geometric".
+    A record changes the counts x_0 > x_1 > … of the nodes on one path down the tree by one each. Consecutive
+    counts differ by at least the discount t. Let p(x) be the probability that a node with count x is split.
+    If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r never increases, the
+    loss is largest if the counts are as small as possible. Then they are x0 + j·t for some x0 in 0 … t. If
+    the record is removed, only the last decision on the path adds to the loss, by at most ε. `law` is the
+    distribution of the noise: "laplace", as in the paper, or "geometric".
 
     >>> structural_loss(0.1, 28, 35) < 0.2
     True
@@ -682,8 +691,9 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """Return the smallest discount, in records, for which the largest privacy loss of the decisions is at
-    most 2ε. The discount that Theorem 3 gives is at least as large.
+    """Return the smallest discount for which the largest privacy loss of the decisions to split nodes is at
+    most 2ε. The discount is the number of records that a split node loses. Theorem 3 of "Synthetic Data via
+    Differential Privacy" (adaptive2009) asks for at least as many records.
     """
 
     def suffices(discount: int) -> bool:
@@ -695,7 +705,7 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """Return the exact privacy loss of the tree, and the smallest discount for which this loss is at most
+    """Return the largest privacy loss of the tree, and the smallest discount for which this loss is at most
     2ε.
     """
     epsilon = mechanism.budgets()[0] / 2

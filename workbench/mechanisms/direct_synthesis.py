@@ -1,5 +1,5 @@
-"""Direct synthesis of records: a fixed number of synthetic records is distributed from the root of a
-hierarchy down to its small regions, in proportion to noisy counts.
+"""Direct synthesis of records. A fixed number of synthetic records is distributed from the root of a
+hierarchy (the whole domain) down to small regions, in agreement with noisy counts.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def centred(
 
     Counts below 0 become 0. If the sum is then too small, the children gain one record each in turn, until
     the sum is right. If the sum is too large, the children that still have records lose one record each in
-    turn. A random child has the first turn. Its position is `words`, which holds one random integer per node,
-    modulo the number of children.
+    turn. A random child has the first turn. `words` contains one random integer per node. This integer,
+    modulo the number of children, is the position of that child.
 
     >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
     >>> centred(*one)
@@ -93,7 +93,7 @@ def _centre(
 
 
 class AttributeBoxes(NamedTuple):
-    """Boxes (regions) of the domain, each with a range of codes per attribute. For each box, the object
+    """Boxes, which are regions of the domain with one range of codes per attribute. For each box, the object
     contains the number of synthetic records, and how often each attribute was split.
     """
 
@@ -113,7 +113,7 @@ class AttributeBoxes(NamedTuple):
         return AttributeBoxes(*(array[rows] for array in self))
 
     def parts(self, tree: Hierarchy) -> Int[np.ndarray, "attributes boxes"]:
-        """Return the number of parts into which each box would be divided if it were split by each attribute.
+        """Return, for each attribute and each box, the number of parts if the box is split by this attribute.
         The number is 1 if the attribute cannot be split further.
         """
         radices = [np.array([*axis, 1]) for axis in tree.axes]
@@ -161,8 +161,8 @@ class LocatedRecords(NamedTuple):
         return cls(box, records.hierarchy.corners(records.keys), count)
 
     def within(self, boxes: Bool[np.ndarray, " boxes"]) -> LocatedRecords:
-        """Return the records in those boxes that the mask `boxes` keeps. The kept boxes get new numbers from
-        0.
+        """Return the records in the boxes that the mask `boxes` keeps. The kept boxes get new numbers,
+        starting at 0.
         """
         stays = boxes[self.box]
         number = np.cumsum(boxes) - 1
@@ -171,8 +171,8 @@ class LocatedRecords(NamedTuple):
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
     ) -> Int[np.ndarray, "attributes n"]:
-        """Return the number of the part to which each record would belong if its box were split by each
-        attribute.
+        """Return, for each attribute and each record, the number of the record's part if its box is split by
+        this attribute.
         """
         widths = (boxes.hi - boxes.lo).T // parts
         return (self.codes - boxes.lo.T[:, self.box]) // widths[:, self.box]
@@ -180,8 +180,8 @@ class LocatedRecords(NamedTuple):
     def largest_parts(
         self, digits: Int[np.ndarray, "attributes n"], boxes: int
     ) -> Int[np.ndarray, "boxes attributes"]:
-        """Return the number of records in the largest part of each box if the box were split by each
-        attribute.
+        """Return, for each box and each attribute, the number of records in the largest part if the box is
+        split by this attribute.
         """
         largest = [self._largest_part(digit, boxes) for digit in digits]
         return np.stack(largest, axis=1)
@@ -206,7 +206,7 @@ class LocatedRecords(NamedTuple):
         chosen: Int[np.ndarray, " boxes"],
         children: Int[np.ndarray, " boxes"],
     ) -> LocatedRecords:
-        """Return the same records after each box is split by its chosen attribute. Each record then belongs
+        """Return the same records after each box was split by its chosen attribute. Each record then belongs
         to one part of its former box.
         """
         first = np.cumsum(children) - children
@@ -225,8 +225,9 @@ _MAX_CHILDREN = 2**33  # and in all, at a level
 
 
 class _Budgets(NamedTuple):
-    """Three parts of ε. They pay for the noisy total (None if the total is public), for the choices of
-    attributes on each level (empty if there are none), and for the counts on each level.
+    """Three parts of ε. `total` pays for the noisy number of records, and is None if this number is public.
+    `choices` contains the ε of the choices of attributes on each level, and is empty if there are none.
+    `counts` contains the ε of the counts on each level.
     """
 
     total: float | None
@@ -252,7 +253,7 @@ class _Nodes(NamedTuple):
 
     @classmethod
     def joined(cls, portions: list[_Nodes]) -> _Nodes:
-        """Return the nodes of several portions in one object."""
+        """Return one object with the nodes of several portions (groups of nodes)."""
         return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*portions, strict=True)))
 
 
@@ -266,14 +267,13 @@ class DirectSynthesis(Mechanism):
     level `depth`.
 
     With `split` = "exponential", the mechanism chooses at every node by which attribute the node is split
-    next. It prefers an attribute for which one of the parts has many records. With `stop` = "count", a node
-    is not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split
-    until they have one record or are at level `depth`.
+    next. It prefers attributes for which one of the parts has many records. With `stop` = "count", a node is
+    not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split until
+    they have one record or are at level `depth`.
 
     Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost ε/depth
                if ε pays for nothing else. If ε also pays for choices of attributes (`split`), the counts get
-               a smaller part of ε. The same holds if ε pays for a noisy number of records, because you do not
-               give `records`.
+               a smaller part of ε. If you do not give `records`, ε also pays for a noisy number of records.
     Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.
@@ -281,11 +281,11 @@ class DirectSynthesis(Mechanism):
                Talwar, FOCS 2007.
     Differs    The noise is an integer, because the numbers of records must add up. We added two return
                statements that are missing in the algorithm as printed. We adjust all counts at once. The
-               paper adjusts them in steps of one, which gives the same result. A child's noisy count may
-               exceed the parent's count. With `split`, the choices of attributes cost ε/(2·depth) per
-               level. The score of an attribute is the number of records in its largest part. If records are
-               added, this score can only grow. Therefore a choice with probabilities proportional to
-               exp(ε·score) costs ε instead of 2ε.
+               paper adjusts counts in steps of one, which gives the same result. A child's noisy count may
+               exceed the parent's count. If you give `split` and `records`, the choices of attributes cost
+               ε/(2·depth) per level. The score of an attribute is the number of records in its largest part.
+               If records are added, this score can only grow. Therefore a choice with probabilities
+               proportional to exp(ε·score) costs ε instead of 2ε.
     Cost       On each of the `depth` levels, time is proportional to the number of children, including empty
                ones, of all nodes with more than one synthetic record.
     """
@@ -315,10 +315,10 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return three parts of ε. The first pays for the noisy total, and is None if the total is public.
-        The second is a list with one ε per level of the tree, which pays for the choice of attributes. The
-        list is empty if no attributes are chosen. The third is a list with one ε per level, which pays for
-        the counts.
+        """Return three parts of ε: `total`, `choices` and `counts`. The first pays for a noisy number of
+        records, and is None if you gave this number. The second is a list with one ε per level of the tree,
+        which pays for the choices of attributes. The list is empty if no attributes are chosen. The third is
+        a list with one ε per level, which pays for the noisy counts.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
@@ -336,12 +336,12 @@ class DirectSynthesis(Mechanism):
         )
 
     def _least_refined(self, l1: float) -> float:
-        """Return the number of synthetic records below which a node is not split."""
+        """Return the smallest number of synthetic records with which a node is split."""
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the noise of the mechanism. A widget displays them. The facts are computed by
-        formulas from public numbers.
+        """Return a text for a widget: the ε of the noisy counts on one level. The function computes this ε
+        from public numbers.
         """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
@@ -466,15 +466,15 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with three levels. It also measures the number of
+        """Return an example of the mechanism for tests. It has three levels, and also measures the number of
         records.
         """
         return cls(budget, depth=3)
 
 
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
-    """Return groups of consecutive nodes, so small that the children of a group fit in memory together. There
-    is at least one group.
+    """Return slices of consecutive nodes, so small that the children of all nodes in a slice fit in memory.
+    There is at least one slice.
     """
     whole = np.cumsum(children) // _PORTION
     cuts = np.flatnonzero(np.diff(whole)) + 1

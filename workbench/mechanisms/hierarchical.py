@@ -1,5 +1,5 @@
-"""Histograms that add noise and then make the noisy counts agree with each other, and InfTDA, which adds
-noise first to large regions and then to smaller ones.
+"""Mechanisms that add noise and then make the noisy counts agree with each other. Two release histograms. The
+third, InfTDA, adds noise first to the counts of large regions, and then to those of smaller regions.
 """
 
 from collections.abc import Iterator
@@ -57,28 +57,27 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    The leaves of the tree are the cells of the domain in order, and each node is the sum of `branching`
-    nodes below it. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by least
-    squares, so that each parent is the sum of its children (the estimate H̄ of Hay et al.). With
+    The leaves of the tree are the cells of the domain in order. Each other node is the sum of the `branching`
+    nodes below, its children. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by
+    least squares, so that each parent is the sum of its children (the estimate H̄ of Hay et al.). With
     `consistent` = False, it releases the noisy tree without this adjustment (the estimate H̃).
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If one count changes by one,
-               one node on each level of the tree changes by one. So each of the ℓ levels gets ε/ℓ, or ρ/ℓ.
-               The adjustment uses only noisy counts, so it costs nothing.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in memory.
+               one node on each level of the tree changes by one. So each of the ℓ levels of the tree gets
+               ε/ℓ, or ρ/ℓ. The adjustment uses only noisy counts, so it costs nothing.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
                branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
-    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After
-               that, a parent may differ from the sum of its children. Hay et al. do not say how to answer a
-               query for a range of cells in this case. With `ranges` = "nodes" we add up the fewest nodes
-               that cover the range, which gives the errors that Hay et al. print. With "leaves" we add up
-               the leaves in the range. Because negative numbers were set to zero, leaves are too high on
-               average, by about half the size of the noise. `inference.NonnegativeLeastSquares` gives
-               smaller errors than "nodes" and "leaves". If the domain size is not a power of the branching
-               factor, the tree ends at the last cell, and we add no noise to cells that do not exist. The
-               result is not rounded to integers (see `inference.round_to_counts`). The noise is drawn as in
-               LaplaceHistogram.
+    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After that,
+               a parent may differ from the sum of its children. Hay et al. do not say how to answer a query
+               for a range of cells in this case. With `ranges` = "nodes" we add up the fewest nodes that
+               cover the range, which gives the errors that Hay et al. print. With "leaves" we add up the
+               leaves in the range. Because negative numbers were set to zero, leaves are too high on average,
+               by about half the size of the noise. `inference.NonnegativeLeastSquares` gives smaller errors
+               than "nodes" and "leaves". If the domain size is not a power of the branching factor, the tree
+               ends at the last cell. We add no noise to cells that do not exist. The result is not rounded to
+               integers (see `inference.round_to_counts`). The noise is drawn as in LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 
@@ -110,14 +109,14 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """Return the number k of children per node, for a domain of m cells. If `branching` is a number, this
-        is k. If it is "optimal", k is chosen so that the average variance of range queries is about as small
-        as possible.
+        """Return the number k of children per node, for a domain of m cells. If the field `branching` is a
+        number, k is this number. If the field is "optimal", k is chosen so that the average variance of range
+        queries is about as small as possible.
 
-        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ is the height of the tree.
-        The formula is Equation 3 of Qardaji et al., who add no noise to the root of the tree. For fewer
-        than about a hundred cells, the best tree has one level below the root. If the budget is a ρ, the
-        variance of a node grows with h instead of h². The formula is then divided by h, and k = 4 is best
+        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ is the height of the tree. The
+        formula is Equation 3 of Qardaji, Yang & Li (2013), who add no noise to the root of the tree. For
+        fewer than about a hundred cells, the best tree has one level below the root. If the budget is a ρ,
+        the variance of a node grows with h instead of h². The formula is then divided by h, and k = 4 is best
         for large domains.
         """
         if isinstance(self.branching, int):
@@ -134,18 +133,19 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of the consistent answer to each range of a workload. This variance
-        holds for a complete tree, in which every leaf has the same depth, and with `nonnegative` = False.
+        """Return the exact variance of the answer to each query of a workload of ranges of cells. The answers
+        are sums of leaves after the least-squares adjustment, with `nonnegative` = False. The tree must be
+        complete, that is, all leaves must have the same depth.
 
-        `l1` is the largest change of all counts together by one unit. If the budget is a ρ, pass the table's
-        `Bound` instead.
+        `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
+        ρ, pass the table's `Bound` as `l1` instead.
 
-        The variance is computed from eigenvalues. The matrix of the least-squares problem has the eigenvalues
-        λ_j = 1 + k + … + k^j, where k is the branching factor. The eigenvectors of λ_j have one entry per
-        cell. These vectors are constant on blocks of k^j cells, and add up to 0 over blocks of k^(j+1) cells.
-        Let w be the range, as a vector of zeros and ones. Let |w|_j² be the sum of c²/k^j over all blocks of
-        k^j cells, where c is the number of cells of the range in the block. The projection of w on the
-        eigenvectors of λ_j has the squared norm |w|_j² − |w|_(j+1)².
+        The variance is computed from eigenvalues. The matrix of the least-squares problem that makes counts
+        consistent has the eigenvalues λ_j = 1 + k + … + k^j, where k is the branching factor. The
+        eigenvectors of λ_j have one entry per cell. These vectors are constant on blocks of k^j cells, and
+        add up to 0 over blocks of k^(j+1) cells. Let w be the range, as a vector of zeros and ones. Let
+        |w|_j² be the sum of c²/k^j over all blocks of k^j cells, where c is the number of cells of the range
+        in the block. The projection of w on the eigenvectors of λ_j has the squared norm |w|_j² − |w|_(j+1)².
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -180,7 +180,9 @@ class HierarchicalHistogram(Mechanism):
         return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release a noisy count for every cell of the domain, or for every node of the tree."""
+        """Release a noisy count for every node of the tree, or only for every cell of the domain. The fields
+        `consistent`, `nonnegative` and `ranges` determine which.
+        """
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
         m = table.domain.size
@@ -200,8 +202,8 @@ class HierarchicalHistogram(Mechanism):
     def _estimate(
         self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float
     ) -> HierarchicalSums | Histogram:
-        """Return the released estimate, computed from the noisy tree as the fields of the mechanism
-        prescribe.
+        """Return the estimate to release, computed from the noisy counts of all nodes as the mechanism's
+        fields prescribe.
         """
         if not self.consistent:
             return HierarchicalSums(domain, k, sealed(noisy), variance)
@@ -216,8 +218,8 @@ class HierarchicalHistogram(Mechanism):
 
 
 def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
-    """Return the squared l2 norm of the largest change that one unit makes to all nodes. A node of level j is
-    the sum of k^j of the m cells.
+    """Return the squared l2 norm of the largest change that one unit can cause in all nodes of a k-ary tree
+    over m cells. A node of height j is the sum of k^j cells.
     """
     levels = range(len(level_sizes(m, k)))
     return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))
@@ -228,27 +230,27 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 
 @value
 class UnattributedHistogram(Mechanism):
-    """Release the counts in ascending order.
+    """Release the noisy counts in ascending order.
 
     The release shows how often each count occurs, but not which cell has which count. For example, the counts
     are the degrees of a graph's nodes. The mechanism sorts the true counts and adds noise. With `estimator` =
-    "isotonic", it then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With "sorted", it
-    sorts the noisy counts and rounds them (S̃ᵣ), and with "noisy" it releases them unchanged (S̃). The choice
-    "prevalence" is our own. Let φ(r) be the number of counts that are at least r. "prevalence" adds noise to
-    φ(r) for r from 1 to `largest`, fits a non-increasing sequence of integers, and converts this sequence
-    back to counts.
+    "isotonic", the mechanism then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With
+    "sorted", the mechanism sorts and rounds the noisy counts (S̃ᵣ), and with "noisy" it releases the noisy
+    counts unchanged (S̃). The choice "prevalence" is our own. Let φ(r) be the number of counts that are at
+    least r. "prevalence" adds noise to φ(r) for r from 1 to `largest`, fits a non-increasing sequence of
+    integers, and converts this sequence back to counts.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
                the noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a
-               single r, so the largest change l1 of the counts also bounds the change of φ. All steps after
-               the noise use only noisy numbers, so they cost nothing.
-    Assumes    One unit changes the counts by at most the table's bound. The same bound then holds for the
-               sorted counts, in the l1 and the l2 norm. All cells of the domain (the public list of
-               possible cells) fit in memory.
+               single r, so the largest total change l1 of the counts also bounds the total change of φ. All
+               steps after the noise use only noisy numbers, so they cost nothing.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. The same bound then
+               holds for the sorted counts, in the l1 and the l2 norm. All cells of the domain (the public
+               list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
-    Differs    One edge of a graph changes the degrees of two nodes, so a table of degrees has l1 = 2. The
-               paper uses 1. The noise is drawn as in LaplaceHistogram. "prevalence" serves as a baseline for
-               the anonymised histograms of Suresh (2019), but is another algorithm. With "prevalence", counts
+    Differs    One edge of a graph changes the degrees of two nodes, so a table of degrees has l1 = 2. Hay et
+               al. use 1. The noise is drawn as in LaplaceHistogram. "prevalence" serves as a baseline for the
+               anonymised histograms of Suresh (2019), but is another algorithm. With "prevalence", counts
                above `largest` become `largest`.
     Cost       Time and memory are O(number of possible cells), plus the time of a sort. "prevalence" also
                takes O(largest).
@@ -321,8 +323,9 @@ def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarr
 def counts_of_prevalences(
     noisy: Float[np.ndarray, " largest"], cells: int
 ) -> Float[np.ndarray, " cells"]:
-    """Return counts in ascending order, computed from noisy prevalences (see `prevalences`). The function
-    first fits a non-increasing sequence of integers between 0 and `cells` to the prevalences.
+    """Return counts in ascending order, computed from noisy prevalences φ(r), the numbers of counts that are
+    at least r = 1, 2, …. The function first fits a non-increasing sequence of integers between 0 and `cells`
+    to the prevalences.
     """
     rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
     ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
@@ -345,8 +348,8 @@ def _check_prefixes(x: Any) -> str | None:
 
 
 class Level(NamedTuple):
-    """Level of a public tree. On this level, the groups of values of one attribute are divided into smaller
-    groups.
+    """Level of a public tree of regions. On this level, the groups of values of one attribute are divided
+    into smaller groups.
 
     The smaller groups within a group have the numbers from `first[group]` to `first[group + 1] - 1`. `axis`
     is the number of the attribute, `groups` contains the group of each of its values, and `cells` is the
@@ -361,7 +364,7 @@ class Level(NamedTuple):
     def children(
         self, nodes: Int[np.ndarray, "attributes nodes"], sizes: Int[np.ndarray, " nodes"]
     ) -> Int[np.ndarray, "attributes children"]:
-        """Return all children of the given nodes. A child is a column of group numbers, one per attribute.
+        """Return all children of the given nodes. A node is a column of group numbers, one per attribute.
         `sizes` contains the number of children of each node.
         """
         children = np.repeat(nodes, sizes, axis=1)
@@ -371,7 +374,9 @@ class Level(NamedTuple):
 
 
 def _portions(sizes: Int[np.ndarray, " nodes"]) -> Iterator[slice]:
-    """Yield slices of consecutive nodes. The children of the nodes in one slice get their noise together."""
+    """Yield slices of consecutive nodes, so small that the noise of all children in a slice can be drawn at
+    once.
+    """
     portion = np.cumsum(sizes) // _AT_ONCE
     starts = np.flatnonzero(np.diff(portion, prepend=-1))
     for a, b in pairwise([*starts.tolist(), len(sizes)]):
@@ -382,7 +387,7 @@ def public_levels(
     domain: Domain, lengths: tuple[int, ...]
 ) -> tuple[list[Level], list[Int[np.ndarray, " values"]]]:
     """Return the levels of a tree in which labels with the same first characters form a group. Also return
-    the values of each attribute in the order of the tree.
+    the values of each attribute in the order of the tree. `lengths` contains the numbers of characters.
 
     For each number of characters in `lengths`, there is one level per attribute. The last levels divide
     groups into single values. Levels that divide no group are left out.
@@ -425,8 +430,8 @@ def chebyshev_counts(
     """Change the noisy counts of children to integers >= 0 that add up to the count of their parent. The
     function makes the largest change of any noisy count as small as possible.
 
-    Let t be this largest change. Each count is lowered by at most t. The smallest noisy counts are lowered
-    first, and the last of several equal counts is lowered before the others.
+    Let t be this largest change. Each count is raised or lowered by at most t. If several results have the
+    same t, the smallest noisy counts are lowered first. Of equal noisy counts, the last one is lowered first.
     """
     starts = np.cumsum(sizes) - sizes
     parent = np.repeat(np.arange(len(sizes)), sizes)
@@ -468,12 +473,12 @@ class InfTDA(Mechanism):
                of the tree. In the l2 norm, a replacement changes the nodes of a level by at most √2 times as
                much as the addition of a unit. For example, the change is at most √2·m if a unit has m trips
                of any kind. If you do not give the `total`, a noisy total number of trips is measured, which
-               counts as one more level. A replacement changes the total by at most m. If you give the
-               `total`, it is released exactly. In this case each unit must have one trip, so that replacing a
-               unit does not change the total. The change to integers uses only noisy counts, so it costs
-               nothing.
-    Assumes    One unit changes the counts by at most the table's bound, and adding a unit never lowers a
-               count. The labels of places are public. If you give the `total`, it is public.
+               counts as one more level. A replacement changes the total by at most m, the largest number of
+               trips per unit. If you give the `total`, it is released exactly. In this case each unit must
+               have one trip, so that replacing a unit does not change the total. The change to integers uses
+               only noisy counts, so it costs nothing.
+    Assumes    No protected unit changes the counts by more than the table's bound allows, and adding a unit
+               never lowers a count. The labels of places are public. If you give the `total`, it is public.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
     Differs    We computed the sensitivity (the largest change of a level if one unit is replaced)
                ourselves, because the published sensitivity is too small (see docs/errata.md). If the trips
@@ -505,7 +510,7 @@ class InfTDA(Mechanism):
     relation = REPLACE
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells whose computed count is above 0."""
+        """Release the cells whose count is above 0 after noise and adjustment."""
         bound, domain = private_bound(table), table.domain
         lengths = (self.prefixes,) if isinstance(self.prefixes, int) else self.prefixes or ()
         levels, orders = public_levels(domain, lengths)
