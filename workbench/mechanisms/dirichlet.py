@@ -36,11 +36,11 @@ def tail_bounds(
     """Return a lower and an upper bound on the tail probability Pr[z > cut], where z has the distribution
     BetaBinomial(m, a, b). The bounds hold up to rounding errors.
 
-    The function adds up the first terms of the tail. This sum is the lower bound. For later terms, the ratio
-    of consecutive terms is (m−z)(a+z) / ((z+1)(b+m−z−1)). If b >= 1, this ratio stays below r = max(1,
-    (a+z)/(z+1)) · (m−z)/(b+m−z−1). The remaining terms therefore add up to at most r/(1−r) times the last
-    term, which gives the upper bound. If b < 1 or r >= 1, the upper bound is 1. For example, r >= 1 if the
-    cut is below the mode.
+    The lower bound is the sum of the first terms of the tail. For later terms, the ratio of consecutive terms
+    is (m−z)(a+z) / ((z+1)(b+m−z−1)). If b >= 1, this ratio stays below r = max(1, (a+z)/(z+1)) ·
+    (m−z)/(b+m−z−1). The remaining terms therefore add up to at most r/(1−r) times the last term, which gives
+    the upper bound. If b < 1 or r >= 1, the upper bound is 1. For example, r >= 1 if the cut is below the
+    mode.
     """
     z = np.minimum(np.floor(cut) + 1, m)
     last = np.exp(log_mass(z, m, a, b))
@@ -67,13 +67,13 @@ def log_mass(
     a: Float[np.ndarray, "..."] | float,
     b: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return ln Pr[z] of the distribution BetaBinomial(m, a, b). The usual formula adds nine values of ln Γ,
-    which can be as large as 1e16, so their rounding errors would be too large. This function avoids these
-    values.
+    """Return ln Pr[z] of the distribution BetaBinomial(m, a, b). The usual formula adds nine values of ln Γ.
+    These values can be as large as 1e16, so their rounding errors would be too large. This function avoids
+    the large values.
 
-    It uses ln Γ(x) = x·ln x − x + s(x), where s(x) is small. The large parts x·ln(x/e) belong to the entries,
-    the margins and the sum of the two-by-two table ((a, z), (b, m−z)). Together they are minus the G
-    statistic for independence in this table, which can be computed accurately.
+    The function uses ln Γ(x) = x·ln x − x + s(x), where s(x) is small. The large parts x·ln(x/e) belong to
+    the entries, the margins and the sum of the two-by-two table ((a, z), (b, m−z)). Together they are minus
+    the G statistic for independence in this table, which can be computed accurately.
     """
     from scipy.special import xlog1py, xlogy
 
@@ -143,13 +143,13 @@ class DirichletSynthesis(Mechanism):
                α may be too small for a smaller table.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
                Tran compare their mechanisms with this one (ICDT 2012, section 4.5).
-    Differs    All cells have the same α. We choose the smallest α for which we can bound the probability of
-               a larger loss by δ. We compute this bound numerically. Machanavajjhala et al. use a formula
-               that holds only for ε > ln 2. The random draws use floating-point numbers, which the proof
-               does not cover exactly. Releases are marked as idealised for this reason. As in the paper of
-               Machanavajjhala et al., δ bounds the sum of the failure probabilities of all cells. With
-               `notion` = "approximate", the mechanism guarantees (ε, δ)-DP, but not the probabilistic
-               definition. Then a smaller α suffices.
+    Differs    All cells have the same α. We choose the smallest α for which we can prove that the privacy
+               loss exceeds ε with probability at most δ. We compute this probability numerically.
+               Machanavajjhala et al. use a formula that holds only for ε > ln 2. The random draws use
+               floating-point numbers, which the proof does not cover exactly. Releases are marked as
+               idealised for this reason. As in the paper of Machanavajjhala et al., δ bounds the sum of the
+               failure probabilities of all cells. With `notion` = "approximate", the mechanism guarantees (ε,
+               δ)-DP, but not the probabilistic definition. Then a smaller α suffices.
     Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. Neither time
                nor memory depends on the number of possible cells or on `total`.
     """
@@ -201,16 +201,16 @@ class DirichletSynthesis(Mechanism):
         records/(e^ε − 1), where `records` is the number of synthetic records.
 
         This α suffices for the following reason. Suppose that a record moves from cell j to cell i. Let x_i
-        be the count of cell i before the move, and z_i the number of synthetic records that are drawn in cell
-        i. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)). This
-        factor is between e^−ε and e^ε, because z_i and z_j are at most `records`.
+        and x_j be the counts of these cells before the move, and z_i and z_j their numbers of synthetic
+        records. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 +
+        z_j/(α+x_j−1)). This factor is between e^−ε and e^ε, because z_i and z_j are at most `records`.
         """
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """Return the prior weight α of each cell, for a domain of k cells. If you gave `alpha`, this is the
-        weight. Otherwise it is the smallest α for which the guarantee is proven. The computation uses only
-        public numbers.
+        """Return the prior weight α, which is added to the count of each of the domain's k cells. If you gave
+        `alpha`, α is this number. Otherwise α is the smallest number for which the guarantee is proven. The
+        computation uses only public numbers.
         """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
@@ -222,18 +222,19 @@ class DirichletSynthesis(Mechanism):
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
-        """Return an upper bound on the probability that the privacy loss of a release exceeds ε, for any
-        two tables with k cells that differ in one replaced record (neighbours). The guarantee needs a δ of
-        at least this size.
+        """Return an upper bound on the probability that the privacy loss of a release exceeds ε. The bound
+        holds for any two neighbouring tables with k cells, which differ in one replaced record. `alpha` is
+        the prior weight of a cell. The guarantee needs a δ of at least this bound.
 
         Let x be the count of a cell, z its number of synthetic records, and c = e^ε − 1. By the argument in
-        `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α + max(x−1, 0)). The number z
-        has a beta-binomial distribution. Let T(x) be the probability that z is so large. The counts x_i of
-        all k cells add up to n. So the probability that any cell has such a large z is at most Σ T(x_i) <=
-        k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, where (·)⁺ replaces a negative number by 0. This is the
-        bound for the probabilistic definition. For (ε, δ)-DP it suffices to compare two given neighbours.
-        These neighbours differ by a record that moves from one cell to another. Only the cell that the
-        record leaves can raise the loss above ε. This cell has x >= 1, so the bound is max_{x>=1} T(x).
+        the documentation of `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α +
+        max(x−1, 0)). The number z has a beta-binomial distribution. Let T(x) be the probability that z is so
+        large. The counts x_i of all k cells add up to n, the public `total`. So the probability that any cell
+        has such a large z is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. Here (·)⁺ replaces a
+        negative number by 0. This is the bound for the probabilistic definition. For (ε, δ)-DP it suffices to
+        compare two given neighbours. These neighbours differ by a record that moves from one cell to another.
+        Only the cell that the record leaves can raise the loss above ε. This cell has x >= 1, so the bound is
+        max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0
@@ -269,7 +270,9 @@ class DirichletSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with as many synthetic records as true records."""
+        """Return an example of the mechanism for tests. It draws as many synthetic records as the table has
+        true records.
+        """
         return cls(budget, records=100, total=100)
 
 
@@ -280,8 +283,8 @@ def _excess(epsilon: float) -> float:
 
 @lru_cache(1024)  # a table a work place, many times over
 def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
-    """Return the smallest α for which `failure` is at most δ. If there is none below `pure_alpha`, return
-    `pure_alpha`.
+    """Return the smallest prior weight α for which the probability `failure` is at most δ. If there is none
+    below `pure_alpha`, return `pure_alpha`.
     """
     c = _excess(mechanism.budget.epsilon)
     m = mechanism.records
@@ -307,8 +310,8 @@ class _FailureBounds(NamedTuple):
 
 
 def _failure_bounds(epsilon: float, k: int, n: int, m: int, alpha: float) -> _FailureBounds:
-    """Return the two bounds that `failure` explains. The function considers a few thousand blocks of counts,
-    instead of every count up to n.
+    """Return the two bounds that the docstring of `DirichletSynthesis.failure` explains. The function
+    considers a few thousand blocks of counts, instead of every count up to n.
     """
     c = _excess(epsilon) * (1 - 1e-12)  # cuts are rounded down
     others = (k - 1) * alpha

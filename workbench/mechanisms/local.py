@@ -22,16 +22,16 @@ from workbench.value import value
 
 @value
 class RetentionReplacement(Mechanism):
-    """Publish each record with some values replaced.
+    """Publish each record, partly replaced at random.
 
     Guarantee  Each published record (a report) is ε-DP by itself, which is called local privacy. If the true
-               record is replaced by any other record, the probability of a report changes by at most the
-               factor e^ε. So users can randomise their records themselves, and need not trust the collector.
-               Each attribute with two or more values gets the same share of ε.
+               record is replaced by any other record, the probability of a report increases or decreases by a
+               factor of at most e^ε. So users can randomise their records themselves, and need not trust the
+               collector. Each attribute with two or more values gets the same share of ε.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
-    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with
-               this one (EDBT 2012, section 5.2). Chen, Zhou & Bhowmick refer to Evfimievski, Gehrke &
-               Srikant, PODS 2003.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with this
+               one (EDBT 2012, section 5.2). For this mechanism, they cite Evfimievski, Gehrke & Srikant, PODS
+               2003.
     Differs    Our ε is the budget of a whole record. Chen et al. probably give ε = 1 to each attribute, so a
                record with nine attributes has ε = 9. We publish the reports sorted, so their order reveals
                nothing.
@@ -44,9 +44,9 @@ class RetentionReplacement(Mechanism):
     relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
-        """Return one probability per attribute, with which the true value is kept. Let d be the number of
-        attributes with two or more values, and γ = e^(ε/d). For an attribute with |A| values, the probability
-        is p = (γ − 1)/(γ − 1 + |A|).
+        """Return, for each attribute, the probability with which a report keeps the true value. Let d be the
+        number of attributes with two or more values, and γ = e^(ε/d). For an attribute with |A| values, the
+        probability is p = (γ − 1)/(γ − 1 + |A|).
 
         If the value is not kept, it is replaced by a random value, which may be the true value again. So
         the report is the true value with probability p + (1 − p)/|A|. The report is any given other value
@@ -101,9 +101,9 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """Return the probability f that a bit is flipped. The formula is f = 1/(1 + e^(ε/2d)), where d is
-        the number of attributes with two or more values. The largest likelihood ratio of a report for two
-        records, ((1 − f)/f)^2d, is then e^ε.
+        """Return the probability f that a bit of a report is flipped. The formula is f = 1/(1 + e^(ε/(2d))),
+        where d is the number of attributes with two or more values. The largest likelihood ratio of a report
+        for two records, ((1 − f)/f)^(2d), is then e^ε.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))

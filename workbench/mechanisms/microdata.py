@@ -1,5 +1,5 @@
-"""Mechanisms that fit a model to noisy marginals: synthetic records from a maximum entropy model, and AIM,
-which chooses the marginals to measure.
+"""Mechanisms that fit a model to noisy marginals, which are tables of counts for some of the attributes. One
+draws synthetic records from a maximum entropy model. The other, AIM, chooses the marginals to measure.
 """
 
 import warnings
@@ -49,23 +49,23 @@ def _check_marginals(marginals: Any) -> str | None:
 
 @value
 class MaximumEntropySynthesis(Mechanism):
-    """Draw synthetic records from a fitted model.
+    """Draw synthetic records from a model of marginals.
 
     The mechanism measures noisy `marginals`, which are tables of counts for some of the attributes. It fits a
-    model that agrees with these counts, up to their noise. Among all distributions that agree with them, the
-    model has the largest entropy. Then it draws synthetic records from the model.
+    model that agrees with these counts, up to their noise. Among all distributions that agree with the
+    counts, the model has the largest entropy. Then the mechanism draws synthetic records from the model.
 
     `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
     number of records. If none of the marginals contains an attribute, this attribute is uniform in the model,
     and independent of all other attributes. The model is fitted by `inference.MaximumEntropy`. `weight`
-    limits the influence of a single count. With a larger weight, the model follows the noisy counts more
-    closely.
+    limits the influence of a single count, in nats. With a larger weight, the model follows the noisy counts
+    more closely.
 
     Guarantee  The release is ε-DP for each unit. ε pays for the noise on the marginals' counts. If you do not
                give `rows`, the share `total_share` of ε pays for a noisy number of records. All later steps
                use only noisy numbers, so they cost nothing.
-    Assumes    One unit changes the counts by at most the table's bound. You choose `marginals` and `rows`
-               without looking at the data.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose
+               `marginals` and `rows` without looking at the data.
     Source     The model is that of Chen, Zhou & Bhowmick, EDBT 2012, section 4. The noise is that of Dwork,
                McSherry, Nissim & Smith, TCC 2006, Theorem 1.
     Differs    We add geometric noise to integer counts. Before the fit, we adjust the noisy marginals so that
@@ -104,8 +104,8 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """Return two parts of ε. The first pays for a noisy number of records (0 if you gave `rows`), the
-        second for the marginals.
+        """Return two parts of ε. The first pays for a noisy number of records, and is 0 if you gave `rows`.
+        The second pays for the counts of the marginals.
         """
         if self.rows is not None:
             return 0.0, self.budget.epsilon
@@ -132,15 +132,15 @@ class MaximumEntropySynthesis(Mechanism):
         return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
-        """Fit the model of `rows` records to noisy counts. `weight` limits the weight of each count in the
-        model.
+        """Fit a model of `rows` records to noisy counts. The field `weight` limits the influence of each
+        count.
         """
         alpha = self.weight * float(bought.scales.max()) / rows
         return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with all marginals of two attributes."""
+        """Return an example of the mechanism for tests. It measures all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
@@ -159,7 +159,9 @@ def _check_sets(marginals: Any) -> str | None:
 
 
 def axes_of(marginals: Marginals | NamedMarginals, domain: Domain) -> list[Axes]:
-    """Return one tuple per marginal, with the numbers of its attributes in ascending order."""
+    """Return one tuple per marginal. The tuple contains the numbers of the marginal's attributes in ascending
+    order.
+    """
     if isinstance(marginals, Marginals):
         return [*combinations(range(len(domain.shape)), marginals.k)]
     return [tuple(sorted(map(domain.axis, names))) for names in marginals.sets]
@@ -173,7 +175,7 @@ def names_of(axes: Axes, domain: Domain) -> tuple[str, ...]:
 def marginal_counts(
     table: SparseTable | WideTable, names: tuple[str, ...]
 ) -> Int[np.ndarray, " cells"]:
-    """Return the exact counts of all cells of the marginal that has the named attributes."""
+    """Return the exact counts of all cells of one marginal, the table of counts for the named attributes."""
     margin = table.project(names)
     counts = np.zeros(margin.domain.size, np.int64)
     counts[margin.keys] = margin.counts
@@ -182,32 +184,31 @@ def marginal_counts(
 
 @value
 class AIM(Mechanism):
-    """Choose marginals, and release a model of them.
+    """Choose marginals to measure, and release a model.
 
     A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you
-    want to know. In each round, the mechanism chooses the marginal that its model fits worst, measures a
-    noisy version of this marginal, and fits the model again. The release is the last model, which answers
-    any linear query. If you want to choose the measured marginals yourself, use a `Bank`, which stores
-    noisy answers.
+    want to know. In each round, the mechanism chooses a marginal that its model fits badly. It measures a
+    noisy version of this marginal, and fits the model again. The release is the last model, which answers any
+    linear query. If you want to choose the measured marginals yourself, use a `Bank`, which stores the noisy
+    answers that you pay for.
 
     Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice
                and each measurement has a receipt, which records its privacy cost. The last round spends the
                part of ρ that the other rounds left, so the receipts always add up to ρ.
-    Assumes    One unit changes the counts by at most the table's bound. You choose all parameters without
-               looking at the data.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose all
+               parameters without looking at the data.
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
                (`mbi`). The formula for the ρ of a choice is due to Cesar & Rogers, ALT 2021. The ρ of a
-               measurement may depend on earlier answers. This is allowed by a theorem of Feldman & Zrnic,
-               NeurIPS 2021.
+               measurement may depend on earlier answers, by a theorem of Feldman & Zrnic, NeurIPS 2021.
     Differs    Before the first round, the `initial` marginals are measured. We charge for each of these
                marginals, and raise an error if they cost more than ρ together. The authors' code charges for
-               one marginal per attribute, whichever marginals it measures (docs/errata.md). Our noise is an
-               integer, and the scores by which marginals are chosen are also integers. The model has at most
-               131,072 cells by default, and the authors' model may take 80 MB. Our model is a junction tree
-               (a graphical model), as in a `Bank`. The model starts from a prior guess, which has as much
-               weight as 100 records. Between rounds, the fit stops when it agrees with the noisy counts up to
-               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
-               at all, we raise an error. The authors leave such a marginal out.
+               one marginal per attribute, whichever `initial` marginals you give (docs/errata.md). Our noise
+               is an integer, and the scores by which marginals are chosen are also integers. The model has at
+               most 131,072 cells by default, and the authors' model may take 80 MB. Our model is a junction
+               tree (a graphical model), as in a `Bank`. The model starts from a prior guess, which has as
+               much weight as 100 records. Between rounds, the fit stops when it agrees with the noisy counts
+               up to 0.3 standard deviations of the noise. If a marginal of the workload is too large to be
+               measured at all, we raise an error. The authors leave such a marginal out.
     Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to
                minutes at the default of `cells`. Memory must hold all cells of the workload's marginals and
                of their subsets.
@@ -242,12 +243,12 @@ class AIM(Mechanism):
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
-        """Return the mechanism's plan, which uses no data. The plan has three parts: the marginals that may
-        be chosen, each with a weight, the marginals that are measured before the first round, and the
-        number of rounds.
+        """Return the mechanism's plan for a domain, which does not depend on the data. The plan has three
+        parts. The first contains the marginals that may be chosen, each with a weight. The second contains
+        the marginals that are measured before the first round. The third is the planned number of rounds.
 
-        If the budget or the number of cells does not suffice, the function raises a ValueError that explains
-        why.
+        A marginal is a tuple with the numbers of its attributes. The function raises a ValueError if the plan
+        is impossible, for example if the initial marginals would cost the whole budget.
         """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]
@@ -344,13 +345,13 @@ class AIM(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example of the mechanism for tests, which measures pairs of attributes in a few rounds."""
+        """Return an example of the mechanism for tests. It measures pairs of attributes in a few rounds."""
         return cls(budget, Marginals(2), rounds=4)
 
 
 def margin_of(model: TreeModel, r: Axes) -> Float[np.ndarray, " cells"] | None:
-    """Return the counts that the model expects for the marginal `r`, or None if the computation would take
-    too many cells.
+    """Return the counts that the model expects for the marginal of the attributes `r`, or None if the
+    computation would need too many cells.
     """
     margin = model.margin(r)
     return None if margin is None else margin.ravel() * model.total

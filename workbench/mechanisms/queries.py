@@ -45,7 +45,7 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """Return a sentence that says what is wrong with the field `workload`, or None if it is valid."""
+    """Return a sentence that says what is wrong with the field `workload`, or None if the value is valid."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -61,20 +61,19 @@ class LaplaceQueries(Mechanism):
     Laplace noise.
 
     Guarantee  The release is ε-DP for each unit, for all answers together.
-    Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
-               sensitivity of the workload is the largest change of all answers by one record. The
-               sensitivity is computed from the queries and the domain, without data. So one unit changes
-               the answers by at most the sensitivity times l1.
+    Assumes    No protected unit changes the counts by more than the table's bound allows, with a largest
+               total change l1. The sensitivity of the workload is the largest total change of all answers
+               that one record can cause. We compute the sensitivity from the queries and the domain, without
+               data. So one unit changes the answers by at most l1 times the sensitivity, in the l1 norm.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use the mechanism in EDBT
                2012, section 2.
-    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If
-               a query has real weights, the contribution of each record is rounded to the grid before the
+    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If a
+               query has real weights, the contribution of each record is rounded to the grid before the
                contributions are added up. So the result does not depend on the order of the records. The
-               sensitivity includes the rounding. The standard errors of answers do not include the
-               rounding. The rounding would matter only if the noise were very small, with ε in the
-               thousands. Chen, Zhou & Bhowmick protect against the replacement of one record, but use
-               sensitivities for adding one record. Our guarantee is always for one unit that is added or
-               removed.
+               sensitivity includes the rounding. The standard errors of answers do not include the rounding.
+               The rounding would matter only for very small noise, with ε in the thousands. Chen, Zhou &
+               Bhowmick define neighbours by the replacement of one record, but use sensitivities for adding
+               one record. Our guarantee is always for one unit that is added or removed.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """
@@ -94,8 +93,8 @@ class LaplaceQueries(Mechanism):
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the scale b of the Laplace noise on each answer. `l1` is the largest change of all counts of
-        the table together by one unit.
+        """Return the scale b of the Laplace noise on each answer. `l1` is the largest total change of the
+        counts that one protected unit can cause.
         """
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
@@ -142,8 +141,8 @@ class LaplaceQueries(Mechanism):
         l1: float,
         rng: np.random.Generator | None,
     ) -> _NoisyValues:
-        """Return noisy answers whose terms are rounded to a grid. Rounding changes each term by at most half
-        a step of the grid, and the sensitivity includes this change.
+        """Return noisy answers to queries with real weights. For each record, each term of a query is rounded
+        to a grid of numbers, by at most half a step. The sensitivity includes this change.
         """
         epsilon = self.budget.epsilon
         step = grid_step(moved * l1 / epsilon, workload.max_term)
@@ -159,21 +158,20 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, which answers all marginals of two attributes."""
+        """Return an example of the mechanism for tests. It answers all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
 def grid_step(scale: float, largest: float) -> float:
-    """Return the step of the grid to which answers are rounded. It is a power of two near 2⁻²⁹ times the
-    scale of the noise, but at least 2⁻²⁷ times the largest term of a query.
+    """Return the step of the grid of numbers to which answers are rounded. The step is a power of two near
+    2⁻²⁹ times `scale`, the scale of the noise. It is at least about 2⁻²⁷ times `largest`, the largest term of
+    a query.
     """
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
 def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
-    """Return the number of rounded terms of each query. Rounding changes a term by at most half a step of the
-    grid.
-    """
+    """Return the number of terms of each query. For each record, each term is rounded to a grid of numbers."""
     if isinstance(workload, Together):
         return np.concatenate([terms_of_queries(part) for part in workload.parts])
     if isinstance(workload, Products):
@@ -193,14 +191,14 @@ class GaussianQueries(Mechanism):
     ranges.
 
     Guarantee  The release is ρ-zCDP for each unit, for all answers together.
-    Assumes    One unit changes the counts by at most the table's bound, with a largest total change l1. The
-               workload is a matrix with one row per query and one column per cell. One record changes the
-               vector of all answers by one column. The sensitivity is the largest l2 norm of a column. The
-               sensitivity is computed from the queries and the domain, without data. So one unit changes
-               the answers by at most l1 times the sensitivity, in the l2 norm.
+    Assumes    No protected unit changes the counts by more than the table's bound allows, with a largest
+               total change l1. The workload is a matrix with one row per query and one column per cell. One
+               record changes the vector of all answers by one column. The sensitivity is the largest l2 norm
+               of a column. We compute the sensitivity from the queries and the domain, without data. So one
+               unit changes the answers by at most l1 times the sensitivity, in the l2 norm.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
-    Differs    If the contribution of a record to an answer is not an integer, we round it to a public grid
-               of numbers before contributions are added up, as in LaplaceQueries. The sensitivity includes
+    Differs    If a query has real weights, the contribution of each record is rounded to a public grid of
+               numbers, as in LaplaceQueries. Then the contributions are added up. The sensitivity includes
                the rounding.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
@@ -219,8 +217,8 @@ class GaussianQueries(Mechanism):
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the standard deviation σ of the noise on each answer. `l1` is the largest change of all
-        counts of the table together by one unit.
+        """Return the standard deviation σ of the noise on each answer. `l1` is the largest total change of
+        the counts that one protected unit can cause.
         """
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
 
@@ -250,5 +248,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example of the mechanism for tests, which answers all marginals of two attributes."""
+        """Return an example of the mechanism for tests. It answers all marginals of two attributes."""
         return cls(budget, Marginals(2))

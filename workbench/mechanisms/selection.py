@@ -1,5 +1,5 @@
 """Mechanisms that release values that nobody has listed in advance, for example search words (partition
-selection). They choose the values by random coins, or by noisy weights.
+selection). One chooses the values by random draws, the other by noisy weights.
 """
 
 from fractions import Fraction
@@ -25,8 +25,8 @@ from workbench.value import parameter, sealed, value
 
 
 def counts_field() -> Any:
-    """Return the field `counts`. It is the share of the budget that pays for noisy counts of the selected
-    values.
+    """Return the field `counts`, the share of the budget that pays for noisy counts of the selected values.
+    With a share of 0, the values are released without counts.
     """
 
     def wrong(x: Any) -> str | None:
@@ -41,7 +41,9 @@ def counts_field() -> Any:
 
 
 class ValueSelection(Mechanism):
-    """Base of mechanisms that select some values of the data, and release them with noisy counts."""
+    """Base of mechanisms that select some of the values in the data, and release these values with noisy
+    counts.
+    """
 
     takes: type = UnlistedValues  # type: ignore[misc]
     fixed_price = True
@@ -75,8 +77,8 @@ class ValueSelection(Mechanism):
     def _select(
         self, data: UnlistedValues, price: float, rng: np.random.Generator | None
     ) -> tuple[np.ndarray, Receipt]:
-        """Return the selected labels, and the receipt of the choice. The choice costs `price`, an ε or a ρ,
-        and the δ of the budget.
+        """Return the selected values, and the receipt that records the cost of the choice. The choice costs
+        `price`, an ε or a ρ, and the δ of the budget.
         """
         raise NotImplementedError
 
@@ -85,29 +87,30 @@ class ValueSelection(Mechanism):
 class GeometricSelection(ValueSelection):
     """Release unlisted values that enough users have.
 
-    The values need not be known in advance, for example search words. The more users have a value, the more
-    likely it is released. The mechanism uses the largest probability that (ε, δ)-DP allows for each number of
-    users.
+    The values, for example search words, need not be known in advance. The more users have a value, the more
+    likely the value is released. The mechanism uses the largest probability that (ε, δ)-DP allows for each
+    number of users.
 
     Guarantee  The release is (ε, δ)-DP for each user. The share `counts` of ε pays for the noise on the
                counts of the released values. The rest of ε, and δ, pay for the choice of the values.
-    Assumes    Users may have any number of values. When the data are read, at most `l1` random values of each
-               user are kept. If the data have no column of users, each row counts as one user with one value.
-    Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 gives the largest allowed
-               probability for each number of users.
+    Assumes    Users may have any number of values. When the data are read, at most l1 random values of each
+               user are kept, where the bound states l1. If the data have no column of users, each row counts
+               as one user with one value.
+    Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 of their paper gives the largest
+               allowed probability for each number of users.
     Differs    If a user may have m values, the choice of each value gets 1/m of the ε and of the δ that pay
                for choices. Each value is released or not by a random draw, which has exactly the stated
                probability. We also release counts, for which a separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
     Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have
-    is released with probability π(n), where π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) −
-    D), 1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has
-    the value. The second term follows in the same way from the probability that the value is not released.
-    Because π is non-decreasing, both conditions also hold when a user is removed. The random draws for
-    different values are independent. One user changes the number of users for at most m values, by one each.
-    Each value costs (s, D), so the m values together cost (ε, δ) by basic composition. The released values
-    are then public, and a user changes their counts by at most m in total.
+    is released with probability π(n). Here π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D),
+    1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has the
+    value. The second term is the limit that follows in the same way for the probability that the value is not
+    released. Because π is non-decreasing, both conditions also hold when a user is removed. The random draws
+    for different values are independent. One user changes the number of users for at most m values, by one
+    each. Each value costs (s, D), so the m values together cost (ε, δ) by basic composition. The released
+    values are then public, and a user changes their counts by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
@@ -132,17 +135,18 @@ class GeometricSelection(ValueSelection):
 class WeightedSelection(ValueSelection):
     """Release unlisted values with large noisy weights.
 
-    The values need not be known in advance, for example search words. A user with t values adds 1/√t to the
-    weight of each of them. The mechanism adds noise to the weights, and releases the values whose noisy
-    weight reaches a threshold. If users have many values, it releases more values than `GeometricSelection`.
+    The values, for example search words, need not be known in advance. A user with t values adds 1/√t to the
+    weight of each of these values. The mechanism adds noise to the weights, and releases the values whose
+    noisy weight reaches a threshold. If users have many values, it releases more values than
+    `GeometricSelection`.
 
     Guarantee  The release is (ε, δ)-DP for each user. With a budget in ρ and δ, it is ρ-zCDP except with
                probability δ (δ-approximate ρ-zCDP). The share `counts` of ε or ρ pays for the noise on the
                counts of the released values, and the rest for the choice of the values. With a budget in ε,
                one half of δ pays for the Gaussian noise on the weights. The other half covers the risk that
                the release contains a value that only one user has.
-    Assumes    Users may have any number of values. When the data are read, at most `l1` random values of each
-               user are kept, where `l1` is at most 2^20.
+    Assumes    Users may have any number of values. When the data are read, at most l1 random values of each
+               user are kept. The bound states l1, which is at most 2^20.
     Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, who call it the weighted
                Gaussian algorithm.
     Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. We choose the
@@ -157,8 +161,8 @@ class WeightedSelection(ValueSelection):
     with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold T is so large that this probability is
     at most the part of δ that covers this risk, for every t that the bound allows. If none of these values is
     released, the mechanism selects from the same values with and without the user. The released values are
-    then public, and a user changes their counts by at most m in total, where m is the largest number of
-    values per user.
+    then public. A user changes their counts by at most m in total, where m is the largest number of values
+    per user.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

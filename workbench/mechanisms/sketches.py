@@ -30,27 +30,28 @@ from workbench.value import parameter, value
 
 @value
 class CountSketch(Mechanism):
-    """Release rows of noisy hash buckets.
+    """Release a noisy sketch made by hash functions.
 
     A sketch is a small table from which counts can be estimated. This sketch has `depth` rows of `width`
     buckets (numbers). In each row, a public hash function assigns every cell to one bucket and to a random
     sign. The cell's count is added to this bucket with this sign. Then the mechanism adds noise to all
-    buckets. The count of a cell is later estimated from its buckets.
+    buckets. The count of a cell is later estimated from the buckets to which the cell is assigned, one per
+    row.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. Let l1 be the largest change
-               of all counts together by one unit. A unit changes each of the `depth` rows by at most l1, both
-               in the l1 norm and in the l2 norm. So every row gets ε/depth, or ρ/depth.
-    Assumes    One unit changes the counts by at most the table's bound. The hash functions are public, and
-               the mechanism draws them without looking at the data.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. Let l1 be the largest total
+               change of the counts that one protected unit can cause. A unit changes each of the `depth` rows
+               by at most l1, both in the l1 norm and in the l2 norm. So every row gets ε/depth, or ρ/depth.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. The hash functions
+               are public, and the mechanism draws them without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
                with their summaries (ICDT 2012, appendix C.6).
-    Differs    Our sensitivity, the largest change of all buckets by one unit, is depth·l1. Cormode et al. use
-               a sensitivity of 2·depth, which is for replacing one record by another. Our noise is geometric,
-               and theirs is Laplace noise. Their Lemma 5 gives another variance of an estimate than our
-               formula. Our variance contains the sum of the squared counts, ‖M‖₂², and the noise of all rows.
-               By our formula, one row is always best for a sketch of a given size, so the default of `depth`
-               is 1. With a budget in ρ, the mean of a cell's buckets has the noise variance l1²/(2ρ) at any
-               depth.
+    Differs    Our sensitivity, the largest total change of all buckets that one unit can cause, is depth·l1.
+               Cormode et al. use a sensitivity of 2·depth, which is for replacing one record by another. Our
+               noise is geometric, and theirs is Laplace noise. Their Lemma 5 gives another variance of an
+               estimate than our formula. Our variance contains the sum of the squared counts, ‖M‖₂², and the
+               noise of all rows. By our formula, one row is always best for a sketch of a given size, so the
+               default of `depth` is 1. With a budget in ρ, the noise in the mean of a cell's buckets has the
+               variance l1²/(2ρ) at any depth.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), however many possible
                cells there are. An answer takes time O(cells that the query covers).
     """
@@ -81,7 +82,8 @@ class CountSketch(Mechanism):
 
     def variance(self, others: float, l1: float) -> float:
         """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts
-        of all other cells, and `l1` is the largest change of all counts together by one unit.
+        of all other cells, and `l1` is the largest total change of the counts that one protected unit can
+        cause.
 
         The variance is (others/width + σ²)/depth, where σ² is the variance of the noise on a bucket. For a
         budget in ε, σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)). For a budget in ρ, σ² = depth·l1²/(2ρ). The
@@ -91,8 +93,8 @@ class CountSketch(Mechanism):
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
     def _law(self, moved: float) -> Law:
-        """Return the distribution of the noise on a bucket, if a unit changes all rows together by at most
-        `moved`.
+        """Return the distribution of the noise on a bucket, if one unit changes all buckets together by at
+        most `moved` (in the l1 norm).
         """
         if isinstance(self.budget, ZCDP):
             return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
@@ -121,7 +123,7 @@ class CountSketch(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, with three rows of a hundred buckets."""
+        """Return an example of the mechanism for tests. It has three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)
 
 
@@ -142,13 +144,13 @@ class ALP(Mechanism):
     Guarantee  The release is ε-DP for each unit, for every value of ε and α. The whole ε pays for the random
                flips of the bits. The proof is in the documentation of `noise.alp_projection`. The hash
                functions are public, and the mechanism draws them without looking at the data.
-    Assumes    One unit changes the counts by at most the table's bound. You choose `largest` and `total`
-               without looking at the data. If these two numbers are too small for the data, answers have a
-               larger error, but the guarantee still holds.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. You choose
+               `largest` and `total` without looking at the data. If these two numbers are too small for the
+               data, answers have a larger error, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    The mechanism works with any sensitivity (the largest change of all counts together by one
-               unit). The paper assumes a sensitivity of 1. Random rounding and random flips have exactly
-               the stated probabilities. Our hash functions are only pairwise independent.
+    Differs    The mechanism works with any sensitivity (the largest total change of the counts that one
+               protected unit can cause). The paper assumes a sensitivity of 1. Random rounding and random
+               flips have exactly the stated probabilities. Our hash functions are only pairwise independent.
     Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty
                cells + flipped bits), and memory is O(bits), however many possible cells there are. An
                answer takes time O(cells that the query covers · levels).
@@ -179,22 +181,26 @@ class ALP(Mechanism):
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
-        """Return the number of bits that encode the count of one cell (its levels). Let `largest` be the
-        largest count that a cell can have, and `l1` the largest change of all counts together by one unit. If
-        each bit is flipped with probability 1/(α+2), the number is ⌈largest·ε/(α·l1)⌉.
+        """Return the number of bits that encode the count of one cell (the levels of the cell). `l1` is the
+        largest total change of the counts that one protected unit can cause.
+
+        The number is ⌈largest·ε/(α·l1)⌉, where `largest` is the largest count that a cell can have. Each bit
+        is flipped with probability 1/(α+2).
         """
         return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
-        """Return the total number of released bits. Let `total` be the public upper bound on the sum of all
-        counts, and `l1` the largest change of all counts together by one unit. If each bit is flipped with
-        probability 1/(α+2), the number is size_factor·total·ε/(α·l1), rounded up to a power of two >= 64.
+        """Return the total number of released bits. `l1` is the largest total change of the counts that one
+        protected unit can cause.
+
+        The number is size_factor·total·ε/(α·l1), rounded up to a power of two >= 64. Here `total` is the
+        public upper bound on the sum of all counts. Each bit is flipped with probability 1/(α+2).
         """
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())
 
     def _levels_per_count(self, l1: float) -> Fraction:
-        """Return the number of levels (bits) per count, ε/(α·l1)."""
+        """Return ε/(α·l1), the number of levels (bits) by which a count of 1 is encoded on average."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
@@ -230,7 +236,7 @@ class ALP(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests. It expects counts of at most fifty, with a sum of at
+        """Return an example of the mechanism for tests. It expects counts of at most fifty that add up to at
         most a hundred.
         """
         return cls(budget, largest=50, total=100)

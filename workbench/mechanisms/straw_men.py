@@ -1,5 +1,5 @@
-"""Simple mechanisms for comparison: uniform sampling, and the slow two-step process, whose result other
-mechanisms draw directly.
+"""Simple mechanisms for comparison: uniform sampling, and a slow process in two steps, with the same result
+as faster mechanisms.
 """
 
 from typing import Any, Self
@@ -30,7 +30,7 @@ class UniformSampling(Mechanism):
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. The choice of
                cells does not depend on the data, so it costs nothing.
-    Assumes    One unit changes the counts by at most the table's bound.
+    Assumes    No protected unit changes the counts by more than the table's bound allows.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
     Differs    We multiply answers by m/size, where m is the number of cells in the domain. Answers are then
                unbiased. The paper does not say how to answer queries from the sample.
@@ -69,7 +69,7 @@ class UniformSampling(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, which samples ten cells."""
+        """Return an example of the mechanism for tests. It samples ten cells."""
         return cls(budget, size=10)
 
 
@@ -78,16 +78,16 @@ class UniformSampling(Mechanism):
 
 @value
 class Laborious(Mechanism):
-    """Release a summary of the full noisy table.
+    """Add noise to every cell, then select some cells.
 
     The mechanism works in two steps: it adds noise to every cell, and then selects some of the cells as the
-    inner `mechanism` prescribes. A release has the same distribution as a release of the inner mechanism.
-    The inner mechanism draws the selected cells directly, without noise for every cell.
+    inner `mechanism` prescribes. A release has the same distribution as a release of the inner mechanism,
+    which draws the selected cells directly, without noise for every cell.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP, with the budget of the inner mechanism. The
-               second step uses only noisy counts, so it costs nothing.
-    Assumes    One unit changes the counts by at most the table's bound. All cells of the domain (the public
-               list of possible cells) fit in memory.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP, where ε or ρ is the budget of the inner
+               mechanism. The second step uses only noisy counts, so it costs nothing.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
+               domain (the public list of possible cells) fit in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
     Differs    nothing. We use this mechanism to test that the releases of its inner mechanisms have the
                right distribution, and to compare the speed.
@@ -126,5 +126,5 @@ class Laborious(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests, whose inner mechanism is a high-pass filter."""
+        """Return an example of the mechanism for tests. Its inner mechanism is a high-pass filter."""
         return cls(HighPassFilter.example(budget))
