@@ -36,8 +36,8 @@ CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
 
 class Broken(AssertionError):
-    """Error that is raised if a mechanism breaks a law, which is a rule for all mechanisms. The message
-    describes the fault.
+    """Error for a mechanism that breaks a law, which is a rule for all mechanisms. The message describes the
+    fault.
     """
 
 
@@ -48,21 +48,21 @@ def demand(holds: Any, says: str) -> None:
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Return a generator of random numbers with a seed, for noise that can be replayed."""
+    """Return a seeded generator of random numbers, for noise that can be drawn again."""
     return np.random.default_rng(seed)
 
 
 class Subject:
-    """Class of mechanisms that is checked. The object makes examples of the class, and test data in the form
-    that the class accepts.
+    """Class of mechanisms under test. This object makes examples of the class, and test data in the form that
+    the class accepts.
 
     Parameters
     ----------
     cls : type
         Class of mechanisms, or another object with a method `example`.
     zcdp : bool
-        Whether to check the class with a budget in ρ. It is always True if the class accepts no budget in ε.
-        Default False.
+        Whether to check the class with a budget in ρ. Default False. A class that accepts no budget in ε is
+        always checked with a budget in ρ.
     """
 
     def __init__(self, cls: Any, zcdp: bool = False):
@@ -83,7 +83,7 @@ class Subject:
         return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
 
     def given(self, table: SparseTable) -> Any:
-        """Return a table in the form that the mechanism accepts, for example as records."""
+        """Convert a test table to the kind of data that the mechanism accepts, for example to records."""
         if self.cls.takes is Records:
             keys = table.keys.astype(np.uint64)
             return Records(Quadtree(2, 3), keys, table.counts, table.bound)
@@ -98,7 +98,7 @@ class Subject:
         return table
 
     def truth(self, table: SparseTable) -> Any:
-        """Return the true data whose counts the mechanism estimates."""
+        """Return the exact data with which the mechanism's estimate for a test table is compared."""
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
@@ -127,8 +127,8 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism for use on a table. If the mechanism has a public total, the total of the table
-    takes its place.
+    """Return the mechanism for use on a table. If the mechanism needs the public number of records in its
+    field `total`, set the field to the table's number.
     """
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
@@ -136,8 +136,8 @@ def stated_total(mechanism: Any, table: Any) -> Any:
 
 
 def answers(release: Release) -> np.ndarray:
-    """Return the released values of all cells. If the release has counts of items, these counts follow
-    after the cells.
+    """Return the released counts of all cells of the test domain. If the release also has counts of items,
+    these counts come after the cells.
     """
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
@@ -211,7 +211,7 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """Check that the receipts of a release, which record its privacy cost, add up to the budget and not to
+    """Check that the receipts of a release, which record its privacy cost, add up to the budget and to no
     more.
     """
     release = subject.release(subject.table([9, 1, 4]), seeded())
@@ -237,7 +237,7 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that releases without `rng` may be published, and that two such releases differ.
+    """Check that a release without `rng` is fit to publish, and that two such releases differ.
 
     A correct mechanism fails this check in one of 10⁹ runs.
     """
@@ -352,8 +352,8 @@ def error_vanishes(subject: Subject) -> None:
 
 
 def price_is_fixed(subject: Subject) -> None:
-    """Check that a mechanism with `fixed_price = True` gives the same receipts (records of the privacy
-    cost) for different data.
+    """Check that a mechanism with `fixed_price = True` writes the same receipts (records of the privacy cost)
+    for different data.
     """
     if not getattr(subject.cls, "fixed_price", False):
         return
@@ -366,8 +366,8 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Check that the release contains the receipt of every measurement, which records its privacy cost. If
-    a theorem allows it, one receipt may replace several others.
+    """Check that a release contains one receipt per measurement, which records the cost of this measurement.
+    If a theorem allows a smaller total cost, one receipt may replace several others.
     """
     written: list[Receipt] = []
     write = Source.receipt
@@ -389,14 +389,14 @@ def neighbours_are_alike(
     distinguish. The condition is Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
 
     The check makes releases with seeded noise and compares the frequencies of events, so it gives the same
-    result every time. It fails if a frequency exceeds the limit by more than five standard errors. For
-    example, with 2000 runs and ε = 1, the frequency of the most probable events may exceed the limit by
-    about 0.2 without failure. If the noise on one or two cells has half the correct scale, 500 runs find
-    this fault. If the noise has three fifths of the correct scale, 1000 runs find the fault.
+    result every time. It fails if a frequency exceeds this limit by more than five standard errors. For
+    example, with 2000 runs and ε = 1, the frequency of a very probable event may exceed the limit by about
+    0.2 without failure. If the noise on one or two cells has half the correct scale, 500 runs find this
+    fault. If the noise has three fifths of the correct scale, 1000 runs find the fault.
 
     To save time, the check stops after a third of the runs if no frequency exceeds the limit by more than one
     standard error. Consider a fault that is twice as large as the smallest fault that the check can find. All
-    runs together miss it with probability 10⁻⁶. With the early stop, this probability is 10⁻⁵.
+    runs together miss this fault with probability 10⁻⁶. With the early stop, the probability is 10⁻⁵.
     """
     bound = bound or Bound()
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
@@ -449,8 +449,9 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Run a mechanism on one data set and record its noise. Then run it with the same noise on a
-    neighbouring data set, which differs in one unit. Return the differences that noise cannot hide.
+    """Run a mechanism on one data set and record the noise that it draws. Then run the mechanism with the
+    same noise on a neighbouring data set, which differs in one unit. Return the differences that noise cannot
+    hide.
 
     Parameters
     ----------
@@ -460,9 +461,10 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     Returns
     -------
     list of str
-        One sentence per fault. The list is empty if two conditions hold. First, the private numbers to
-        which noise is added differ by at most the sensitivity (largest change by one unit) for which the
-        noise was drawn. Second, if all noisy numbers are equal, the releases are equal.
+        One sentence per fault. The list is empty if two conditions hold. First, the private numbers to which
+        noise is added differ by at most the sensitivity for which the noise was drawn. The sensitivity is the
+        largest change that one unit can cause. Second, if all noisy numbers are equal, the releases are
+        equal.
     """
     replay = Replay()
     try:
@@ -496,8 +498,8 @@ _NAMES = (
 
 
 def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
-    """Run the mechanism once more, and return everything that the release reveals. If there is no release,
-    return the error as text.
+    """Run the mechanism with recorded noise, and return everything that the release reveals. If there is no
+    release, return the error as text.
     """
     replay.again()
     try:
@@ -522,8 +524,8 @@ def reads_what_it_pays_for(subject: Subject) -> None:
     """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of
     two data sets that differ in one unit (neighbours) are equal, their releases must be equal.
 
-    The private numbers to which noise is added may differ between the two data sets by at most the
-    sensitivity (largest change by one unit) for which the noise was drawn.
+    Noise is drawn for a stated sensitivity, the largest change that one unit can cause. The private numbers
+    to which noise is added may differ between the two data sets by at most this sensitivity.
 
     The check records the noise of a run on a table, and uses the same noise for a neighbour of this table.
     One of the tables has a few thousand cells or users. The others are small. For example, they are empty,
@@ -540,15 +542,15 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Check that the error bars of a release agree with the actual errors, up to 30 %. A mechanism without
-    error bars passes.
+    """Check that the squared error bars of releases agree with the squared errors on average, up to 30 %. A
+    mechanism without error bars passes.
 
     The check uses seeded noise, so it gives the same result every time.
 
-    For example, suppose that the squared errors of Laplace noise are on average twice as large as the
-    squared error bars. With 700 releases, the check misses such a fault with probability 4·10⁻⁴. To save
-    time, the check stops after half of the releases if errors and error bars agree within 15 %. With this
-    rule, it misses such a fault with probability 3·10⁻⁴.
+    For example, suppose that the squared errors of Laplace noise are on average twice as large as the squared
+    error bars. With 700 releases, the check misses such a fault with probability 4·10⁻⁴. To save time, the
+    check stops after half of the releases if squared errors and squared error bars agree within 15 %. This
+    early stop alone misses such a fault with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))

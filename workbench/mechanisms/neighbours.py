@@ -1,4 +1,5 @@
-"""Neighbouring inputs: pairs of data sets that differ by one unit. Laws and audits run mechanisms on them.
+"""Neighbouring inputs, which are pairs of data sets that differ by one unit. Laws (rules that every mechanism
+must obey) and audits run mechanisms on these pairs.
 
 All data sets are synthetic. There is a list of small pairs for each kind of input, for example for tables and
 for records. The counts in these data sets depend on the mechanism's public fields. For example, one pair has
@@ -107,16 +108,16 @@ def pairs_for(mechanism: Any) -> list[Pair]:
 
 
 def audited_at(*places: int, **fields: Any) -> Any:
-    """Return a class method `audited` for a mechanism. It returns the parameters and the pairs of neighbours
-    for which an audit measures the largest privacy loss.
+    """Return a class method `audited` for a mechanism's class. For a given budget, `audited` returns the
+    mechanisms, and the pairs of neighbouring data sets, for which an audit measures the largest privacy loss.
 
     Parameters
     ----------
     *places : int
         Positions, in the list of `pairs_for`, of the pairs for which the privacy loss is largest.
     **fields
-        Fields of the mechanism that differ from those of its example. You can pass a function that computes
-        the field from the budget.
+        Fields of the mechanism that differ from those of the class's `example`. You can pass a function that
+        computes a field from the budget.
 
     Returns
     -------
@@ -144,8 +145,8 @@ def large_pair(mechanism: Any) -> Pair:
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism. The pair depends on the class of its input and on its neighbouring relation. The unit by
-        which the data sets differ has as many records as the bound allows.
+        Mechanism that is run on the pair. The pair depends on the class of the mechanism's input and on its
+        neighbouring relation. The unit by which the data sets differ has as many records as the bound allows.
 
     Returns
     -------
@@ -175,12 +176,14 @@ def large_pair(mechanism: Any) -> Pair:
 
 
 def _replaces(mechanism: Any) -> bool:
-    """Return whether neighbouring data sets have the same number of units."""
+    """Return whether neighbouring data sets of this mechanism have the same number of units."""
     return getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE
 
 
 def _of_counts(takes: Any, space: Any, counts: dict[int, int], bound: Bound) -> Any:
-    """Return an input with the given counts. `counts` is a dictionary from cells to counts."""
+    """Return an input of the class `takes` with the given counts. `counts` is a dictionary from cells to
+    counts.
+    """
     keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
     return takes.from_keys(space, keys, values, bound)
 
@@ -224,8 +227,8 @@ def _counts(mechanism: Any, cells: int) -> list[_Counts]:
 
 
 def _replaced_tuples(total: int) -> list[_Counts]:
-    """Return pairs of tables with `total` records each, of which one differs. The cells 0 and 3 differ in
-    both attributes.
+    """Return pairs of tables with `total` records each. The two tables of a pair differ in one record. The
+    cells 0 and 3 differ in both attributes.
     """
     rest = total - 1
     return [
@@ -236,21 +239,23 @@ def _replaced_tuples(total: int) -> list[_Counts]:
 
 
 def _records_of_a_user(mechanism: Any) -> int:
-    """Return the number of records per user that the mechanism counts at most."""
+    """Return the largest number of records per user that the mechanism counts."""
     fields = (getattr(mechanism, name, None) for name in ("l", "bound"))
     numbers = [x for x in fields if isinstance(x, int) and not isinstance(x, bool)]
     return min(min(numbers, default=2), _LONGEST)
 
 
 def _interactions(rows: Any, domain: Domain = EDGES) -> Interactions:
-    """Return interactions with the given rows, without a bound on the records of a user."""
+    """Return interactions of users with the given rows (user, item, context), without a bound on the records
+    of a user.
+    """
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
     return Interactions.from_codes(domain, users, items, contexts, UNBOUNDED)
 
 
 def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
-    """Return pairs of neighbouring data sets. The records of user 9 are in the first data set only. Two other
-    users have one record each.
+    """Return pairs of neighbouring data sets of users, each pair with a name. The records of user 9 are only
+    in the first data set of a pair.
     """
     most = _records_of_a_user(mechanism)
     more = 3 * most + 1
