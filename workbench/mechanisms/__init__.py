@@ -1,5 +1,5 @@
-"""Mechanisms: algorithms that turn private data into a release. Related mechanisms share a file. Python loads
-this file when you first use one of its mechanisms.
+"""Mechanisms: algorithms that turn private data into a release. Related mechanisms share a file, which Python
+loads when you first use one of the mechanisms.
 """
 
 from importlib import import_module
@@ -48,9 +48,9 @@ __all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of the mechanism with this name. For the name "ALL" or "COMPOSED", return a tuple of
-    classes: the simple mechanisms in alphabetical order, or those that contain other mechanisms or select
-    unlisted values.
+    """Return the class of the mechanism with this name. For the name "COMPOSED", return a tuple of the
+    classes that contain other mechanisms or select unlisted values. For the name "ALL", return a tuple of all
+    other classes, in alphabetical order.
     """
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)

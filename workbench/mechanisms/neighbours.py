@@ -64,7 +64,7 @@ def pairs_for(mechanism: Any) -> list[Pair]:
     Returns
     -------
     list of Pair
-        Pairs of neighbours. Those that are hardest to protect come first.
+        Pairs of neighbours. Those that are hardest to protect are near the beginning of the list.
 
     Raises
     ------
