@@ -1,17 +1,18 @@
 """Private data in three forms (tables of counts, records, and interactions of users), and a reader for files
 and data frames.
 
-For each data set, you state how much one unit can change it. The unit is what a guarantee protects, for
-example a person with all their records. If the rows name a user, the workbench truncates each user to the
-stated bound: records beyond the bound are left out at random. Which records are kept depends only on a secret
-key and on the records of this user. The function `bounded_contributions` chooses the kept records.
-`UserNumbers` turns the names of users into numbers, and `users.seeds` computes random bits for each user.
+For each data set, you state a bound, which limits how much one unit can change the data. The unit is what a
+guarantee protects, for example a person with all their records. If each row names a user, the workbench
+enforces the bound: if a user has more records than the bound allows, records of this user are left out at
+random. Which records of a user are kept depends only on a secret key, on the identity of the user and on the
+records of this user. The function `bounded_contributions` chooses the kept records. `UserNumbers` turns the
+names of users into numbers, and `seeds` computes the random bits for the choice.
 
-An interaction is a record that says that a user had something to do with an item, for example a film, in a
-context, for example a weekday. A user with many interactions can change counts by a large amount. So most
-mechanisms first keep only a few records of each user. The workbench chooses these records independently for
-each user. If a mechanism is ε-differentially private on the kept records, then the choice and the mechanism
-together are ε-differentially private (Fan & Jin, WWW 2015, Lemma 6).
+An interaction is a record of a user, an item and a context. For example, a user rated a film (the item) on a
+weekday (the context). A user with many interactions can change counts by a large amount. So most mechanisms
+for interactions first keep only a few records of each user. The workbench chooses these records independently
+for each user. If a mechanism is ε-differentially private on the kept records, then the choice and the
+mechanism together are ε-differentially private (Lemma 6 of Fan & Jin, WWW 2015).
 """
 
 from workbench.data.bound import (

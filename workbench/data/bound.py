@@ -36,9 +36,9 @@ class Bound:
     unit : str
         Name of the unit that is protected, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether the workbench enforced the bound by leaving out data beyond it, or whether somebody only
-        stated that the bound holds. Two bounds that differ only in `unit` and `status` are equal and have the
-        same `repr`.
+        Whether the workbench enforced the bound by leaving out data beyond the bound, or whether somebody
+        only states that the bound holds. Default "as stated". Two bounds that differ only in `unit` and
+        `status` are equal and have the same `repr`.
 
     Raises
     ------
@@ -82,8 +82,9 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """Return the same bound for a unit that you name, for example "a household". The new bound is marked
-        as believed, because the workbench does not leave out data of this unit beyond the bound.
+        """Return the same bound for a unit that you name, for example "a household". The new bound has the
+        status "believed, not enforced", because the workbench leaves out no data of units that exceed the
+        bound.
 
         There is one exception. A bound with l0 = 1 and linf = 1 gets the status "as stated", because it
         always holds if each row is a separate unit.
@@ -106,14 +107,15 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound, marked as believed. The mark means that the owner of the data states the
-        bound, but the workbench did not leave out data of units beyond the bound.
+        """Return the same bound for the given unit, with the status "believed, not enforced". This status
+        means that the owner of the data states the bound, but the workbench left out no data of units that
+        exceed the bound.
         """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
-        """Return the same bound, marked as enforced. The mark means that the workbench left out the data of
-        each unit beyond the bound, so the bound holds.
+        """Return the same bound for the given unit, with the status "enforced". This status means that the
+        workbench left out data of each unit that exceeded the bound, so the bound holds.
         """
         return replace(self, unit=unit, status=ENFORCED)
 
@@ -186,8 +188,8 @@ class Bound:
 
 
 class Public:
-    """Type of the marker `PUBLIC`. Pass `PUBLIC` in place of a `Bound` (the most that one person changes a
-    table) if the data are public.
+    """Type of the marker `PUBLIC`. If the data are public, pass `PUBLIC` in place of a `Bound`, which limits
+    how much one person can change the data.
     """
 
     def __repr__(self) -> str:
@@ -201,8 +203,8 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """Type of the marker `UNBOUNDED`. Pass `UNBOUNDED` in place of a `Bound` if a user may have any number of
-    records. Only `Interactions` accept this marker.
+    """Type of the marker `UNBOUNDED`. If a user may have any number of records, pass `UNBOUNDED` in place of
+    a `Bound`. Only `Interactions` accept this marker.
     """
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-"""Counting of rows by cell: rows with keys in any order become a sorted list of different keys with their
-counts.
+"""Counting of rows by cell. Each row contains the key (number) of a cell, and the rows may be in any order.
+The result is a sorted list of distinct keys with their counts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _WAITING = 2**25  # rows
 def cells_of_keys(
     keys: Int[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the different keys in ascending order, and the number of rows with each key. The function sorts
-    the argument in place.
+    """Return the distinct keys (numbers of cells) in ascending order, and the number of rows with each key.
+    The function sorts the array `keys` in place.
     """
     keys.sort()
     counts = np.ones(len(keys), np.int64)
@@ -29,8 +29,8 @@ def cells_of_keys(
 def cells_of_counts(
     keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the different keys of rows in ascending order, and the sum of the counts for each key. Rows with
-    the count 0 are left out.
+    """Return the distinct keys (numbers of cells) in ascending order, and the sum of the counts of the rows
+    with each key. Rows with the count 0 are left out.
 
     If a key and its count together fit into 63 bits, they are packed into one number and sorted together.
     This is much faster than sorting indices. The function overwrites `keys`.
@@ -57,11 +57,11 @@ def cells_of_counts(
 
 
 class CellCounts:
-    """Counter for rows that come in batches. It stores the cells with their counts, and at most about as many
-    uncounted rows as cells.
+    """Counter of rows per cell, for rows that come in batches. Its memory grows with the number of cells and
+    not with the number of rows.
 
-    New rows wait until they are as many as the cells, and are then counted together. So each row is sorted
-    only a few times.
+    New rows wait until there are as many waiting rows as cells, and are then counted together. So each row is
+    sorted only a few times.
 
     Parameters
     ----------
@@ -117,7 +117,9 @@ class CellCounts:
 
 
 def joined(pieces: list[np.ndarray]) -> np.ndarray:
-    """Join arrays into one. The list of arrays is emptied, so that their memory is freed."""
+    """Join arrays along their last axis into one array. The list `pieces` is emptied, so that the memory of
+    its arrays is freed.
+    """
     whole = np.concatenate(pieces, axis=-1)
     pieces.clear()
     return whole

@@ -31,7 +31,8 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file, which lists the attributes of a table and their possible values. The draft has one
-    attribute per column. In place of the possible values, it contains the text FILL IN.
+    attribute per column. It contains the text FILL IN in place of each value that does not follow from the
+    type of a column.
 
     The values that occur in a table are private. So the function reads only the names and types of the
     columns. For example, it reads only the first line of a CSV file, and only the schema of a Parquet file.
@@ -68,7 +69,9 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
 
 
 def _stated(kind: pl.DataType | None) -> Any:
-    """Return the draft for a column of the given type, with FILL IN in place of each value."""
+    """Return the draft of an attribute for a column of the given type. It contains FILL IN in place of each
+    value that does not follow from the type.
+    """
     if kind is None or kind.is_nested() or kind == pl.Null:
         return BLANK
     if kind == pl.Boolean:
@@ -95,8 +98,9 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """Return a domain, which lists for each column of a table all values that occur, as text. The columns
-    that are named in `but` are left out. The domain is private, because it is computed from the data.
+    """Return a domain with one attribute per column of a table. An attribute lists all values that occur in
+    its column, as text. Columns that are named in `but` are left out. The domain is private, because it is
+    computed from the data.
     """
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):

@@ -1,5 +1,5 @@
-"""Nodes (parts of the space) on one level of a tree, which a mechanism may still divide, and the step to the
-next level.
+"""Nodes on one level of a tree that a mechanism may still divide, and the step to the next level. A node is a
+part of the space of all values.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Frontier:
     values, and may contain records or be empty.
 
     The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
-    `stop[i]` − 1. Records that the mechanism discarded on higher levels are not included. The nodes without
-    records are in `empty`. Some mechanisms do not discard records, but count each record less. Then
-    `share_left` says how much each record in a node still counts.
+    `stop[i]` − 1. The records are numbered in the order of their keys, and records that the mechanism
+    discarded on higher levels are not included. The nodes without records are in `empty`. Some mechanisms do
+    not discard records, but give them a lower weight. Then `share_left` contains the weight, from 0 to 1, of
+    the records in each node. `ends` is the result of the method `Records.ends`.
     """
 
     records: Records
@@ -66,8 +67,8 @@ class Frontier:
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return a frontier with some of the nodes that contain records, namely those for which the mask
-        `rows` is true. The new frontier has no empty nodes.
+        """Return a frontier with only some of the nodes. From the nodes that contain records, it keeps those
+        for which the mask `rows` is true. The new frontier has no empty nodes.
         """
         return replace(
             self,
@@ -79,13 +80,15 @@ class Frontier:
         )
 
     def children(self) -> Children:
-        """Return the children of all nodes, without children that contain no records."""
+        """Return the children of all nodes. Children that contain no records are left out."""
         return self.records.occupied_children(
             self.level, self.nodes, self.start, self.stop, self.ends
         )
 
     def all_nodes(self) -> list[LevelKeys]:
-        """Return all nodes, as one list of those with records and one of those without."""
+        """Return all nodes in two groups: the nodes with records, and the empty nodes. Each group is a pair
+        of the level and the nodes.
+        """
         return [(self.level, self.nodes), (self.level, self.empty)]
 
     def next_level(
@@ -94,13 +97,13 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """Divide some nodes. Return the nodes of the next level that may still be divided, and all nodes that
-        are not divided further.
+        """Divide some of the nodes into their children. Return the nodes of the next level that may be
+        divided in turn, and all nodes that are not divided further.
 
         Two kinds of nodes are divided: nodes with records for which the mask `passed` is true, and the empty
-        nodes whose numbers are in `spawning`. The function `discount` is optional. If you pass this function,
-        it is called with the divided nodes that have records. The function discards some of the records, and
-        returns the nodes together with their children that have records.
+        nodes whose positions in `empty` are listed in `spawning`. If you pass the function `discount`, it is
+        called with the divided nodes that have records. It discards some of these records or lowers their
+        weight. It returns the changed nodes, and their children that have records.
         """
         split = self.where(passed)
         if discount is None:
@@ -118,11 +121,11 @@ class Frontier:
         return Step(step.frontier, stopped + step.ended)
 
     def _refined(self, occupied: Children, spawning: Keys) -> Step:
-        """Return the next level. It contains all children of these nodes, with and without records, and the
-        children of the empty nodes `spawning`.
+        """Return the next level of the tree. It contains all children of the nodes with records, and all
+        children of the empty nodes in `spawning`.
 
-        `occupied` contains the children with records. Children that cannot be divided are returned
-        separately.
+        `occupied` contains those children that have records. Children that cannot be divided further are
+        returned separately.
         """
         tree = self.records.hierarchy
         level = self.level

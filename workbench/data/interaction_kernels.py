@@ -1,7 +1,8 @@
 """Compiled loops that sort the records of users, count them, and sample some records of each user.
 
-Functions that sample need a random number generator, whose state is read by `user_kernels.next_word`. The
-argument `states` contains one state per user, or a single state from which all users draw in turn.
+Functions that choose records at random take the argument `states`. It contains states of the random number
+generator of `user_kernels.next_word`: one state per user, or a single state from which all users draw in
+turn.
 """
 
 import numpy as np
@@ -57,7 +58,9 @@ def first_repeated(starts, items, m):
 
 @njit(cache=True, nogil=True)
 def sample(starts, limit, states, kept):
-    """Mark `limit` random records of each user in the mask `kept`. A user with fewer records keeps them all."""
+    """Mark `limit` random records of each user in the mask `kept`. For a user with fewer records, all of the
+    user's records are marked.
+    """
     for u in range(starts.size - 1):
         own = kept[starts[u] : starts[u + 1]]
         if own.size <= limit:
@@ -93,11 +96,13 @@ def one_per_item(starts, items, m, states, rows):
 
 @njit(cache=True, nogil=True)
 def top_scored(starts, limit, random, ranks, items, states, kept):
-    """Mark records of each user in the mask `kept`: first `random` random records, and then the `limit`
-    records with the highest ranks among the others. If ranks are equal, the choice is random.
+    """Mark records of each user in the mask `kept`: first `random` random records, and then, among the
+    others, the `limit` records whose items have the highest ranks. `ranks` contains the rank of each item. If
+    ranks are equal, the choice is random.
 
     The variable `cut` is the lowest rank among the `limit` highest. All records with a higher rank are
-    marked. Of the records with exactly this rank, as many as are still wanted are chosen at random.
+    marked. Then records with exactly this rank are marked at random, until `limit` records are marked in
+    addition to the random ones.
     """
     others = np.empty(longest(starts), ranks.dtype)
     for u in range(starts.size - 1):

@@ -1,5 +1,5 @@
-"""Conversion of rows from files or data frames to interactions, which consist of numbers for users, items and
-contexts, sorted by user.
+"""Conversion of rows from files or data frames to interactions. An interaction consists of three numbers: one
+for the user, one for the item and one for the context. Interactions are sorted by user.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def sorted_by_user(columns: Columns, ids: np.ndarray | None = None) -> UserRecor
     """Sort records by user, and give the users new numbers from 0. Records of one user keep their order. Also
     return the identifier of each user.
 
-    `ids` contains the identifier for each old number. If it is None, the old number itself is the identifier.
+    `ids` contains the identifier for each old number. If `ids` is None, the old number itself is the
+    identifier.
     """
     users, items, contexts = columns
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
@@ -116,8 +117,9 @@ def _combinations(domain: Domain) -> Any:
 def records_of_rows(
     data: Any, people: UserNumbers, domain: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
-    """Read records from files or a data frame. The numbers of items and contexts count the combinations of
-    labels of the `attributes`.
+    """Read interactions from files or a data frame, and sort them by user. An item is the number of a
+    combination of labels of the item attributes, and a context is numbered in the same way. The domain
+    `attributes` contains all of these attributes.
 
     Each batch is stored in columns of small integer types, so the function needs little more memory than its
     result.

@@ -1,12 +1,13 @@
-"""Interactions of users: each record says that a user had something to do with an item in a context.
+"""Interactions: records of a user, an item and a context, for example of a person who rated a film on a
+weekday.
 
-Some methods keep only some records of each user, at random or by score. Which records are kept depends only
-on a secret key and on the records of this user. The choices for different users are independent if the cipher
-AES behaves like a random permutation. These choices alone do not protect users. A mechanism adds noise later,
-and the noise protects them.
+Some methods keep only some records of each user, at random or by score. Which records of a user are kept
+depends only on a secret key, on the identity of the user and on the records of this user. The choices for
+different users are independent if the cipher AES behaves like a random permutation. These choices alone do
+not protect users. A mechanism adds noise later, and the noise protects them.
 
-If you give a seeded generator in place of a key, all users draw in turn from one random sequence. This is for
-experiments whose recorded results must not change.
+If you give a seeded generator in place of a key, all users draw in turn from one random sequence. Use a
+generator only in experiments whose recorded results must not change.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, rng: np.random.Generator | bytes | None, ids: np.ndarray) -> Draws:
-        """Return the source of random choices for a seeded generator or for a key. If `rng` is None, it is a
-        new key from the operating system.
+        """Return the source of random choices that belongs to a seeded generator or to a key. If `rng` is
+        None, a new key comes from the operating system.
         """
         key = rng if isinstance(rng, bytes) else cut_key(rng)
         if not isinstance(rng, np.random.Generator):
@@ -70,8 +71,8 @@ class Draws(NamedTuple):
 def some_of_each(
     starts: np.ndarray, draws: Draws, kernel: Callable[..., None], *arguments: Any
 ) -> Bool[np.ndarray, " records"]:
-    """Return a mask of the records that the compiled loop `kernel` keeps for each user. If users have states
-    of their own, several threads work at the same time.
+    """Return a mask of the records that the compiled loop `kernel` keeps for each user. If there is a key,
+    each user has a separate random sequence, and several threads work at the same time.
 
     The number of threads does not change the result, because the kept records of a user depend only on the
     key and on this user.
@@ -147,8 +148,8 @@ def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> in
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Table of interactions of users. Each record says that a user had something to do with an item, for
-    example a film, in a context, for example a weekday. A guarantee protects a user with all their records.
+    """Table of interactions. Each record contains a user, an item and a context. For example, a user rated a
+    film (the item) on a weekday (the context). A guarantee protects a user with all their records.
 
     An *edge* is a pair of an item and a context. Most mechanisms publish how many records each edge or each
     item has. The methods `bounded`, `one_per_item` and `top_scored` keep only some records of each user, so
@@ -159,10 +160,10 @@ class Interactions:
     domain : Domain
         Domain with two attributes: the possible items and the possible contexts. It must be public.
     users : int[records]
-        For each record, the number of its user, at least 0. The numbers are in ascending order, and they are
-        private.
+        Number of the user of each record, an integer >= 0, in ascending order. These numbers are private.
     items, contexts : int[records]
-        Item and context of each record, as codes of the first and the second attribute of the domain.
+        Item and context of each record, as codes (numbers of values, counted from 0) of the first and the
+        second attribute of the domain.
     bound : Bound, UNBOUNDED or PUBLIC
         Limit on how much one user can change the numbers of records per edge. Suppose that a user has at most
         M records. If no user has an item twice, use Bound(M, 1). If a user may have an item several times,
@@ -171,11 +172,11 @@ class Interactions:
     truth_public : bool
         Whether the exact counts are public, so that they may be shown next to a release. Default False.
     distinct : bool
-        Whether no user has an item twice. If you pass True, the workbench checks that no user has an item
-        twice. Default False.
+        Whether you state that no user has an item twice. If you pass True, the workbench checks this
+        statement. Default False.
     user_ids : uint64[users, 2], optional
-        Identifiers of users (see `UserNumbers.ids`). The identifier of user i is in row i. By default, the
-        number of a user is also the identifier.
+        Identifiers of users, each of which consists of two 64-bit integers (see `UserNumbers.ids`). The
+        identifier of user i is in row i. By default, the number of a user is also the identifier.
     attributes : Domain, optional
         Domain of the original attributes, if items and contexts are combinations of several attributes.
 
@@ -243,7 +244,8 @@ class Interactions:
         users : int[records]
             User of each record, as any integers. Records of one user keep their order.
         items, contexts : int[records]
-            Item and context of each record, as codes of the domain.
+            Item and context of each record, as codes (numbers of values, counted from 0) of the two
+            attributes.
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         truth_public : bool
@@ -292,7 +294,8 @@ class Interactions:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
-        """Read interactions from files or from a data frame, in any form that `SparseTable.read` takes.
+        """Read interactions from a data frame, or from files in any format that `SparseTable.read` takes, for
+        example CSV or Parquet.
 
         An item may be a combination of several columns, for example of an origin and a destination. A context
         may also be such a combination.
@@ -401,10 +404,10 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """Return new interactions. Of each user, at most `l` records are kept, which are chosen at random.
+        """Return new interactions with at most `l` records per user. If a user has more records, `l` of these
+        records are chosen at random.
 
-        If a user has more than `l` records, all sets of `l` of these records are equally likely. The choices
-        for different users are independent.
+        All sets of `l` records of a user are equally likely. The choices for different users are independent.
 
         Parameters
         ----------
@@ -431,15 +434,17 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifier of each user with at least one record, in the order of the users' numbers."""
+        """Return the identifier of each user with at least one record, as two 64-bit integers. The users are
+        in the order of their numbers.
+        """
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
         """Return how many users have more records than the given bound allows. The result is private.
 
-        Each user is checked without looking at other users. So adding or removing one user changes the result
-        by at most one.
+        Each user is checked independently of the other users. So adding or removing one user changes the
+        result by at most one.
 
         Parameters
         ----------
@@ -497,8 +502,8 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """Return new interactions. Of each user, the `l` records whose items have the highest scores are
-        kept. If items have equal scores, the choice between them is random.
+        """Return new interactions with at most `l` records per user, namely the records whose items have the
+        highest scores. If items have equal scores, the choice between their records is random.
 
         Parameters
         ----------
@@ -548,7 +553,9 @@ class Interactions:
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
     def _limit(self, l: int) -> int:  # noqa: E741
-        """Return `l`, or the largest number of records that the bound allows if this is smaller."""
+        """Return the smaller of two numbers: `l`, and the largest number of records per user that the bound
+        allows.
+        """
         return l if self._most_records is None else min(l, self._most_records)
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
@@ -582,14 +589,14 @@ class Interactions:
         key: bytes | None = None,
     ) -> SparseTable:
         """Return a table with the number of records of each edge, which is a pair of an item and a context.
-        Before the records are counted, the records of each user beyond the given bound are left out at
+        If a user has more records than the given bound allows, records of this user are first left out at
         random.
 
         Parameters
         ----------
         bound : Bound or PUBLIC
-            Limit on how much one user may change the table. Records of a user beyond this limit are left out.
-            Pass PUBLIC if the interactions are public.
+            Limit on how much one user may change the table. If a user exceeds this limit, some records of
+            this user are left out. Pass PUBLIC if the interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `SparseTable.from_keys`.
 

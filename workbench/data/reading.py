@@ -1,5 +1,5 @@
-"""Reader of rows. It opens files or data frames, and yields the cell, the count and the user of each row in
-batches.
+"""Reader of the rows in files and data frames. It yields batches with the cell, the count and the user of
+each row.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 def open_sources(data: Any, table: str | None = None) -> list[Source]:
-    """Open the files or the data frame that contain a table. Return one source of rows per file. All must
-    have the same columns.
+    """Open a data frame, or the files that together contain a table. Return one source of rows per file. All
+    files must have the same columns.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """Return the files to which a list of paths, folders and patterns refers. Raise a ValueError if a file
-    would be listed twice.
+    """Return the paths of all files that the given paths, folders and patterns (for example "trips/*.csv")
+    refer to. Raise a ValueError if a file would be listed twice.
     """
     paths: list[Path] = []
     for name in names:
@@ -153,8 +153,8 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Batch of rows. For each row, it contains the key (the number of the cell), the count and the user.
-    `counts` is None if each row counts one. `users` is None if no column of users was named.
+    """Batch of rows. For each row, it contains the key (number of the cell), the count and the number of the
+    user. `counts` is None if each row counts one. `users` is None if no column of users was named.
     """
 
     keys: Any  # int64[rows], or as `prepare` makes them
@@ -210,7 +210,9 @@ def row_batches(
 
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same batches. While the caller uses a batch, a second thread already reads the next one."""
+    """Yield the given batches unchanged. While the caller uses a batch, a second thread already reads the
+    next one.
+    """
     thread = ThreadPoolExecutor(1)
     try:
         coming = thread.submit(next, batches, None)
@@ -231,8 +233,8 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Read the rows of a table in batches. For each row, yield its key, which is the number of its cell in a
-    domain.
+    """Yield the rows of a table in batches. A batch contains, for each row, its key (the number of its cell
+    in the domain), its count and the number of its user.
 
     Parameters
     ----------
@@ -278,9 +280,10 @@ def prepared_rows(
     """Yield the rows of a table in batches. The function `prepare` computes the keys of the rows from some
     columns, and says which rows it leaves out.
 
-    Raise a ValueError that names the place of the first value that is not allowed. With `refuse` = False,
-    raise no error, and return the values that are not allowed with each batch. The rows of the batch that
-    have a user are also returned.
+    For each batch, yield three things: the counted rows, the batch with the columns as they were read, and a
+    list of the values that are not allowed. Rows that are dropped because they have no user are missing from
+    all three. By default, the first value that is not allowed raises a ValueError that names its place. With
+    `refuse` = False, no error is raised.
     """
     others = count, None if users is None else users.column
     names = [*columns, *(name for name in others if name is not None)]
@@ -307,7 +310,8 @@ def prepared_rows(
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
-    """Join the rows of all batches into one. If there is no batch, the keys are the empty array `none`."""
+    """Join the rows of all batches into one batch. If there is no batch, the keys are the empty array `none`.
+    """
     keys = [none]
     counts: list[np.ndarray] = []
     users: list[np.ndarray] = [np.zeros(0, np.int64)]

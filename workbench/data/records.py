@@ -1,5 +1,5 @@
-"""Private records whose values are organised in a tree. The records are sorted, so those of a node follow one
-another.
+"""Private records whose values are organised in a tree. The records are sorted, so the records of each node
+(part of the space of values) are next to each other.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """Find the children of nodes that contain records, and return how many there are. For each child, four
-    rows of `out` get the index of its parent, its digit, its first record, and the record after its last one.
+    """Find the children of the given nodes, without children that contain no records. Return the number of
+    children that were found. For each of these children, the four rows of `out` get the index of its parent,
+    its digit (number among the children of its parent), its first record, and the record after its last one.
     """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
@@ -67,9 +68,9 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Children that contain records, one per position. `parents` is the index of the parent, and `digits`
-    says which of its children it is. The child contains the records with the numbers from `start` to `stop` −
-    1.
+    """Children of some nodes of a tree, without children that contain no records. Entry i describes the child
+    with the number `digits[i]` of the node with the index `parents[i]`. This child contains the records with
+    the numbers from `start[i]` to `stop[i]` − 1.
     """
 
     parents: Int[np.ndarray, " k"]
@@ -80,9 +81,9 @@ class Children(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
-    """Private records, for example points, strings or codes. A hierarchy contains all possible values of the
-    records. It is a tree that divides the space of values into smaller and smaller parts. Each value has a
-    number, which is called its key. The records are stored as a sorted list of keys with counts.
+    """Private records, for example points, strings or codes. A hierarchy is a tree that divides the space of
+    all possible values into smaller and smaller parts. Each value has a number in the tree, which is called
+    its key. The records are stored as a sorted list of keys with counts.
 
     Parameters
     ----------
@@ -237,8 +238,8 @@ class Records(OverHierarchy):
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,
     ) -> Records:
-        """Create records from keys of a tree, in any order, with their counts. Counts of equal keys are added
-        up.
+        """Create records from keys, which are the numbers of values in a tree, and a count for each key. Keys
+        may be in any order, and counts of equal keys are added up.
 
         Parameters
         ----------
@@ -310,7 +311,8 @@ class Records(OverHierarchy):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Records:
-        """Read records from files or from a data frame, in any form that `SparseTable.read` takes.
+        """Read records from a data frame, or from files in any format that `SparseTable.read` takes, for
+        example CSV or Parquet.
 
         Parameters
         ----------
@@ -344,8 +346,8 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            If a file cannot be read, if a column is missing, if a field is empty, or if a field that should
-            contain a number contains something else. The message names the column and the row.
+            If a file cannot be read, if a column is missing, if a value is missing, or if a column of numbers
+            contains something else. The message names the column and the row.
         """
         columns = list(hierarchy.attributes)
         people = None if user is None else UserNumbers(user, user_type)
@@ -387,8 +389,8 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """Return, for each key in the list of records, the number of records whose key is at most this key.
-        If every key has exactly one record, return an empty array.
+        """Return, for each stored key, the number of records with this key or a smaller one. If the field
+        `counts` is None, return an empty array.
         """
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
@@ -406,8 +408,9 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return those children of the given nodes (parts of the space of values) at `level` that contain
-        records. Node i contains the records with the numbers from `start[i]` to `stop[i]` − 1.
+        """Return the children of the given nodes, without children that contain no records. A node is a part
+        of the space of values, and all given nodes are on the same `level` of the tree. Node i contains the
+        records with the numbers from `start[i]` to `stop[i]` − 1.
 
         Records are numbered in the order of their keys. The method copies no records, and its time grows with
         the number of children that contain records.
@@ -444,8 +447,8 @@ class Records(OverHierarchy):
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """Return the nodes (parts of the space) of a level that contain records, in the order of their keys,
-        and the number of records in each node.
+        """Return all nodes with records on one level of the tree, in the order of their keys, and the number
+        of records in each node. A node is a part of the space of values. Level 0 consists of the root.
         """
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
@@ -475,8 +478,9 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """Return a data frame with one row per different value: columns that describe the value, and the
-        column `count` with the number of records.
+        """Return a data frame with one row per stored key: columns that describe the value with this key, and
+        the column `count` with the number of records. If the field `counts` is None, several rows may have
+        the same key.
 
         Returns
         -------

@@ -100,7 +100,7 @@ class Source:
 
 class Batch(NamedTuple):
     """Batch of `size` consecutive rows of a source. The first of them has the number `first_row`. If rows
-    were left out of the batch, `rows` says which of them are still there.
+    were left out, `frame` contains only the other rows, and `rows` contains their positions in the batch.
     """
 
     source: Source
@@ -222,7 +222,7 @@ def _refuse_far_times(times: Any) -> None:
 
 
 def _texts(name: str, values: Sequence[Any]) -> pl.Series:
-    """Convert a column of Python objects to text, each value on its own."""
+    """Convert a column of Python objects to a column of texts. Each value is converted on its own."""
     try:
         return pl.Series(name, [_text(name, x) for x in values], pl.String)
     except UnicodeEncodeError as e:
@@ -345,8 +345,8 @@ class ParquetFile(FileSource):
 
 
 def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
-    """Return the columns of text for which at least one row group of the file stores a list of the different
-    texts. Such columns are read as categories, so that each text is in memory only once.
+    """Return the names of the text columns for which at least one row group (part of the file) stores a list
+    of distinct texts. Such columns are read as categories, so that each text is in memory only once.
     """
     plain = {"PLAIN", "RLE", "BIT_PACKED"}
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]

@@ -28,7 +28,9 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 
 def summed(rows: Kept) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the different keys of rows in ascending order, and the sum of the counts for each key."""
+    """Return the distinct keys (numbers of cells) in ascending order, and the sum of the counts of the rows
+    with each key.
+    """
     if rows.counts is None:
         return cells_of_keys(rows.keys)
     return cells_of_counts(rows.keys, rows.counts)
@@ -179,8 +181,9 @@ class Table:
         return replace(made, truth_public=self.truth_public, users_cut=self.users_cut)
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
-        step `grid`. The weights of the queries are rounded to multiples of the step.
+        """Return the private answers to linear queries (weighted sums of counts) as integers. An integer n
+        stands for n times the step `grid`. Before the answers are computed, the weights of the queries are
+        rounded to multiples of this step.
 
         Parameters
         ----------
@@ -452,8 +455,8 @@ class WideTable(Table):
         Domain that lists all possible cells. It is public and wide.
     words : int64[parts, cells]
         Cells that are not empty, all different and in ascending order. A cell of a wide domain has no single
-        number, so `domain.parts` divides the attributes into smaller domains. Each row contains, for one of
-        these domains, the key (number) of every cell in it.
+        number, so `domain.parts` divides the attributes into smaller domains. Row i contains, for every cell,
+        its key (number) in the i-th of these smaller domains.
     counts : int64[cells]
         Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
@@ -540,8 +543,8 @@ class WideTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> WideTable:
-        """Create a table from rows, given by their keys in each part of the domain. If users are given, each
-        user is first truncated to the bound.
+        """Create a table from rows. A row is given by one key (number) for each part of the domain. If users
+        are given, rows of each user who exceeds the bound are left out first.
         """
         cells, kept = kept_of_words(words, counts, bound, users, user_type, rng, key)
         numbers, totals = summed(kept)

@@ -1,5 +1,6 @@
-"""Truncation of the rows of each user to a bound. Which rows of a user are kept depends only on a secret key
-and on the rows of this user.
+"""Truncation of the rows of each user to a bound, which means that rows beyond the bound are left out at
+random. Which rows of a user are kept depends only on a secret key, on the identity of the user and on the
+rows of this user.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _PACKED = 2**63
 
 
 class BoundedContributions(NamedTuple):
-    """Counts that are left after truncation: one row per user and cell, with the key of the cell and the
-    count. `lost` is a mask of the users who lost counts.
+    """Counts that remain after each user was truncated to a bound. There is one entry per user and cell, with
+    the key (number) of the cell and the count. `lost` is a mask of the users who lost counts.
     """
 
     keys: Int[np.ndarray, " cells"]  # a row a user and cell
@@ -39,26 +40,26 @@ def bounded_contributions(
     key: bytes,
 ) -> BoundedContributions:
     """Truncate the rows of each user to a bound, which means that rows beyond the bound are left out. For
-    each user, at most `l0` cells are kept, with a count of at most `linf` per cell and of at most `l1` in
-    total.
+    each user, at most `l0` cells are kept. The kept count is at most `linf` in each cell, and at most `l1` in
+    all cells together.
 
     First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them are
     kept at random. Then counts above `linf` are lowered to `linf`. If the sum of the counts is still above
-    `l1`, the function treats a count of n as n single units, and keeps `l1` of all these units at random. So
-    the kept counts have a multivariate hypergeometric distribution. In each random step, all choices are
+    `l1`, the function treats a count of n as n single records, and keeps `l1` of all these records at random.
+    So the kept counts have a multivariate hypergeometric distribution. In each random step, all choices are
     equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
     Which counts of a user are kept depends only on the key, on the identity of the user and on the records of
     the user. The choice does not depend on the order of rows or on other users. So if the user is added or
-    removed, the table changes only by the kept counts of this user, which are within the bound. For each
-    single key, the bound holds. So the guarantee does not need a secret key. A random key only makes the
-    table more accurate.
+    removed, the table changes only by the kept counts of this user, which are within the bound. The bound
+    holds for every value of the secret key. So the guarantee does not depend on whether the key stays secret.
+    A random key only makes the table more accurate.
 
     The random draws for a user come from a random number generator. Its first state has 256 bits, which the
     cipher AES computes from the identity of the user and the key. If AES behaves like a random permutation,
     the states of different users are independent and uniform. The function `mark_some` then draws a uniformly
-    random set of cells by Floyd's algorithm. The function `keep_units` gives every single unit of a count a
-    uniform random number, and keeps the units with the smallest numbers.
+    random set of cells by Floyd's algorithm. The function `keep_units` gives every single record a uniform
+    random number, and keeps the records with the smallest numbers.
 
     Parameters
     ----------
@@ -129,7 +130,9 @@ def kept_rows(
     rng: np.random.Generator | None,
     key: bytes | None,
 ) -> Kept:
-    """Truncate each user to the bound, and return the kept rows. If `users` is None, keep all rows."""
+    """Leave out rows of each user who exceeds the bound, and return the kept rows. If `users` is None, keep
+    all rows.
+    """
     if counts is not None and len(counts) != len(keys):
         raise ValueError(f"{len(keys):,} rows do not fit {len(counts):,} counts")
     if users is None:
@@ -145,11 +148,12 @@ def kept_rows(
 def kept_of_words(
     words: np.ndarray, counts: Int[np.ndarray, " rows"] | None, bound: Any, *who: Any
 ) -> tuple[np.ndarray, Kept]:
-    """Truncate each user if the key of a cell consists of several 64-bit words. Return the different cells in
-    ascending order, and the kept rows. The keys of the kept rows are positions in the list of cells.
+    """Leave out rows of each user who exceeds the bound, if the key of a cell consists of several 64-bit
+    words. Return the distinct cells in ascending order, and the kept rows. The keys of the kept rows are
+    positions in this list of cells.
 
     The order of a user's cells does not depend on other users, so the choice of rows is also independent of
-    them. `who` contains the last arguments of `kept_rows`.
+    other users. `who` contains the arguments of `kept_rows` after `bound`.
     """
     order = argsort_keys(words)
     ordered = words[:, order]

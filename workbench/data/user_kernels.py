@@ -146,13 +146,13 @@ def heads(s, coins):
 
 @njit(cache=True, nogil=True)
 def keep_units(counts, total, wanted, s, undecided, low):
-    """Lower the counts of a user's cells so that their sum is `wanted`. The counts that are kept are chosen
-    at random among all `total` counts, and all choices are equally likely.
+    """Lower the counts of a user's cells at random, so that their sum falls from `total` to `wanted`. A count
+    of n is treated as n single records, and all choices of `wanted` records are equally likely.
 
-    Each single count gets a uniform random real number, and the counts with the `wanted` smallest numbers are
-    kept. The numbers are drawn bit by bit, until it is decided for each count whether it is kept. The single
-    counts of one cell are interchangeable. So for each cell, the function draws only how many of its
-    undecided counts get the bit 0. `undecided` and `low` are working memory with the length of `counts`.
+    Each record gets a uniform random real number, and the records with the `wanted` smallest numbers are
+    kept. The numbers are drawn bit by bit, until it is decided for each record whether it is kept. The
+    records of one cell are interchangeable. So for each cell, the function draws only how many of its
+    undecided records get the bit 0. `undecided` and `low` are working memory with the length of `counts`.
     """
     n = counts.size
     for i in range(n):
@@ -213,9 +213,9 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
-    """Split sorted numbers. Each number combines a user (its high bits) and a cell (its last `key_bits`
-    bits). The users are written to `users`, the position of each user's first cell to `starts`, and the cells
-    into `packed` itself. Return how many users and how many cells there are.
+    """Split sorted numbers into users and cells. Each number combines a user (its high bits) and a cell (its
+    last `key_bits` bits). The users are written to `users`, the position of each user's first cell to
+    `starts`, and the cells into `packed` itself. Return how many users and how many cells there are.
 
     With `are_rows`, a number may occur several times. It is then written only once, and `sums` gets the
     number of times.

@@ -1,5 +1,5 @@
-"""Users of rows: conversion of their names to numbers, and the random bits with which the rows of each user
-are chosen.
+"""Users to whom rows belong: conversion of their names to numbers, and the random bits with which the kept
+rows of each user are chosen.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """Raise a ValueError if you pass a generator or a key but name no users. Without users, the workbench
-    leaves out no rows, so nothing is chosen at random.
+    """Raise a ValueError if a generator or a key is given. The workbench calls this function if no users are
+    named. Then no rows are left out at random, so a generator or a key would have no effect.
     """
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
@@ -50,8 +50,8 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """Return 256 random bits for each user. The bits depend only on the key and on the identifier of the
-    user.
+    """Return 256 random bits for each user, from which the random choices for this user follow. The bits
+    depend only on the key and on the identifier of the user.
 
     The bits of a user are two blocks that are encrypted with the key by the cipher AES-256. The first block
     is the identifier, and the second is the identifier with its lowest bit changed from 0 to 1. So all blocks
@@ -92,10 +92,10 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 class Users(NamedTuple):
     """Users to whom the rows of a table belong. `numbers` contains, for each row, the number of its user.
-    `ids` contains the identifier of each number.
+    `ids` contains, for each number, the identifier of the user (two 64-bit integers) or the user's name.
 
-    If `ids` is None, the number itself is the identifier. `who` is the name of a user in texts, for example
-    "a user (column id)".
+    If `ids` is None, the number itself is the identifier. `who` is the term for a user in the texts of a
+    release, for example "a user (column id)".
     """
 
     numbers: Int[np.ndarray, " rows"]
@@ -103,7 +103,7 @@ class Users(NamedTuple):
     who: str = "a user"  # one of them, in words
 
     def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
-        """Return the identifiers of the users with the given numbers."""
+        """Return the identifiers of the users with the given numbers, each as two 64-bit integers."""
         if isinstance(self.ids, np.ndarray):
             return self.ids[numbers]
         if self.ids is not None:
@@ -114,8 +114,8 @@ class Users(NamedTuple):
 
 
 def users_of(values: Any, user_type: str | None = None) -> Users:
-    """Return the users of rows as `Users`. The argument may be such an object, a sequence of numbers, or a
-    column of text, dates or times.
+    """Return a `Users` object for the users of rows. The argument `values` may already be such an object, a
+    sequence of numbers, or a column of text, dates or times.
     """
     if isinstance(values, Users):
         return values
@@ -191,7 +191,9 @@ class UserNumbers:
         With "text", all users are read as text. Integers become text in their usual spelling. By default,
         users are read in the type that the column has.
     missing : "refuse", "drop" or texts, optional
-        Treatment of rows without a user, as in `Domain.missing_user`. By default, such rows raise an error.
+        Treatment of rows whose user is missing. "refuse" (the default) raises an error, and "drop" leaves
+        such rows out. If you give texts, for example ("NA", "unknown"), rows with such a text are also left
+        out.
     """
 
     def __init__(
@@ -284,13 +286,16 @@ class UserNumbers:
         return self._people[numbers]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return an identifier of 127 bits for each number of a user. Return None if the users are integers,
-        because the number itself is then the identifier.
+        """Return the identifiers of the users, where row i belongs to the user with the number i. An
+        identifier is a hash of 127 bits, stored as two 64-bit integers. If the users are integers, return
+        None, because the number of a user is then also the identifier.
         """
         return _digests(self._names.series()) if self._names.size else None
 
     def users(self, numbers: Numbers) -> Users:
-        """Return `Users` for rows with the given numbers, with the names of the users and of the column."""
+        """Return a `Users` object for rows, given the number of each row's user. The object also contains the
+        names of the users and of the column.
+        """
         names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 
@@ -365,7 +370,7 @@ def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
 
 
 class _DifferentTexts:
-    """List of different texts. They are numbered from 0 in the order in which they first occur."""
+    """List of distinct texts. They are numbered from 0 in the order in which they first occur."""
 
     def __init__(self) -> None:
         self._allocate(2**10, 2**14)

@@ -26,8 +26,8 @@ _COLUMNS = ("count", "noisy", "sd", "low", "high")
 
 
 class UnlistedColumn(NamedTuple):
-    """Description of a column without a public list of values, in the form in which a domain file contains
-    it.
+    """Description of a column of texts whose possible values are not public, for example search terms. A
+    domain file can contain such a description.
     """
 
     attribute: str
@@ -123,7 +123,7 @@ class UnlistedValues:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> UnlistedValues:
-        """Create the object from rows in any order. Each row contains one value.
+        """Create the object from rows in any order. Each row contains one value of one user.
 
         Parameters
         ----------
@@ -195,7 +195,8 @@ class UnlistedValues:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> UnlistedValues:
-        """Read one column of files or of a data frame, in any form that `SparseTable.read` takes.
+        """Read the values in one column of a data frame, or of files in any format that `SparseTable.read`
+        takes, for example CSV or Parquet.
 
         Parameters
         ----------
