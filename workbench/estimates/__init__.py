@@ -29,9 +29,9 @@ def summary_in_basis(
     tau: float = 0.0,
     sides: int = 2,
 ) -> Summary:
-    """Make a public summary of the cells that a mechanism released, with their noisy values. Some mechanisms
-    add noise to a transform of the table, for example to wavelet coefficients. In this case, the summary
-    contains transformed counts instead of cells.
+    """Return a `Summary` of the cells that a mechanism released, with their noisy values. If the mechanism
+    added noise to a transform of the table, for example to wavelet coefficients, return a
+    `TransformedSummary` of the released coefficients. The `basis` says which transform was used.
     """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)

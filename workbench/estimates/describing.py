@@ -1,5 +1,5 @@
-"""Sentences that describe a release. They are rows that consist of a name and a text. The command line,
-panels and files show these rows.
+"""Descriptions of releases in words. A description is a list of pairs of a topic and a text, which the
+command line, panels and files show.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
-    """Return the rows of `Release.describe`, each a pair of a name and a text."""
+    """Return the description of a release for the method `Release.describe`, as pairs of a topic and a text.
+    """
     rows = [
         ("Released", _released_in_words(release)),
         ("Mechanism", str(release.mechanism)),
@@ -42,8 +43,8 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """Return sentences that state the cost of each measurement. Measurements with equal costs are in one
-    sentence.
+    """Return sentences that state the privacy cost of each measurement of the private data. Measurements of
+    the same kind and cost share a sentence.
     """
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
     lines = []
@@ -88,8 +89,8 @@ def promises_nothing(release: Release) -> bool:
 
 
 def noise_in_words(release: Release) -> str:
-    """Return a sentence that describes the noise on a released value. It is computed from the distribution
-    that the release contains.
+    """Return a sentence that describes the noise on a released value. Its numbers are computed from the noise
+    distribution that the release contains.
     """
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
@@ -149,8 +150,8 @@ def cells_from_nothing(release: Release) -> str:
 
 
 def users_cut_in_words(release: Release) -> str:
-    """Return a sentence that states how many users were truncated to the bound. The release must contain this
-    number.
+    """Return a sentence that states how many users lost data because they exceeded the bound. If the release
+    does not contain this number, return an empty text.
     """
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
@@ -201,8 +202,8 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """Return a sentence that states the guarantee of the release for a given δ. It contains the smallest ε
-    that is proven for all receipts together.
+    """Return a sentence that states the guarantee of the release for a given δ. The sentence contains the
+    smallest ε that is proven for all measurements together.
     """
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up

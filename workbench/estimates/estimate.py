@@ -1,10 +1,10 @@
 """Base class of all estimates, and answers with their error bars.
 
 The error of an answer has several parts. Each *released* cell adds the noise on its count. A cell that was
-not released is *absent*. Its noisy value was below the threshold. So its true count is at most the threshold
-plus three standard deviations of the noise. This holds for more than 99 of 100 absent cells. An empty cell
-can be released because of its noise. Then it adds the variance of this noise to the error. If only positive
-values are released, its noise also has a positive mean.
+not released is *absent*. Its noisy value was below the threshold. So in more than 99 of 100 absent cells, the
+true count is at most the threshold plus three standard deviations of the noise. An empty cell can be released
+because of its noise. Then it adds the variance of this noise to the error. If only positive values are
+released, its noise also has a positive mean.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """Return the same answers, computed with an assumption about the cells that were not released. With
-        "empty", these cells are assumed to be empty. With None, nothing changes.
+        """Return the same answers under an assumption about the cells that were not released. With "empty",
+        these cells are assumed to be empty, so `absent` becomes 0. With None, nothing changes.
         """
         if belief is None:
             return self
@@ -155,7 +155,7 @@ class Estimate:
 
         @property
         def domain(self) -> Any:
-            """Domain of the counts."""
+            """Domain of the estimate, which lists all possible cells."""
 
         @property
         def values(self) -> Any:
@@ -245,13 +245,15 @@ class Estimate:
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields that a file stores as columns. `fields` contains those that it stores as
-        metadata.
+        """Return the fields of the estimate that a release file stores as columns. `fields` contains the
+        fields that the file stores as metadata.
         """
         return {"values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:
-        """Raise a ValueError if the rows of a file are in positions or in an order that no release has."""
+        """Raise a ValueError if no release can have the rows of a file, for example because they are not
+        sorted.
+        """
 
     def to_frame(self) -> pd.DataFrame:
         """Return the released values as a data frame.
@@ -302,7 +304,8 @@ class Estimate:
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
-        """Make an estimate from the table of `to_arrow` and the dictionary of `metadata`.
+        """Make an estimate from the table that `to_arrow` returned and the dictionary that `metadata`
+        returned.
 
         Parameters
         ----------

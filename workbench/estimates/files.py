@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and that contain a record of how they were made.
+"""Writing of files: each file is written completely or not at all, and contains a record of how it was made.
 
 Temporary files: a file is first written as a draft, which gets its name when it is complete. A process that
 is killed cannot remove its drafts. If the operating system supports files without a name, a draft is such a
@@ -245,8 +245,8 @@ _COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILIN
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the source code, and whether the code has uncommitted changes. Return None if the
-    code is not in a git repository.
+    """Return the git commit of the workbench's source code. If the code has uncommitted changes, the text
+    ends with "with changes". Return None if the code is not in a git repository.
     """
     root = Path(__file__).resolve().parents[2]
 
@@ -272,7 +272,7 @@ def file_sha256(path: Path) -> str:
 
 
 def to_text(record: dict[str, Any]) -> str:
-    """Return a record as one line of ASCII text. Equal records give equal texts."""
+    """Return a provenance record as one line of ASCII text. Equal records give equal texts."""
     return json.dumps({"format": FORMAT} | record, sort_keys=True)
 
 
@@ -300,7 +300,7 @@ def _is_changed(path: Path, record: dict[str, Any]) -> bool:
 
 
 def comment(kind: str, record: dict[str, Any]) -> str:
-    """Return a record as a comment, in the syntax of LaTeX and BibTeX or in that of Markdown."""
+    """Return a provenance record as a comment in the syntax of LaTeX and BibTeX, or of Markdown."""
     text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
     text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
     return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
@@ -329,7 +329,8 @@ def read(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file has no record, or if a newer version of the workbench wrote it.
+        If the file has no record, if a version of the workbench with another format wrote it, or if the file
+        was changed after it was written.
     """
     path = Path(path)
     if not path.exists():
@@ -355,7 +356,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
-    """Return whether an object has the form of a record that the workbench writes."""
+    """Return whether an object has the form of a provenance record that the workbench writes."""
     if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
         return False
     return all(isinstance(x[name], kind) for name, kind in _KINDS.items() if name in x)

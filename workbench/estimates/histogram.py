@@ -110,7 +110,7 @@ class Histogram(Estimate):
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the values. The number of a row is its key."""
+        """Return the noisy counts as the only column. The number of a row is the key (number) of its cell."""
         return {"noisy": self.values}
 
 
@@ -123,7 +123,7 @@ class HierarchicalSums(Estimate):
     consecutive cells, and its sum is the sum of their counts. The sums are listed level by level, from the
     root down. Nodes beyond the last cell are left out.
 
-    `variance` is the variance of the noise on every sum. If the noise of different nodes is not independent,
+    `variance` is the variance of the noise on every sum. If the sums were adjusted after the noise was added,
     `variance` is None and standard errors are NaN. The estimate can answer queries about ranges of cells, and
     queries that consist of ranges.
     """
@@ -170,9 +170,7 @@ class HierarchicalSums(Estimate):
         return np.bincount(which, sums, len(queries)), errors
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise on each node, or NaN if the noise of different nodes is
-        not independent.
-        """
+        """Return the standard deviation of the noise on the sum of each node, or NaN if it is unknown."""
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
@@ -297,8 +295,8 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors are unknown: records of users with too many records may have been
-        dropped. The text is empty if errors are known.
+        """Sentence that explains why errors are unknown, for example because records of users with too many
+        records were dropped. The text is empty if errors are known.
         """
         reasons = []
         if self.sampled:
@@ -456,12 +454,13 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
-    """Boxes (regions) that do not overlap, with their noisy counts. A box has a range from `lo` to `hi` - 1
-    for each attribute, and contains the cells whose values are in all ranges.
+    """Boxes (regions) that do not overlap, with their noisy counts. A box has one range of values per
+    attribute, from the value with the number `lo` to that with the number `hi` − 1. The box contains the
+    cells whose values are in all of these ranges.
 
     A partition can answer queries of the type `Boxes`. For an answer, it is assumed that the records of each
     released box are spread evenly over the cells of the box. There are no standard errors, because the noisy
-    counts were adjusted so that they add up to the total.
+    counts were adjusted so that they add up to the number of records.
     """
 
     hierarchy: Hierarchy

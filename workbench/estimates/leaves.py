@@ -32,10 +32,10 @@ _MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
 
 class _Position(NamedTuple):
-    """For each key, the last node that starts at or before this key, and the share of this node that is below
-    the key.
+    """Positions of some keys among the released nodes, which are sorted ranges of keys. A position consists
+    of the last node that starts at or before the key, and the share of this node's keys that are smaller.
 
-    For a key before all nodes, these are the first node and the share 0.
+    For a key before all nodes, the position consists of the first node and the share 0.
     """
 
     node: Int[np.ndarray, " keys"]
@@ -72,8 +72,8 @@ class Leaves(OverHierarchy, Estimate):
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
 
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Return the number of synthetic records of each node. It is the noisy count of the node, or 0 if
-        this count is negative.
+        """Return the number of synthetic records to draw in each node. This number is the noisy count of the
+        node, or 0 if this count is negative.
 
         Because negative counts become 0, the sum over many empty nodes is too large on average. The method
         `answer` does not have this bias, because it uses the unchanged noisy counts. The function
@@ -92,8 +92,8 @@ class Leaves(OverHierarchy, Estimate):
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
-        """Return the numbers of synthetic records. Raise a ValueError if all of them together do not fit in
-        memory.
+        """Return the number of synthetic records of each node. Raise a ValueError if all records together do
+        not fit in memory.
         """
         counts = self.counts()
         if counts.sum(dtype=float) > _MOST_RECORDS:
@@ -133,7 +133,9 @@ class Leaves(OverHierarchy, Estimate):
         values: Num[np.ndarray, " n"],
         queries: int,
     ) -> Float[np.ndarray, " queries"]:
-        """Return one sum per query, of the values of the nodes from `start` to `end`."""
+        """Return, for each query, the sum of the values of the nodes from position `start` to position `end`.
+        The numbers in `which` say to which query each pair of positions belongs.
+        """
         prefix = np.append(0, np.cumsum(values))
         values = np.append(values, 0)
         up_to_end = prefix[end.node] + end.part * values[end.node]
@@ -178,8 +180,8 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw synthetic records. Each record is drawn uniformly within its node. If the nodes are prefixes
-        of strings, the records are these prefixes.
+        """Draw synthetic records, in each node as many as the method `counts` returns. Each record is drawn
+        uniformly within its node. If the nodes are prefixes of strings, the records are these prefixes.
 
         Parameters
         ----------
@@ -200,8 +202,8 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Draw synthetic points, if the hierarchy is a `Quadtree`. Each point is drawn uniformly within its
-        node, which is a box.
+        """Draw synthetic points, in each node as many as the method `counts` returns. The hierarchy must be a
+        `Quadtree`. Each point is drawn uniformly within its node, which is a box.
 
         Parameters
         ----------

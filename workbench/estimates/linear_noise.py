@@ -1,8 +1,8 @@
-"""Noise that is not independent between cells, but for which there are formulas for the variance of any
+"""Descriptions of noise that is correlated between cells, with formulas for its variance in the answer to a
 query.
 
-A mechanism added independent noise to some numbers, and computed cells from them by a public linear map. Each
-class describes the noise on the cells for one such map.
+A mechanism added independent noise to some numbers, and computed the counts of cells from these noisy numbers
+by a public linear map. Each class describes the noise on the counts for one such map.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def _variance() -> Any:
 
 
 class Pieces(NamedTuple):
-    """Ranges of keys (numbers of cells) of which queries consist. `which` contains the number of the query to
-    which each range belongs. The ranges of one query do not overlap.
+    """Ranges of keys (numbers of cells) that together make up some queries. `which` contains the number of
+    the query to which each range belongs. The ranges of one query do not overlap. `queries` is the number of
+    queries.
     """
 
     which: Int[np.ndarray, " pieces"]
@@ -36,8 +37,8 @@ class Pieces(NamedTuple):
 
 @value
 class TreeNoise:
-    """Noise on the cells after least squares on a tree. Before the adjustment, every node had independent
-    noise of the same variance σ².
+    """Noise on the counts of cells that were estimated by least squares from the noisy sums of all nodes of a
+    tree. The noise on different nodes was independent, with the same variance σ².
 
     Let A be the matrix of the tree, with a row for each node and a column for each cell. The variance of a
     query with weights w is σ²·w'(A'A)⁻¹w. For the subtree below a node v, the matrix M = A'A is the sum of
@@ -56,7 +57,7 @@ class TreeNoise:
     kind: ClassVar[str] = "tree"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each answer, in counts²."""
+        """Return the variance of the noise on the answer to each query, in counts²."""
         k = self.branching
         sizes = level_sizes(domain.size, k)[::-1]
         full = last = 1.0  # g of a level's nodes, and of its last one
@@ -122,16 +123,16 @@ def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.nda
 
 @value
 class HaarNoise:
-    """Noise on cells that were computed from noisy Haar wavelet coefficients. The noise of each coefficient
-    has the same variance σ². An answer is a weighted sum of coefficients, and its variance is σ² times the
-    sum of the squared weights.
+    """Noise on the counts of cells that were computed from noisy Haar wavelet coefficients. The noise of each
+    coefficient has the same variance σ². An answer is a weighted sum of coefficients, and its variance is σ²
+    times the sum of the squared weights.
     """
 
     variance: float = _variance()
     kind: ClassVar[str] = "haar"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each answer, in counts²."""
+        """Return the variance of the noise on the answer to each query, in counts²."""
         terms = list(Haar().on(domain).terms(pieces.ranges))
         places = np.concatenate([pieces.which[t.pieces] * domain.size + t.nodes for t in terms])
         weights = np.concatenate([np.broadcast_to(t.factor, len(t.nodes)) for t in terms])
@@ -144,9 +145,10 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Noise on cells that were computed from the first noisy Fourier coefficients of an orthonormal basis.
-    The noise of each coefficient has the same variance σ². The variance of an answer is σ² times the squared
-    length of the query's projection on these basis vectors.
+    """Noise on the counts of cells that were computed from noisy coefficients of an orthonormal Fourier
+    basis. Only the coefficients of the lowest frequencies were used, and the noise of each has the same
+    variance σ². The variance of an answer is σ² times the squared length of the query's projection on the
+    span of their basis vectors.
     """
 
     coefficients: int = parameter(
@@ -156,7 +158,7 @@ class FourierNoise:
     kind: ClassVar[str] = "fourier"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of each answer, in counts²."""
+        """Return the variance of the noise on the answer to each query, in counts²."""
         size = domain.size
         some = max(1, _CELLS_AT_ONCE // size)
         squares = np.empty(pieces.queries)
@@ -180,8 +182,8 @@ class FourierNoise:
 
 @value
 class GroupNoise:
-    """Noise on cells whose values are means of groups. Each group has at least `width` cells. The noise on
-    the sum of each group has the same variance σ².
+    """Noise on the counts of cells that were replaced by the mean of a group of cells. Each group has at
+    least `width` cells. The noise on the sum of each group has the same variance σ².
 
     The release does not tell which cells form a group, so the class computes upper bounds. Suppose that a
     query has n cells, and t_G of these are in the group G with |G| cells. Then its variance is
@@ -194,7 +196,7 @@ class GroupNoise:
     kind: ClassVar[str] = "groups"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return an upper bound on the variance of each answer, in squared counts of records."""
+        """Return an upper bound on the variance of the noise on the answer to each query, in counts²."""
         sizes = pieces.ranges.hi - pieces.ranges.lo
         groups = np.bincount(pieces.which, sizes, pieces.queries) / self.width
         return np.minimum(groups, groups**2) * self.variance
@@ -205,7 +207,7 @@ _KINDS = {cls.kind: cls for cls in (TreeNoise, HaarNoise, FourierNoise, GroupNoi
 
 
 def noise_to_json(noise: LinearNoise | None) -> Any:
-    """Return the description of the noise in the form in which files store it."""
+    """Return the description of the noise in the form in which release files store it."""
     return noise and {"kind": noise.kind} | asdict(noise)
 
 
@@ -220,8 +222,8 @@ def noise_from_json(stored: Any) -> LinearNoise | None:
 def query_variances(
     noise: LinearNoise, domain: Domain, workload: Any
 ) -> Float[np.ndarray, " queries"]:
-    """Return the variance of the noise on each answer. It is NaN if the query does not consist of ranges that
-    do not overlap.
+    """Return the variance of the noise on the answer to each query. The variance is NaN if the query is not a
+    sum of ranges without overlaps.
     """
     try:
         which, ranges = workload.intervals(domain)

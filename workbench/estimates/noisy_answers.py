@@ -1,5 +1,5 @@
-"""Noisy answers to linear queries. They are the input of the package `inference`, and the content of an
-answer bank.
+"""Noisy answers to linear queries (weighted sums of counts). From these answers, the package `inference`
+estimates answers to other queries, or models of the table.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from workbench.value import Bool, Float, Int, finite_array, read_only, sealed
 
 
 class _MergedAnswers(NamedTuple):
-    """Distinct queries. For each query, the object contains the position of its text, the weighted mean of
-    its noisy answers, and the variance of this mean.
+    """Distinct queries with merged answers. For each query, the object contains the position of its text, the
+    weighted mean of all of its noisy answers, and the variance of this mean.
     """
 
     places: dict[str, int]
@@ -39,16 +39,16 @@ class _MergedAnswers(NamedTuple):
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """Return the position of each given query among the stored queries, or −1 if the query was not
-        asked.
+        """Return the position of each query, given as text, among the stored queries. The position is −1 if
+        the query was not asked.
         """
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyAnswers(Estimate):
-    """Queries over a domain, with their noisy answers. The noise of different answers is independent.
-    `variances` contains the variance of the noise on each answer.
+    """Linear queries (weighted sums of counts) over a domain, with their noisy answers. The noise of
+    different answers is independent. `variances` contains the variance of the noise on each answer.
 
     If a query was asked twice, the two noisy answers are kept. For such a query, the method `answer` returns
     the mean of the noisy answers, weighted by inverse variance. The method answers only queries that were
@@ -156,8 +156,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """One scale b per answer. The scale is chosen so that 2b², the variance of Laplace noise of scale b,
-        is the variance of the noise on this answer.
+        """Scale b of Laplace noise that has the same variance as the noise on each answer. Laplace noise of
+        scale b has the variance 2b².
         """
         return np.sqrt(self.variances / 2)
 
@@ -167,7 +167,9 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _asked(self) -> list[dict[str, str] | None]:
-        """For each query, the labels of each attribute that the query counts."""
+        """For each query, the labels that the query counts, by attribute. The entry is None if the query has
+        weights.
+        """
         return [_counted_labels(self.domain, text) for text in self._texts]
 
     @cached_property
@@ -182,8 +184,8 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Answers for all single cells, and their variances. It is None if a cell of the domain has no
-        answer.
+        """Pair of arrays: the answers for all single cells, and their variances. The property is None if a
+        cell of the domain has no answer.
         """
         if self.domain.size > len(self):
             return None
@@ -234,9 +236,9 @@ class NoisyAnswers(Estimate):
         return pd.DataFrame(columns | {"noisy": self.values})
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Divide a data frame, which has one row per query, into one table per marginal. Each table has only
-        the attributes of its marginal. If the queries are not the cells of two or more marginals, there are
-        no tables.
+        """Divide a data frame, which has one row per query, into one table per marginal (the counts for one
+        set of attributes). Each table has only the attributes of its marginal. If the queries are not the
+        cells of two or more marginals, return no tables.
         """
         groups: dict[tuple[str, ...], list[int]] = {}
         for row, labels in enumerate(self._asked):
@@ -277,8 +279,8 @@ class NoisyAnswers(Estimate):
 
 
 class DerivedAnswers(NoisyAnswers):
-    """Answers that were computed from other noisy answers by least squares. The errors of different answers
-    are correlated.
+    """Answers to linear queries that were computed from other noisy answers by least squares. The errors of
+    different answers are correlated.
 
     `variances` contains the variance of each answer. Because the errors are correlated, the standard error of
     a sum of answers is unknown. For the same reason, the methods of the package `inference` do not accept
@@ -290,7 +292,7 @@ class DerivedAnswers(NoisyAnswers):
 
 
 def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:
-    """Return the labels of each attribute that a query counts, as you would type them. Return None if the
+    """Return the labels that a query counts, by attribute, for example {"hour": "7..9"}. Return None if the
     query has weights.
     """
     match json.loads(text):

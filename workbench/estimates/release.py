@@ -1,5 +1,5 @@
-"""Releases: public estimates with receipts that record what they cost. A release can answer queries, and can
-be saved to a file.
+"""Releases: public estimates with receipts that record their privacy cost. A release can answer queries, and
+can be saved to a file.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether the number of users that were truncated to the bound can be released for these private
-    data.
+    """Return whether the workbench can release, with noise, how many users in these private data have more
+    data than the bound allows.
     """
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 def refuse_report_cut(epsilon: float) -> None:
-    """Raise a ValueError if the ε that shall pay for the number of truncated users is not allowed. Nothing is
-    read or spent before this check.
+    """Raise a ValueError if `epsilon` is not an allowed cost for the noisy number of users who exceed the
+    bound. The check reads no private data and spends no budget.
     """
     if not (isinstance(epsilon, int | float) and 0 < epsilon < inf):
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite ε > 0")
@@ -271,7 +271,7 @@ class Release:
         error : bool
             Whether to add columns that describe the error of each count. Default False.
         belief, options : optional
-            The same as in `answer`.
+            Assumption about cells that were not released, and further options, as in `answer`.
 
         Returns
         -------
@@ -307,7 +307,9 @@ class Release:
         return frame
 
     def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
-        """Return the domain that contains the labels in queries."""
+        """Return the domain whose labels are used in queries. With `of` = "items", it is the domain of items
+        instead of edges (pairs of an item and a context).
+        """
         domain = self.estimate.domain
         if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
             domain = self.estimate.items.domain
@@ -388,8 +390,8 @@ class Release:
 
     @property
     def _law_of_noise(self) -> dict[str, Law]:
-        """Return the distribution of the noise, computed from the receipts, if the estimate does not contain
-        it.
+        """Distribution of the noise, as an argument for the methods of the estimate. It is computed from the
+        receipts if the estimate does not contain the distribution. Otherwise, the dictionary is empty.
         """
         receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
         names = [receipt.name for receipt in receipts]
@@ -816,7 +818,7 @@ _MODELS = {"model": "Model", "tree-model": "TreeModel"}
 
 
 def _class_of(kind: str) -> Any:
-    """Return the class of estimates that has this kind in files. Classes of models are in another package,
+    """Return the class of estimates whose name in files is `kind`. Classes of models are in another package,
     which is loaded only when it is needed.
     """
     if kind in _MODELS:

@@ -67,7 +67,9 @@ def refuse_place(path: Path, force: bool) -> None:
 
 
 def tables_folder(path: Path) -> Path:
-    """Return the path of the folder that belongs to a CSV file, with one table per marginal."""
+    """Return the path of the folder for the tables of a release that is saved as a CSV file, for example
+    `x.csv.tables`. If the release contains several marginals, the folder contains one table per marginal.
+    """
     return path.with_name(f"{path.name}.tables")
 
 
@@ -97,8 +99,8 @@ def reserve(path: Path, data: Any) -> Draft:
 
 
 def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise a ValueError if a release would overwrite one of the input files. A release in `path` can also
-    have a second file next to it, which is checked as well.
+    """Raise a ValueError if a release that is saved to `path` would overwrite one of the input files. For a
+    CSV file, the JSON file next to it is also checked.
 
     A link to an input file is treated like this file.
     """
@@ -404,7 +406,7 @@ class _Bound(msgspec.Struct):
 
 class Record(msgspec.Struct):
     """Record of a release file: everything about the release that is not in its table. In older files, fields
-    that have a default are missing.
+    that have a default may be missing.
     """
 
     format: Literal[1]
@@ -473,8 +475,8 @@ def bound_record(bound: Bound) -> dict[str, Any]:
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt in the form in which files store it. In the file, its name also explains the cost in
-    words.
+    """Return a receipt in the form in which files store it. In the file, the name of the receipt also
+    contains a remark, if its cost comes from a theorem or if the guarantee is withdrawn.
     """
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
@@ -490,8 +492,8 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
-    """Return the receipts and the bound that a file contains. If the workbench cannot have written one of the
-    values, raise a ValueError that names this value.
+    """Return the receipts and the bound from the record of a release file. If the workbench cannot have
+    written one of the values, raise a ValueError that names this value.
     """
     ledger = []
     for i, stored in enumerate(record.ledger):

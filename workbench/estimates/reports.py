@@ -1,14 +1,15 @@
 """Reports, which are records that were randomised one by one, and the counts that are estimated from reports.
 
-How answers are computed: randomised response changes each attribute separately. The matrix M contains the
-probability of each reported value for each true value. The inverse for several attributes is the product of
-the inverses. A query f has the unbiased answer Σ (M⁻¹ᵀ f)(report), summed over the reports. For fixed data,
-the variance of this answer also has an unbiased estimate, Σ (M⁻¹ᵀ f)² − (the answer to f²). Source: Agrawal,
-Srikant & Thomas, SIGMOD 2005, and Mishra & Sandler, PODS 2006.
+How answers are computed: randomised response changes each attribute separately. For one attribute, the matrix
+M contains the probability of each reported value for each true value. For several attributes, M is the
+Kronecker product of their matrices, and M⁻¹ is the Kronecker product of the inverses. A query f has the
+unbiased answer Σ (M⁻¹ᵀ f)(report), summed over the reports. For fixed data, the variance of this answer also
+has an unbiased estimate, Σ (M⁻¹ᵀ f)² − (the answer to f²). Source: Agrawal, Srikant & Thomas, SIGMOD 2005,
+and Mishra & Sandler, PODS 2006.
 
 Reports that consist of bits: joint distributions of a few attributes are computed from the number of reports
-in which certain bits are set. Answers to other queries, and their variances, are computed from an unbiased
-estimate for each report and each code.
+in which certain bits are set. Other answers are computed from an unbiased estimate of each original bit, and
+so are the sums of squares in all variances.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from workbench.value import Float, Int, UInt64, outer_rows, sealed
 
 
 class Joints(Margins):
-    """Estimated counts of combinations of codes. The table of a set of attributes is computed when it is
-    first needed.
+    """Estimated counts of all combinations of values of some attributes, from randomised reports. The table
+    for a set of attributes is computed when it is first needed.
     """
 
     def __init__(self, reports: Any, clipped: bool = False):
@@ -53,8 +54,8 @@ class Joints(Margins):
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated counts over the attributes with the given numbers. The table is computed once
-        and kept.
+        """Return the estimated count of each combination of values of the attributes with the positions
+        `axes`. The table is computed once and kept.
         """
         if axes not in self._made:
             self._made[axes] = self._estimate(axes)
@@ -67,8 +68,8 @@ class Joints(Margins):
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
-    """Set negative counts to 0, and multiply the others by one factor so that the table adds up to `total`.
-    If no count is positive, all counts become equal.
+    """Set the negative counts in a table to 0, and multiply the others by one factor so that all counts add
+    up to `total`. If no count is positive, all counts become equal.
     """
     joint = np.maximum(joint, 0)
     positive = joint.sum()
@@ -78,8 +79,8 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return the squared queries, and a mask that is True for the queries whose square is correct. These are
-    the queries that consist of a single product or table.
+    """Return a mask, and the queries with squared weights. The mask is True for queries whose squared weights
+    are correct, which are the queries that consist of a single product or table.
     """
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
@@ -103,7 +104,7 @@ _MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
 
 
 class RandomisedReports(Estimate):
-    """Base of the two classes of randomised reports, `Reports` and `BitReports`."""
+    """Base class of estimates that consist of randomised reports, namely `Reports` and `BitReports`."""
 
     contents: ClassVar[str] = "reports"
     rows_are_counts: ClassVar[bool] = False
@@ -115,13 +116,15 @@ class RandomisedReports(Estimate):
         raise NotImplementedError
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Return one sum per query. Each report gives an estimate of the answer, and the given power of these
-        estimates is added up over the reports.
+        """Return, for each query, a sum over the reports. Each report adds its estimate of the answer, raised
+        to the given power.
         """
         raise NotImplementedError
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated counts over the attributes with the given numbers, which must be ascending."""
+        """Return the estimated count of each combination of values of the attributes with the positions
+        `axes`, which must be ascending.
+        """
         raise NotImplementedError
 
     @property
@@ -270,8 +273,8 @@ class Reports(RandomisedReports):
         )
 
     def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
-        """Return other queries. Their answers on the reports are unbiased estimates of the answers of
-        `queries` on the true records.
+        """Return queries to ask on the reports. Their answers are unbiased estimates of the answers to
+        `queries` on the true records. With `power` = 2, the weights of the returned queries are squared.
         """
         if isinstance(queries, TableQueries):
             groups = []
@@ -397,8 +400,8 @@ class BitReports(RandomisedReports):
         return joint.reshape([self.domain.shape[k] for k in axes])
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Return one sum per query. Each report gives an estimate of the answer, and the given power of these
-        estimates is added up over the reports.
+        """Return, for each query, a sum over the reports. Each report adds its estimate of the answer, raised
+        to the given power.
         """
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
@@ -412,8 +415,8 @@ class BitReports(RandomisedReports):
         return self._sums_of_products(queries, power)
 
     def _countable(self, axes: tuple[int, ...]) -> bool:
-        """Return whether the table over these attributes has few enough cells to count the reports in each of
-        them.
+        """Return whether the table over these attributes has few enough cells to count the reports in each
+        cell.
         """
         cells = prod(self.domain.shape[k] + 1 for k in axes)
         return len(axes) <= 2 or cells <= _MAX_COUNTED_CELLS

@@ -1,5 +1,5 @@
 """Values that were released although no public list of possible values exists, for example search words. If
-the counts were paid for, the values have noisy counts.
+the mechanism spent budget on counts, each value has a noisy count.
 """
 
 from __future__ import annotations

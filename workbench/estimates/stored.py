@@ -194,8 +194,8 @@ _AS_IT_IS = (lambda x: x, lambda x: x)
 
 
 def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the fields of a kind of estimates. For each field, yield its name in files, and how it is written
-    and read.
+    """Yield the fields of a kind of estimates. Each item consists of the name of the field, its name in
+    files, and a pair of functions that convert its value for writing and after reading.
     """
     schema = _SCHEMAS[kind]
     names = zip(schema.__struct_fields__, schema.__struct_encode_fields__, strict=True)
@@ -238,7 +238,7 @@ _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers 
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
-    """Return the key (number) of the cell in each row of a table. It is computed from the columns with
+    """Return the key (number) of the cell in each row of a table. The keys are computed from the columns with
     labels.
     """
     codes = []
@@ -268,8 +268,8 @@ def _array_type(kind: Any) -> str:
 
 
 def refuse_unless(holds: Any, name: str, need: str) -> None:
-    """Raise a ValueError if the condition `holds` is false. The message says which field of a file has a
-    wrong value, and what it needs.
+    """Raise a ValueError if the condition `holds` is false. The message contains `name`, the field of a file
+    that has a wrong value, and `need`, the allowed values.
     """
     if not holds:
         raise ValueError(f"{name} are not allowed: need {need}")

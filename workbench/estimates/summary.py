@@ -32,10 +32,11 @@ class Summary(Estimate):
 
     `tau` is the sampling threshold τ. Cells with a noisy value of at least τ were always kept, and the other
     cells were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter, and
-    cells with a smaller noisy value were dropped. `sides` is 1 if only positive noisy values were kept, and 2
-    otherwise. `law` is the distribution of the noise on every cell. If the noise differs between cells, `law`
-    is None and there are no standard errors. In answers, every released count is multiplied by the factor
-    `scale`. The factor differs from 1 only for uniform samples of cells and for synthetic samples.
+    cells with a noisy value below θ were dropped. `sides` is 1 if only positive noisy values were kept. If
+    `sides` is 2, the absolute noisy value was compared with both thresholds. `law` is the distribution of the
+    noise on every cell. If the noise differs between cells, `law` is None and there are no standard errors.
+    In answers, every released count is multiplied by the factor `scale`. The factor differs from 1 only for
+    uniform samples of cells and for samples of synthetic records.
     """
 
     domain: Domain
@@ -132,7 +133,7 @@ class Summary(Estimate):
             Whether to return also the errors of the answers.
         absent : float
             Count that is assumed for every cell that was not released. If cells below a threshold θ were
-            filtered out, θ/2 is a possible choice, which the paper of the mechanism recommends. Default 0.
+            filtered out, θ/2 is a possible choice, which Cormode et al. (2012) recommend. Default 0.
         filled_law : Law, optional
             Distribution of the noise, for mechanisms that add noise only to non-empty cells. The summary
             itself does not contain this distribution.
@@ -196,7 +197,7 @@ class Summary(Estimate):
 
     @cached_property
     def _sampling(self) -> Float[np.ndarray, " cells"]:
-        """Estimated variance that the sampling adds to the weight of each released cell."""
+        """Estimated variance that the random sampling of cells adds to the weight of each released cell."""
         return self.tau * np.maximum(self.tau - np.abs(self.values), 0)
 
     @property
@@ -206,8 +207,8 @@ class Summary(Estimate):
 
     @property
     def cut(self) -> float:
-        """Noisy count from which a cell is always released. It is the larger one of two thresholds: the
-        threshold of the filter and the sampling threshold.
+        """Smallest noisy count with which a cell is released for certain. This count is the larger one of two
+        thresholds: the threshold of the filter and the sampling threshold.
         """
         return max(self.theta, self.tau)
 
@@ -240,8 +241,9 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible true count of a cell that was not released. It is the noisy count from
-        which cells are always released, plus three standard deviations of the noise.
+        """Return the largest plausible true count of a cell that was not released. This count is the property
+        `cut`, the smallest noisy count with which a cell is released for certain, plus three standard
+        deviations of the noise.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -450,12 +452,12 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _laws(self) -> list[Law]:
-        """Distribution of the noise on a node, one for each block of nodes."""
+        """Distributions of the noise on a node, one for each block of nodes (transformed counts)."""
         return [self.law.of_nodes(part) for part in self.basis.noise_blocks]
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
-        """Variance of the noise on a node, one for each block of nodes."""
+        """Variances of the noise on a node, one for each block of nodes (transformed counts)."""
         return np.array([law.variance for law in self._laws])
 
     @property
@@ -579,12 +581,12 @@ class Projection(Estimate):
     """Array of noisy bits, from which the count of any cell of a table can be estimated. Public hash
     functions determine which bits of the array belong to a cell. The number of bits is a power of two.
 
-    Counts are measured in levels, where a level is `step` records. For each level of a cell, one bit of the
-    array is reserved. If the count of a cell is y levels, the bits of its first y levels were set to 1. Then
-    noise flipped some of the bits. The projection can answer queries of the types `Ranges` and `Subsets`. For
-    an answer, the count of every cell of the query is estimated. The count of a cell is estimated by a walk
-    along its bits, one step up for each 1 and one step down for each 0. The estimate is the mean of the
-    positions where the walk is highest, times `step`. There are no standard errors.
+    Counts are measured in levels, where a level is `step` records. The hash functions assign one bit of the
+    array to each level of each cell. If the count of a cell is y levels, the bits of its first y levels were
+    set to 1. Then noise flipped some of the bits. The projection can answer queries of the types `Ranges` and
+    `Subsets`. For an answer, the count of every cell of the query is estimated. The count of a cell is
+    estimated by a walk along its bits, one step up for each 1 and one step down for each 0. The estimate is
+    the mean of the positions where the walk is highest, times `step`. There are no standard errors.
     """
 
     domain: Domain
