@@ -204,7 +204,7 @@ PUBLIC = Public()
 
 class Unbounded:
     """Type of the marker `UNBOUNDED`. If a user may have any number of records, pass `UNBOUNDED` in place of
-    a `Bound`. Only `Interactions` accept this marker.
+    a `Bound`, which limits how much one user can change the data. Only `Interactions` accept this marker.
     """
 
     def __repr__(self) -> str:

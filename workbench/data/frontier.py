@@ -49,7 +49,7 @@ class Frontier:
 
     @classmethod
     def root(cls, records: Records) -> Frontier:
-        """Return a frontier whose only node is the root, which contains all records."""
+        """Return a frontier whose only node is the root of the tree. The root contains all records."""
         digits = records.hierarchy.digits
         start = np.zeros(1, np.int64)
         empty = np.empty((digits.word_count, 0), np.uint64)
@@ -58,7 +58,7 @@ class Frontier:
 
     @property
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Number of records in each of the `nodes`."""
+        """Number of records in each node of the field `nodes`. Records that were discarded do not count."""
         return np.maximum(self.stop - self.start, 0)
 
     @property

@@ -126,7 +126,9 @@ def refuse_other_attributes(domain: Domain) -> None:
 
 
 def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
-    """Raise a ValueError if a code is not between 0 and `size` − 1. The message names the first such row."""
+    """Raise a ValueError if a code (number of a value) is not between 0 and `size` − 1. The message names the
+    first row with such a code.
+    """
     if len(codes) and not 0 <= codes.min() <= codes.max() < size:
         row = int(np.argmax((codes < 0) | (codes >= size)))
         raise ValueError(
@@ -387,7 +389,9 @@ class Interactions:
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
-        """Row at which the records of each user begin. At the end of the array is the number of all rows."""
+        """Number of the row at which the records of each user begin. The last entry of the array is the
+        number of all rows.
+        """
         if not len(self):
             return np.zeros(1, np.int64)
         first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
@@ -632,7 +636,7 @@ class Interactions:
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, in numbers of records. These answers are private.
+        """Return the exact answers to queries, as counts of records. These answers are private.
 
         Parameters
         ----------
@@ -665,7 +669,7 @@ class Interactions:
 
 
 def _records_bound(most: int, distinct: bool) -> Bound:
-    """Return the bound on the edge counts if a user has at most `most` records. If `distinct` is True, no
-    user has an item twice.
+    """Return the bound on how much a user with at most `most` records changes the edge counts (counts of
+    pairs of an item and a context). If `distinct` is True, no user has an item twice.
     """
     return Bound(most, 1) if distinct else Bound(most, most, most)

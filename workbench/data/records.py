@@ -287,8 +287,8 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Create records from a table of counts. The records get a tree (`Attributes`) that divides the cells
-        of the table by one attribute after the other.
+        """Create records from a table of counts, one for each counted record. The records get a tree
+        (`Attributes`) that divides the cells of the table by one attribute after the other.
         """
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
@@ -455,7 +455,7 @@ class Records(OverHierarchy):
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Return the exact answers to queries, in numbers of records. These answers are private.
+        """Return the exact answers to queries, as counts of records. These answers are private.
 
         Parameters
         ----------
@@ -507,7 +507,8 @@ def _ascending(keys: Keys) -> bool:
 
 
 def _sorted(keys: Keys) -> Keys:
-    """Return the keys in ascending order. If a key is one word, the argument itself is sorted."""
+    """Return the keys in ascending order. If each key is a single 64-bit word, the argument itself is sorted.
+    """
     if len(keys) > 1:
         return sealed(keys[:, argsort_keys(keys)])
     keys[0].sort()

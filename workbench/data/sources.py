@@ -169,7 +169,9 @@ class Frame(Source):
             yield whole.slice(start, BATCH)
 
     def types(self) -> dict[str, pl.DataType]:
-        """Return the type of each column. It is read from a data frame without rows, so no value is read."""
+        """Return the type of each column. The types are taken from a data frame without rows, so no value is
+        read.
+        """
         return dict(Frame(self.frame[:0]).columns(self.names).schema)
 
     def columns(self, names: Sequence[str]) -> pl.DataFrame:
@@ -279,8 +281,8 @@ class FileSource(Source):
         return str(self.path)
 
     def damaged(self, e: Exception) -> ValueError:
-        """Return the ValueError to raise for a file that cannot be read. It contains the message of the
-        library that tried to read the file, and says what to do.
+        """Return the ValueError to raise for a file that cannot be read. The error contains the message of
+        the library that tried to read the file, and says what to do.
         """
         why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
         need = READABLE

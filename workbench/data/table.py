@@ -379,7 +379,7 @@ class SparseTable(Table):
 
     @property
     def density(self) -> float:
-        """Share of the domain's cells that are not empty. It is private."""
+        """Share of the domain's cells that are not empty. This share is private."""
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:

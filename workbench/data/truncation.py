@@ -111,8 +111,8 @@ def bounded_contributions(
 
 
 class Kept(NamedTuple):
-    """Rows that are left after truncation, with the bound that now holds and the number of users who lost
-    rows.
+    """Rows that remain after each user was truncated to a bound, with the bound that now holds and the number
+    of users who lost rows.
     """
 
     keys: Int[np.ndarray, " rows"]
@@ -183,7 +183,7 @@ def _cells_of_users(
     users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Add up rows by user and cell. Return the users, the position at which the cells of each user begin, the
-    keys of all cells (in ascending order for each user), and their counts.
+    keys (numbers) of all cells, and their counts. The keys of each user are in ascending order.
 
     Each pair of a user and a cell is packed into one number, and these numbers are sorted.
     """

@@ -34,7 +34,7 @@ def _slot(first, start, stop, text, slots, names):
 
 @njit(cache=True, nogil=True)
 def find_texts(hashes, starts, text, slots, names, numbers):
-    """Look up texts in a list of different texts, and write the number of each to `numbers`. A text that is
+    """Look up texts in a list of distinct texts, and write the number of each to `numbers`. A text that is
     not in the list gets −1.
     """
     mask = slots.shape[0] - 1
@@ -52,7 +52,7 @@ def find_texts(hashes, starts, text, slots, names, numbers):
 
 @njit(cache=True, nogil=True)
 def add_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """Append the texts whose number is −1 to a list of different texts. Return the new number of texts in the
+    """Append the texts whose number is −1 to a list of distinct texts. Return the new number of texts in the
     list, and the number of bytes that they take.
     """
     for i in range(hashes.size):
