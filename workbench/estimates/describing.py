@@ -194,7 +194,9 @@ def guarantee_in_words(release: Release) -> str:
 
 
 def _times(cost: DP) -> str:
-    """Return the factor by which a probability may grow at this cost, as text."""
+    """Return, as text, the factor e^ε by which the probability of an outcome may grow at the given privacy
+    cost.
+    """
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
         factor = f"{factor} = {exp(cost.epsilon):.3g}"

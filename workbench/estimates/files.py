@@ -90,7 +90,7 @@ class Draft:
             self._held = held
 
     def close(self) -> None:
-        """Remove the draft. If the file was given other names, it remains under these names."""
+        """Remove the draft. A draft that was given other names remains as a file with these names."""
         for hidden in self._hidden:
             hidden.unlink(missing_ok=True)
         if self._held is not None:
@@ -277,8 +277,8 @@ def to_text(record: dict[str, Any]) -> str:
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """Return the metadata that matplotlib writes into a picture. They contain the record, but no date, so the
-    same figure always gives the same file.
+    """Return the metadata that matplotlib writes into a picture. The metadata contain the provenance record
+    but no date, so the same figure always gives the same file.
     """
     text = to_text(record)
     if kind == "pdf":
@@ -307,7 +307,7 @@ def comment(kind: str, record: dict[str, Any]) -> str:
 
 
 def sidecar(path: Path) -> Path:
-    """Return the path of the JSON file that contains the record of a CSV file."""
+    """Return the path of the JSON file that contains the record of a CSV file, for example `x.csv.json`."""
     return path.with_name(f"{path.name}.json")
 
 
@@ -363,7 +363,9 @@ def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of the record in a file, without any check. Return "" if the file has no record."""
+    """Return the text of the provenance record in a file, without any check. Return "" if the file has no
+    record.
+    """
     if path.is_dir() or path.suffix == ".json":
         return _text_of(path / "manifest.json" if path.is_dir() else path)
     if path.stat().st_size > _LARGEST:

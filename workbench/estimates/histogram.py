@@ -38,7 +38,7 @@ from workbench.value import Float, Int, Num, sealed
 class Histogram(Estimate):
     """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells).
     `variance` is the variance of the noise on each count. The field is None if the noise of different cells
-    is not independent.
+    is not independent, or if its variance is unknown.
 
     A histogram can answer any workload (list of queries). When you ask the first queries, running sums of all
     values are computed. After that, each query about a range of cells takes the same short time, whatever the
@@ -307,8 +307,8 @@ class ItemEdgeCounts(Estimate):
         return f"{' and '.join(reasons)}. {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
-        """Return one number per query: how many ordered pairs of different edges of the same item the query
-        covers.
+        """Return, for each query, the number of ordered pairs of two different edges that have the same item
+        and are both in the query.
         """
         items, contexts = self.domain.shape
         try:
@@ -411,8 +411,8 @@ class ItemEdgeCounts(Estimate):
         return self.edges.to_frame()
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They have one row per edge, with the count of the edge and the
-        count of its item.
+        """Return the columns of the release file. They have one row per edge, with the count of the edge and
+        the count of its item.
         """
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"noisy_item": items, "noisy": self.edges.values}
@@ -427,7 +427,7 @@ class ItemEdgeCounts(Estimate):
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
         """Pair of descriptions of the noise, for the counts of items and for the counts of edges. A
-        description is None if the noise is independent.
+        description is None if the noise on different counts is independent or unknown.
         """
         return self.items.noise, self.edges.noise
 
@@ -497,8 +497,8 @@ class Partition(OverHierarchy, Estimate):
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They describe the boxes in words and by the numbers of their
-        cells.
+        """Return the columns of the release file. They describe the boxes in words and by the numbers of
+        their cells.
         """
         lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
         hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}

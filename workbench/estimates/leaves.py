@@ -143,8 +143,8 @@ class Leaves(OverHierarchy, Estimate):
         return np.bincount(which, up_to_end - up_to_start, queries)
 
     def _position(self, keys: Keys, after: bool) -> _Position:
-        """Return the position of each key among the nodes. With `after`, return the position of the
-        next key.
+        """Return the position of each key among the released nodes. With `after`, return the position of the
+        next larger key instead.
         """
         if not len(self):
             count = keys.shape[1]
@@ -266,7 +266,7 @@ class Leaves(OverHierarchy, Estimate):
         return frame.assign(level=self.levels, noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They describe the nodes in words and by their keys."""
+        """Return the columns of the release file. They describe the nodes in words and by their keys."""
         keys = {f"key{i}": word for i, word in enumerate(self.keys)}
         return {**self.nodes(), **keys}
 

@@ -90,7 +90,7 @@ class TreeNoise:
 def _nodes(
     piece: np.ndarray, lo: np.ndarray, left: np.ndarray, right: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Convert two runs of nodes per range to single nodes. Return the number of the range of each node, and
+    """Convert two runs of nodes per range to single nodes. Return, for each node, the number of its range and
     the number of the node.
     """
     counts = np.concatenate([left - lo, hi - right])

@@ -263,8 +263,8 @@ class NoisyAnswers(Estimate):
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file. They have one row per query, with its text, its variance and its
-        noisy answer.
+        """Return the columns of the release file. They have one row per query, with its text, its variance
+        and its noisy answer.
         """
         texts = pa.array(self._texts, pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}

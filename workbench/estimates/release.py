@@ -147,8 +147,9 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """Total privacy cost of the release. It is the sum over its receipts, which record the cost of each
-        measurement.
+        """Total privacy cost of the release. It is the sum of the costs in the receipts, which record the
+        cost of each measurement. If measurements are about disjoint groups of people, only the most expensive
+        group counts.
         """
         return compose(self.ledger)
 
@@ -175,7 +176,7 @@ class Release:
 
     @property
     def relation(self) -> str:
-        """Name of the change of the data that the guarantee is about, for example that one unit (usually a
+        """Change of the data that the guarantee is about, in words, for example that one unit (usually a
         person) is added or removed.
         """
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
@@ -832,8 +833,8 @@ def _class_of(kind: str) -> Any:
 
 
 def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
-    """Replace the cell numbers of nodes in a frame by labels: the label of the first cell, and that of the
-    last cell.
+    """Replace the cell numbers of nodes in a frame by two labels: the label of the first cell, and the label
+    of the last cell.
     """
     for lo in [name for name in frame.columns if name == "lo" or name.endswith(" lo")]:
         before = lo.removesuffix("lo")

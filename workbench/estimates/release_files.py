@@ -125,7 +125,8 @@ def write_release(
     force: bool,
     marginals: Mapping[str, pd.DataFrame] = {},
 ) -> None:
-    """Write the rows and the record of a release to a file. The ending of its name determines the format.
+    """Write the rows and the record of a release to a file. The ending of the file's name determines the
+    format.
 
     If the release contains several marginals, a CSV file also gets a folder with one table per marginal.
     """
@@ -244,7 +245,8 @@ def _publish(draft: Draft, force: bool) -> None:
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, Record]:
-    """Read the rows and the record of a release file. Their values are not checked yet.
+    """Read the rows and the record of a release file. The function does not check whether the estimate is
+    valid.
 
     Parameters
     ----------

@@ -260,7 +260,9 @@ class Reports(RandomisedReports):
     def _invert(
         self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
     ) -> Float[np.ndarray, "..."]:
-        """Multiply one axis of an array by the inverse matrix of an attribute, which is symmetric."""
+        """Multiply one axis of an array by M⁻¹, where M is the symmetric matrix of the randomised response
+        for one attribute.
+        """
         p = self.retention[attribute]
         n = self.domain.shape[attribute]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
@@ -375,7 +377,9 @@ class BitReports(RandomisedReports):
 
     @cached_property
     def _columns_of_bits(self) -> UInt64[np.ndarray, "codes words"]:
-        """Bits of all reports, rearranged to one row per code. The last row has all bits set."""
+        """Bits of all reports, rearranged to one row per code (value of an attribute). In the last row, all
+        bits are 1.
+        """
         codes = sum(n for n in self.domain.shape if n > 1)
         columns = np.zeros((codes + 1, -(-self.total // 64)), np.uint64)
         response.transpose(self.bits, columns)
@@ -454,7 +458,9 @@ class BitReports(RandomisedReports):
         return sums
 
     def _evidence(self, at_once: int) -> Iterator[list[Float[np.ndarray, "reports codes"]]]:
-        """Yield the estimates (b − f)/(1 − 2f) of the original bits, for `at_once` reports at a time."""
+        """Yield unbiased estimates of the original bits, for `at_once` reports at a time. For a reported bit
+        b and the flip probability f, the estimate is (b − f)/(1 − 2f).
+        """
         starts = bit_layout(self.domain).starts
         for first in range(0, self.total, at_once):
             rows = np.ascontiguousarray(self.bits[first : first + at_once])
@@ -491,7 +497,7 @@ class BitReports(RandomisedReports):
         return pd.DataFrame(columns, index=range(len(self))).assign(noisy=1)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the file, one per word of 64 bits."""
+        """Return the columns of the release file, one per word of 64 bits."""
         words = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return {**words, "noisy": np.ones(len(self), np.int64)}
 

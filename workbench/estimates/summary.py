@@ -241,9 +241,9 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible true count of a cell that was not released. This count is the property
-        `cut`, the smallest noisy count with which a cell is released for certain, plus three standard
-        deviations of the noise.
+        """Return the largest plausible true count of a cell that was not released. This count is the sum of
+        the threshold `cut` and three standard deviations of the noise. Cells with a noisy count of at least
+        `cut` are always released.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -262,7 +262,7 @@ class Summary(Estimate):
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of `to_frame`, with labels as dictionary columns."""
+        """Return the columns of `to_frame`, with the labels in dictionary columns of Arrow."""
         columns: dict[str, Any] = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
@@ -393,8 +393,9 @@ class TransformedSummary(Summary):
         released: np.ndarray,
         parts: Any,
     ) -> None:
-        """Add the contribution of one term of the queries to three sums: the variance by the formula, the
-        variance after a filter, and the largest plausible sum of absent nodes.
+        """Add the contribution of one term of the queries to the five sums in `parts`. They are the variance
+        by the formula, the variance after a filter, the mean noise of empty nodes, the number of absent
+        nodes, and the largest plausible sum of the absent nodes.
         """
         closed, filtered, shift, absent_nodes, absent = parts
         part = self._part(term.nodes)
@@ -551,7 +552,7 @@ class Sketch(Estimate):
         return answers, np.sqrt(per_cell + together)
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise on a bucket. It is the same for all buckets."""
+        """Return the standard deviation of the noise on a bucket, which is the same for all buckets."""
         return float(np.sqrt(self.law.variance))
 
     def to_frame(self) -> pd.DataFrame:
