@@ -191,7 +191,7 @@ def check_table(
         With "text", users are read as text, so that 7 and 007 are two people.
     table, progress : str and callable, optional
         `table` is the name of a table in a database file. `progress` is a function that is called with the
-        progress. Both are explained in `SparseTable.read`.
+        number of bytes read so far and in total, as in `SparseTable.read`.
 
     Returns
     -------

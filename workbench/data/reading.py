@@ -46,8 +46,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     Parameters
     ----------
     data : frame, path, list of paths, or Source
-        Data frame of pandas, polars or Arrow, or the path of a file, of a folder of files, or a pattern such
-        as "trips/2026-*.parquet".
+        Data frame of pandas, polars or Arrow, or one or more paths. A path names a file, a folder of files,
+        or a pattern such as "trips/2026-*.parquet".
     table : str, optional
         Name of the table, if the file is a DuckDB or SQLite database.
 
@@ -174,7 +174,8 @@ def row_batches(
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table in a form that `open_sources` takes.
+        Data frame of pandas, polars or Arrow, or one or more paths. A path names a file, a folder of files,
+        or a pattern such as "trips/2026-*.parquet".
     columns : sequence of str, optional
         Names of the columns to read. By default all columns.
     table : str, optional
@@ -239,7 +240,7 @@ def counted_rows(
     Parameters
     ----------
     data : frame, path, or list of paths
-        Table in a form that `open_sources` takes. The table must have the columns that are listed in
+        Data in any form that `row_batches` takes. The table must have the columns that are listed in
         `domain.columns`.
     domain : Domain
         Domain that lists all possible cells.
@@ -249,7 +250,7 @@ def counted_rows(
         Object that gives each user a number. It contains the name of the column of users.
     table, progress : str and callable, optional
         `table` is the name of a table in a database file. `progress` is a function that is called with the
-        progress. Both are explained in `row_batches`.
+        number of bytes read so far and in total, as in `row_batches`.
 
     Yields
     ------

@@ -337,7 +337,7 @@ class Records(OverHierarchy):
             Seeded generator or secret key for the random choice of records, as in `from_values`.
         table, progress : str and callable, optional
             `table` is the name of a table in a database file. `progress` is a function that is called with
-            the progress. Both are explained in `SparseTable.read`.
+            the number of bytes read so far and in total, as in `SparseTable.read`.
 
         Returns
         -------

@@ -40,11 +40,12 @@ class TreeNoise:
     """Noise on the counts of cells that were estimated by least squares from the noisy sums of all nodes of a
     tree. The noise on different nodes was independent, with the same variance σ².
 
-    Let A be the matrix of the tree, with a row for each node and a column for each cell. The variance of a
-    query with weights w is σ²·w'(A'A)⁻¹w. For the subtree below a node v, the matrix M = A'A is the sum of
-    two matrices. The first is block diagonal, and its blocks are the matrices M_c of the children c. The
-    second is 1·1', for the node v itself. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the
-    Sherman–Morrison formula,
+    Let A be the matrix of the tree, with a row for each node and a column for each cell. An entry is 1 if the
+    cell is in the node, and 0 otherwise. The variance of a query with weights w is σ²·w'(A'A)⁻¹w. For the
+    subtree below a node v, the matrix M = A'A is the sum of two matrices. The first is block diagonal, and
+    its blocks are the matrices M_c of the children c. The second is 1·1', for the node v itself, where 1 is
+    the vector of ones. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the Sherman–Morrison
+    formula,
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 

@@ -115,7 +115,7 @@ class Summary(Estimate):
         noisy values v in the query, and (…)⁺ replaces negative numbers by 0. In some cases, there is no such
         formula, and the standard error is NaN. One case is that cells were filtered, by a threshold θ > 1 or
         because only positive values were kept. The other cases are uniform samples of cells, raw weights of
-        sampled cells, and a value of `absent`.
+        sampled cells, and a value of `absent` other than 0.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
         computed as follows. Let n be the number of cells in the query, and r the number of these cells that
@@ -298,10 +298,9 @@ class TransformedSummary(Summary):
     transformed numbers are called nodes. `keys` contains the numbers of the released nodes in ascending
     order, and `values` contains the noisy values of these nodes.
 
-    Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. `law`
-    describes the noise, and `Law.of_nodes` computes from it the distribution of the noise in each block. The
-    nodes form a tree. If the field `consistent` is True, a node was released only if all nodes above it in
-    the tree were released.
+    Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. The method
+    `Law.of_nodes` computes this distribution for each block from the field `law`. The nodes form a tree. If
+    the field `consistent` is True, a node was released only if all nodes above it in the tree were released.
     """
 
     law: Law
