@@ -311,8 +311,7 @@ def prepared_rows(
 
 
 def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
-    """Join the rows of all batches into one batch. If there is no batch, the keys are the empty array `none`.
-    """
+    """Join the rows of all batches into one batch. Without batches, the keys are the empty array `none`."""
     keys = [none]
     counts: list[np.ndarray] = []
     users: list[np.ndarray] = [np.zeros(0, np.int64)]

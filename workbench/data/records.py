@@ -507,8 +507,7 @@ def _ascending(keys: Keys) -> bool:
 
 
 def _sorted(keys: Keys) -> Keys:
-    """Return the keys in ascending order. If each key is a single 64-bit word, the argument itself is sorted.
-    """
+    """Return the keys in ascending order. If each key is one 64-bit word, the argument itself is sorted."""
     if len(keys) > 1:
         return sealed(keys[:, argsort_keys(keys)])
     keys[0].sort()

@@ -22,8 +22,7 @@ USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
-    """Return the description of a release for the method `Release.describe`, as pairs of a topic and a text.
-    """
+    """Return the description of a release for the method `Release.describe`, as pairs of a topic and a text."""
     rows = [
         ("Released", _released_in_words(release)),
         ("Mechanism", str(release.mechanism)),
