@@ -1,4 +1,4 @@
-"""Panels, axes, legends and the layout of a figure, and its displayed aggregates."""
+"""Panels, axes, legends and the layout of a figure, and the numbers that the figure shows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _break_titles(fig: Figure) -> Iterator[Text]:
 
 
 def _add_ticks(fig: Figure) -> Iterator[Axis]:
-    """Give logarithmic axes with fewer than two numbers more of them."""
+    """Add numbers to logarithmic axes that have fewer than two numbers."""
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             locator = axis.get_major_locator()
@@ -267,8 +267,8 @@ def _label_ends(
     across: int,
     under: int,
 ) -> bool:
-    """Name lines at their right ends, in their colours. If there is not enough space, change nothing
-    and return False.
+    """Write the names of curves at the right ends of these curves, in the same colours. If there is not
+    enough space, change nothing and return False.
     """
     kinds = {name.split(", ")[0] for name in lines}
     short = len(kinds) == 1 < len(lines) and all(", " in name for name in lines)
@@ -351,8 +351,8 @@ def _thin_ticks(fig: Figure) -> None:
 def apart(
     wanted: Float[np.ndarray, " n"], heights: Float[np.ndarray, " n"], low: float, high: float
 ) -> Float[np.ndarray, " n"]:
-    """Return places near the wanted ones at which boxes of these heights do not overlap. Boxes that do
-    not fit reach below `low`.
+    """Return the centres of boxes of the given heights, which are near the `wanted` centres but do not
+    overlap. If there is not enough space between `low` and `high`, some boxes are below `low`.
 
     >>> apart(np.array([5.0, 5.0]), np.array([2.0, 2.0]), 0, 10)
     array([4., 6.])
@@ -391,7 +391,7 @@ def _names(ax: Axes) -> list[str]:
 
 
 def _in_width(text: Text, wide: float) -> str:
-    """Return the words of a text in as few lines of this width as they need, all about as long."""
+    """Break a text into as few lines as the width allows. All lines have about the same length."""
     words = text.get_text().replace("\n", " ")
     text.set_text(words)
     letters = max(1, int(len(words) * wide / max(text.get_window_extent().width, wide)))
@@ -453,7 +453,9 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
 
 
 def _within_a_decade(axis: Axis) -> bool:
-    """Return whether a logarithmic axis covers so small a range that it gets evenly spaced numbers."""
+    """Return whether a logarithmic axis covers less than one power of ten. Such an axis gets evenly spaced
+    numbers.
+    """
     low, high = sorted(axis.get_data_interval())
     return low > 0 and high < 10 * low
 
@@ -502,7 +504,7 @@ def format_tick(x: float, _: Any = None) -> str:
 
 @contextmanager
 def keep_limits(ax: Axes) -> Iterator[None]:
-    """Inside the `with` block, keep the limits of the axes fixed."""
+    """Inside the `with` block, keep the range of a panel's axes unchanged, whatever is drawn there."""
     limits = ax.dataLim.frozen()
     yield
     ax.dataLim.set(limits)
@@ -516,16 +518,17 @@ COLUMNS = ("x", "mean", "low", "high")
 def tag(
     artists: Artist | Iterable[Artist], series: str, points: pd.DataFrame | None = None
 ) -> None:
-    """Mark artists with the name of the series that they draw.
+    """Mark matplotlib's artists (drawn elements) with the name of the series (curve) that they draw.
 
     Parameters
     ----------
     artists : Artist or several
-        The artists that draw the series.
+        Artists that draw the series.
     series : str
         Name of the series.
     points : DataFrame, optional
-        Aggregates of the series: displayed `x`, its place `at` on the axis, `mean`, `low` and `high`.
+        Numbers of the series, with the columns `x` (as displayed), `at` (its place on the axis), `mean`, and
+        the ends of the interval, `low` and `high`.
     """
     for artist in artists if isinstance(artists, Iterable) else [artists]:
         artist.series = series
@@ -534,8 +537,8 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the numbers that a figure shows, for each panel and series (curve). Call this after the final
-    layout. Every drawn element gets an id, with which you can find it in an SVG file.
+    """Return the numbers that a figure shows, for each panel and series (curve). Call this function after the
+    final layout. Every drawn element gets an id, with which you can find it in an SVG file.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def cells(
     outlines: bool = False,
     equal: bool = False,
 ) -> None:
-    """Draw boxes that are darker for larger values.
+    """Draw one box per row of the results. The boxes are darker for larger values.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def cells(
         One row per box, from (`x0`, `y0`) to (`x1`, `y1`), with its `value`. A column `labels` names
         the axes, for example "x|y".
     ax : Axes
-        Where to draw.
+        Panel into which the boxes are drawn.
     limits : (float, float)
-        Ends of the scale of shades, for example from `color_limits`.
+        Smallest and largest value of the colour scale, for example from `color_limits`.
     outlines : bool
         Whether to outline the boxes.
     equal : bool
@@ -91,7 +91,9 @@ def name_shades(
     location: str = "bottom",
     **how: Any,
 ) -> None:
-    """Draw the scale of shades of some axes below them, or at their right, with its name."""
+    """Draw the colour scale of some panels below these panels, or to their right. `what` is the metric that
+    names the scale.
+    """
     shades = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
     bar = axes[0].get_figure().colorbar(shades, ax=axes, location=location, **how)
     bar.set_label(AXIS_LABELS.get(what, what))
@@ -115,8 +117,8 @@ def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
-    """Return the position of each value on a logarithmic colour scale, from 0 to 1. The position is NaN for
-    values of 0 or less.
+    """Return the position of each value on a logarithmic colour scale, from 0 to 1. `limits` are the smallest
+    and the largest value of the scale. The position is NaN for values of 0 or less.
     """
     with np.errstate(all="ignore"):
         position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
@@ -214,8 +216,9 @@ def maps(
 def project(
     latitude: Any, longitude: Any, latitude0: float, longitude0: float
 ) -> tuple[Any, Any]:
-    """Convert latitudes and longitudes to distances in km to the east and to the north of a place. The
-    projection is equirectangular, with the correct scale at the latitude of the place.
+    """Convert latitudes and longitudes to distances in km to the east and to the north of the place
+    (`latitude0`, `longitude0`). The projection is equirectangular, with the correct scale at the latitude of
+    the place.
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]
     [0, 111]

@@ -1,4 +1,4 @@
-"""Curves, bars, the paper's printed numbers, and theory."""
+"""Functions that draw curves, bars, the numbers that a paper prints, and theoretical curves."""
 
 from __future__ import annotations
 
@@ -101,11 +101,12 @@ def curves(
 def _by_series(
     rows: pd.DataFrame, series: str, at: str, styles: Mapping[str, SeriesStyle] | None
 ) -> Iterator[tuple[int, str, SeriesStyle, pd.DataFrame, pd.DataFrame]]:
-    """Yield the series of rows: number, name, style, rows, and means with intervals at each place.
+    """Yield the number, name, style and rows of each series (curve), and a table of its means with 95 %
+    intervals.
 
-    Intervals are limited to possible values of their metric: not below 0 if no value is, and at most 1
-    for shares. An interval that would reach 0 ends at its smallest value instead, so that a logarithmic
-    axis can show it.
+    Intervals are limited to possible values of their metric: not below 0 if no value is, and at most 1 for
+    shares. An interval that would reach 0 ends at its smallest value instead, so that a logarithmic axis can
+    show it.
     """
     styles = styles or series_styles(rows[series])
     most = 1 if metric_name(rows) in FRACTIONS else None
@@ -128,8 +129,8 @@ def grouped_bars(
     log: bool = True,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw groups of bars with 95 % confidence intervals. On a logarithmic axis, markers are drawn instead of
-    bars.
+    """Draw groups of bars with 95 % confidence intervals. There is one group per value of `x`, and one bar
+    per series in each group. On a logarithmic axis, markers are drawn instead of bars.
 
     If the groups are named by text, they are drawn in the order of the rows. If the groups are named by
     numbers, they are drawn in descending order.
@@ -234,7 +235,9 @@ def printed(points: Iterable[Printed], ax: Axes) -> Axes:
 
 
 def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
-    """Draw a printed number at a place, with its reading error along "x" or "y"."""
+    """Draw a bracket for a number that a paper prints. Along the axis "x" or "y", the bracket shows the error
+    with which we read the number.
+    """
     middle = (point.low + point.high) / 2 if point.value is None else point.value
     error = [[middle - point.low], [point.high - middle]]
     place = (at, middle) if along == "y" else (middle, at)

@@ -47,12 +47,12 @@ def release_picture(release: Any) -> Figure:
     """Draw a picture of a release. The function uses only the release, so this costs no budget.
 
     The kind of picture depends on the release. A table with two attributes is drawn as a map of counts. In
-    the map, counts that differ from 0 by less than two standard deviations of the noise are grey. A table
-    with one ordered attribute is drawn as a curve with the noise. If cells were not released, the picture
+    the map, counts of at most two standard deviations of the noise are grey. A table with one ordered
+    attribute is drawn as a curve, with a band that shows the noise. If cells were not released, the picture
     also shows how large their counts may be. For other tables, the picture shows the largest cells, with two
-    standard deviations of the noise. If there are too many labels, neighbouring labels are added up. For
-    points, the picture shows the released boxes, which are shaded by density. For strings and codes, it shows
-    the nodes with the largest counts.
+    standard deviations of the noise. If there are too many labels, the counts of neighbouring labels are
+    added up. For points, the picture shows the released boxes, which are shaded by density. For strings and
+    codes, it shows the nodes with the largest counts.
 
     Parameters
     ----------
@@ -104,18 +104,24 @@ def _heading(release: Any) -> str:
 
 
 def _blocks(n: int, most: int) -> np.ndarray:
-    """Return the starts of at most `most` blocks of a round number of codes, and the end of the last."""
+    """Divide `n` codes into at most `most` blocks of equal size, which is a round number. Return the first
+    code of each block, and finally `n`.
+    """
     return np.append(np.arange(0, n, _round_step(n, most)), n)
 
 
 def _round_step(n: int, most: int) -> int:
-    """Return the smallest of 1, 2, 5, 10, 20, … of which at most `most` make n."""
+    """Return the smallest block size among 1, 2, 5, 10, 20 and so on for which at most `most` blocks cover
+    `n` codes.
+    """
     steps = (factor * 10**power for power in count() for factor in (1, 2, 5))
     return next(step for step in steps if n <= step * most)
 
 
 def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any:
-    """Return answers about all combinations of blocks, with both parts of their errors."""
+    """Return the released count in each combination of blocks (groups of neighbouring codes). The errors from
+    noise and from absent cells are included.
+    """
     sets = []
     for n, ends in zip(domain.shape, edges, strict=True):
         runs = [[(int(lo), int(hi))] for lo, hi in zip(ends, ends[1:], strict=False)]

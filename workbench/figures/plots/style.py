@@ -67,8 +67,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Page:
-    """Page for which figures are drawn, with its width and height in inches. If the width is None, figures
-    keep their own.
+    """Page for which figures are drawn, with its width and height in inches. If the width is None, each
+    figure keeps its own width.
     """
 
     width: float | None = None
@@ -157,7 +157,7 @@ def page() -> Page:
 
 
 def rc_params() -> dict[str, Any]:
-    """Return matplotlib's parameters for the present page."""
+    """Return matplotlib's settings for the page (width and font) for which figures are drawn at present."""
     _add_fonts()
     font = page().font
     math = {"mathtext.fontset": "stix" if font == "serif" else "dejavusans"}
@@ -407,7 +407,7 @@ _HATCHES = dict(
 
 
 class SeriesStyle(NamedTuple):
-    """Colour, marker and dashes of a series."""
+    """Colour, marker and dashes of a series (curve)."""
 
     color: str
     marker: str
@@ -444,7 +444,7 @@ def in_words(name: str) -> str:
 
 
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
-    """Return the styles of series that are drawn together.
+    """Return the style (colour, marker and dashes) of each series (curve) in a figure.
 
     The kind of a series is the text before the first comma of its name. The kind determines the colour. If
     series of one kind differ in a number, for example "filter, θ = 20" and "filter, θ = 40", they have shades
@@ -513,21 +513,23 @@ def _shade(color: str, at: float | None) -> str:
 def name_series(
     rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return the rows with a new column `series`. The column contains the name of the mechanism, and the
-    values of the fields that vary.
+    """Add a column `series` to a data frame of results, and return the new data frame. The column contains
+    the name of the mechanism, and the values of the mechanism's parameters that vary.
 
-    The name comes from the column `mechanism_name`, or else from the class. The `parameters` are added to it.
-    A field of the mechanism (also ε and δ) is added if it has several values in the rows with this name.
+    The name comes from the column `mechanism_name`, or otherwise from the column `mechanism`, which contains
+    the class. The values of the columns `parameters` are added to the name. A parameter of the mechanism
+    (including ε and δ) is also added if it has several values in the rows with this name.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows with the columns of a sweep. The columns that are named in `trial` are fields of the
-        mechanism.
+        Results of a sweep, one per row. A column is a parameter of the mechanism if the text in the column
+        `trial` sets a parameter with this name.
     *parameters : str
         Columns whose values are always part of the name, unless they are 0.
     shown : collection of str
-        Fields that an axis or panels show. The names of series do not contain these fields.
+        Parameters that an axis or the panels already show. The names of series do not contain these
+        parameters.
 
     Returns
     -------
@@ -566,7 +568,9 @@ def name_series(
 
 
 def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
-    """Return the columns that the mechanisms' texts name, in the texts' order."""
+    """Return the names of the columns that are parameters of mechanisms. The texts in the column `trial`
+    determine which columns these are, and their order.
+    """
     if "trial" not in rows:
         return []
     names: dict[str, None] = {}
