@@ -1,4 +1,6 @@
-"""Figures as typed values: parameters, data, claims, and the folder of a project."""
+"""Base class of the papers' figures, with their parameters, datasets and claims (sentences of the papers).
+Functions find the figures and the folders of a project.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def paper_of(id: str) -> str:
-    """Return the paper to which a figure belongs, by the id of the figure. Return "" if there is none.
+    """Return the name of the paper to which a figure belongs, which is the first part of the figure's id.
+    Return "" if the id does not begin with the name of a paper.
 
     >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
     ('cormode2012', '')
@@ -50,7 +53,9 @@ def paper_of(id: str) -> str:
 
 
 def results_folder() -> Path:
-    """Return the path of the folder in which the project stores results of figures."""
+    """Return the path of the folder for results of figures, which is `experiments/results` in the project
+    folder.
+    """
     return project_folder() / "experiments" / "results"
 
 
@@ -64,8 +69,8 @@ def find_notebooks(folder: Path) -> dict[str, Path]:
 
 
 def figure_id(path: Path, folder: Path) -> str:
-    """Return the id of the figure in the file `path`. The file is in `folder`, or in the folder of a paper
-    within it.
+    """Return the id of the figure to which the file `path` belongs. The file is in `folder`, or in a
+    subfolder that is named after a paper.
 
     >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
     'cormode2012_fig5'
@@ -117,8 +122,8 @@ _LONGEST_NAME = 40  # characters of a configuration that is shown whole
 
 
 class DataUse(NamedTuple):
-    """Dataset of a figure, with a description. It also says what to change in order to use the paper's own
-    data.
+    """Dataset that a figure uses, with its kind, for example "real file". The `remedy` says how the dataset
+    relates to the paper's own data, or why no dataset is available.
     """
 
     figure: str
@@ -128,7 +133,7 @@ class DataUse(NamedTuple):
 
 
 def data_in_use() -> Iterator[DataUse]:
-    """Yield the datasets of all figures in this project that the paper profile uses."""
+    """Yield, figure by figure, the datasets that the figures of this project use in the profile "paper"."""
     for id in find_notebooks(project_folder() / "notebooks"):
         if not paper_of(id):
             continue
@@ -139,8 +144,8 @@ def data_in_use() -> Iterator[DataUse]:
 
 
 def uses_of(figure: Figure) -> list[DataUse]:
-    """Return the datasets of one figure. If several have the same description, only the first is
-    returned.
+    """Return the datasets of one figure. If several datasets of the same class relate to the paper's data in
+    the same way, only the first is returned.
     """
     paper = figure.id.partition("_")[0]
     try:
@@ -159,7 +164,9 @@ def uses_of(figure: Figure) -> list[DataUse]:
 
 @dataclass
 class DataUsed:
-    """Class of datasets in a run, with its configurations and its description."""
+    """Description of all datasets of a run that have the same class. `configurations` contains the texts of
+    these datasets.
+    """
 
     name: str
     kind: str = ""
@@ -175,9 +182,10 @@ def data_used(configurations: Iterable[str], datasets: Iterable[Any]) -> list[Da
     Parameters
     ----------
     configurations : iterable of str
-        Texts of datasets that occur in rows.
+        Texts (`repr`) of the datasets in the rows of the run.
     datasets : iterable
-        Datasets of the figure. For a text of any other dataset, only the name is shown.
+        Datasets of the figure. If a text belongs to none of these datasets, only the name of its class is
+        shown.
     """
     known = {repr(dataset): unwrapped(dataset) for dataset in datasets}
     by_name: dict[tuple[str, str], DataUsed] = {}
@@ -200,12 +208,14 @@ def _describe(dataset: Any) -> DataUsed:
 
 
 def other_dataset(name: str) -> Any:
-    """Return a dataset of another package by its name, or None if there is none.
+    """Return the dataset with the given name from another package or module. Return None if there is no such
+    dataset.
 
     Raises
     ------
     ValueError
-        If the dataset does not state that its truth is public, because figures compare with the truth.
+        If the dataset does not state that its true counts are public. A figure shows exact errors of
+        releases, which would reveal private counts.
     """
     dataset = compiled.find("datasets", name)
     if isinstance(dataset, type):
@@ -246,12 +256,13 @@ _LONGEST = 120  # characters of a folder's name
 
 
 class Figure:
-    """Base class for the figures of papers. For each figure, there is a subclass with the decorator `@value`,
-    whose fields are the parameters of the figure.
+    """Base class for the figures of papers. Each figure is a subclass with the decorator `@value`. The fields
+    of the subclass are the parameters of the figure.
 
-    Each field is declared by `parameter(…)`. Its default is the paper's value, and its kind is one of
-    `KINDS`. Methods of the class compute everything else from the fields, for example theoretical curves and
-    titles. Nothing is computed when the figure's file is imported.
+    Each field is declared by `parameter(…)`, with the paper's value as its default. The kind of a field is
+    one of `KINDS`, for example "effort" for the number of seeds. Methods of the class compute everything else
+    from the fields, for example theoretical curves and titles. Nothing is computed when the figure's file is
+    imported.
 
     Attributes
     ----------
@@ -347,7 +358,9 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return descriptions of the panels of the picture. The panels show the results from `rows`."""
+        """Return a description of each panel (one picture with its axes) of the figure. The panels show the
+        results in `rows`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -355,7 +368,9 @@ class Figure:
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
-        """Draw the figure, but without the sentence above it. Return None if the figure is a table."""
+        """Draw the figure without the sentence above it. `panels` contains the letters of the panels to draw,
+        for example "ac". Return None if the figure is a table.
+        """
         drawn, every = self._layout(rows)
         return self._grid(drawn, every, self._chosen(every, panels))
 
@@ -372,8 +387,8 @@ class Figure:
         return tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one of the figure's trials, as an example. A trial runs one mechanism on one dataset with
-        one seed. You can paste its text into Python and run it.
+        """Return one of the figure's trials, as an example. A trial is one run of a mechanism on a dataset
+        with one seed. You can paste the text of a trial into Python.
         """
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
@@ -442,8 +457,9 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """Values of parameters that differ from those of the paper, by name. The paper's statements are
-        checked only if no parameter differs.
+        """Return the values of parameters that differ from the paper's values, as a dictionary by name. Only
+        parameters of the kind "setting" are compared, and not the effort, for example the number of seeds.
+        The paper's statements are checked only if the dictionary is empty.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
@@ -451,7 +467,7 @@ class Figure:
 
     def differences(self, profile: str) -> dict[str, Any]:
         """Return the parameters whose values differ from those of a profile (a named setting, "paper" or
-        "quick").
+        "quick"). The result is a dictionary from names to values.
         """
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
@@ -585,14 +601,14 @@ class Figure:
         return drawn, panels
 
     def _in_full(self, panel: Panel) -> Panel:
-        """Return a panel whose title states the figure's ε, unless its axis or its title shows others."""
+        """Add the figure's ε to the title of a panel, unless ε is on the panel's axis or in its title."""
         epsilon = getattr(self, "epsilon", None)
         if epsilon is None or self.no_data or panel.x == "epsilon" or "ε =" in panel.title:
             return panel
         return replace(panel, title=f"{panel.title}, ε = {epsilon:g}".removeprefix(", "))
 
     def _chosen(self, every: Sequence[Panel], letters: str) -> str:
-        """Return the letters of the panels to draw. Default: those of the picture."""
+        """Return the letters of the panels to draw. By default, these are the panels of the main picture."""
         from workbench.figures import plots
 
         known = ascii_letters[: len(every)]
@@ -636,8 +652,8 @@ class Figure:
 
     @classmethod
     def _default_seeds(cls) -> int | None:
-        """Return the number of seeds of the paper profile, which is the last look, or None if the
-        figure has no seeds.
+        """Return the number of seeds in the profile "paper", or None if the figure has no seeds. By default,
+        a run uses at most as many seeds.
         """
         return getattr(cls, "seeds", None)
 
@@ -661,8 +677,8 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the level of confidence of each check. Because there are several checks during a run, the
-        level of each check is higher than the intended level of all checks together.
+        """Return the confidence level of each check of a statement. All checks of a run together have a level
+        of at least 95 %, so the level of each single check is higher, for example 0.998.
         """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
@@ -688,8 +704,8 @@ class Figure:
         return rows, verdicts
 
     def _runs(self) -> Iterable[Self]:
-        """Return the figure with the seeds of each look, or only the figure itself if its effort
-        differs from the paper's.
+        """Return one copy of the figure for each look (a check after a certain number of seeds). Return only
+        the figure itself if its values or its number of seeds differ from the paper's.
         """
         cap, own = self._default_seeds(), getattr(self, "seeds", None)
         if cap is None or own != cap or not self.checks() or self.off_paper():
@@ -710,8 +726,8 @@ class Figure:
         return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Return whether results come from the published file of a dataset instead of synthetic data. The
-        result is also True if a dataset is computed from a published file.
+        """Return whether the results in `rows` come from the published file that the dataset class `name`
+        reads. The result is also True if a dataset in `rows` is computed from a dataset of this class.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
@@ -737,7 +753,7 @@ class Figure:
         return self._with_remarks(verdicts, rows)
 
     def _with_remarks(self, verdicts: list[Verdict], rows: pd.DataFrame) -> list[Verdict]:
-        """Add remarks to verdicts if a file differs from the published facts about it."""
+        """Add a remark to each verdict if a data file differs from the published facts about this file."""
         try:
             used = self.datasets_used()
         except (FileNotFoundError, ValueError):  # rows of a machine that has the files
@@ -750,7 +766,9 @@ class Figure:
         return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 
     def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
-        """Return the rows of each look that this run has reached. Rows without a seed are always included."""
+        """Return the rows for each look (a check after a certain number of seeds) that this run has reached.
+        Rows without a seed are always included.
+        """
         if self._default_seeds() is None:
             return [rows]
         if "seed" not in rows:
@@ -773,7 +791,7 @@ def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
 
 
 def describe(values: Mapping[str, Any]) -> str:
-    """Describe the values of parameters in words.
+    """Return a text that lists the names and values of parameters.
 
     >>> describe({"epsilon": 0.5, "theta": (10, 20)})
     'epsilon = 0.5, theta = 10, 20'
@@ -784,7 +802,9 @@ def describe(values: Mapping[str, Any]) -> str:
 
 
 def _at_least(x: Any, usual: Any) -> bool:
-    """Return whether a value of effort is at least the usual one."""
+    """Return whether the value of a parameter is at least the paper's value. A list must contain all values
+    of the paper's list.
+    """
     if isinstance(usual, tuple):
         return set(x) >= set(usual)
     if isinstance(usual, int | float) and not isinstance(usual, bool):

@@ -37,7 +37,9 @@ _WIDTH = 96  # as code is formatted
 
 @dataclass(frozen=True, repr=False)
 class SavedFolder:
-    """Folder of a saved figure. A notebook shows it as a sentence."""
+    """Folder of a saved figure. A notebook displays this object as a sentence with the folder and the command
+    that saves the figure again.
+    """
 
     folder: Path
     command: str
@@ -197,7 +199,7 @@ def parameters_cell(cls: type[Figure]) -> str:
 
 
 def _assignment(name: str, x: Any) -> str:
-    """Return an assignment as the formatter writes it: one line, or for a long list one line per member."""
+    """Return the source text of an assignment on one line. A long list has one line per member."""
     line = f"{name} = {_literal(x)}"
     if len(line) <= _WIDTH or not isinstance(x, tuple):
         return line
@@ -212,8 +214,8 @@ def _literal(x: Any) -> str:
 
 
 def _assigned(sources: Sequence[str]) -> list[str]:
-    """Return the names that are set in the cell of parameters and in papermill's cell after it, as last
-    run.
+    """Return the names of the variables that are set in the cell of parameters, and in the cell that the
+    library papermill adds. If a cell ran several times, its last run counts.
     """
     latest = {}
     for source in sources:
@@ -229,7 +231,7 @@ def _assigned(sources: Sequence[str]) -> list[str]:
 
 
 def default_notebook(cls: type[Figure]) -> NotebookNode:
-    """Return a notebook for a figure that has none. It has the cells that all figures share."""
+    """Return a notebook for a figure that has none, with the cells that the notebooks of all figures share."""
     load_nbformat()
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 

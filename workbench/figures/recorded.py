@@ -1,13 +1,14 @@
 """Comparison of the results of quick runs with recorded results, for each figure. A sentence summarises the
 comparison.
 
-On the machine that recorded the results, they must be equal bit by bit. On another machine, a relative
-difference of 10⁻⁹ is allowed. The same is true for results that depend on eigenvectors (chen2012 and the
-answer bank). If both apply, 10⁻⁸ is allowed. On another processor, chains of random draws diverge as soon as
-the last bit of a weight differs. So results of maximum entropy are compared loosely there (`OF_CHAINS` and
-`APART`). Times are not compared. Columns in `ADDED` are not compared if the record is older than these
-columns. A figure that uses real files has two records, of which one is for runs without these files. A figure
-that ran on other data is not compared.
+On the machine that recorded the results, both results must be equal bit by bit. On another machine, relative
+differences of up to 10⁻⁹ are allowed. For results that depend on eigenvectors (chen2012 and the answer bank),
+the limit is 10⁻⁹ on the same machine and 10⁻⁸ on another. `ELSEWHERE` states larger limits for some figures
+on another machine. On another processor, chains of random draws diverge as soon as the last bit of a weight
+differs. So the limits for results of maximum entropy are much larger there (`OF_CHAINS` and `APART`). Times
+are not compared. Columns in `ADDED` are not compared if the record is older than these columns. A figure that
+uses real files has two records: one of a run with these files, and one of a run without them. A figure that
+ran on other data is not compared.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ ADDED = {"mechanism_name"}  # columns that older records lack
 
 
 def recorded_folder() -> Path:
-    """Return the folder that contains the recorded results. It is part of an installed package."""
+    """Return the folder that contains the recorded results. The folder is included in the installed
+    workbench.
+    """
     return template_folder() / "tests" / "rows"
 
 
@@ -70,7 +73,9 @@ def _processor() -> str:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read the results of a figure, as text. Times are left out, and columns are sorted by name."""
+    """Read the results of a figure from a CSV file, with every value as text. Times are left out, and columns
+    are sorted by name.
+    """
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     if "metric" in rows:
         rows.loc[rows["metric"].isin(TIMED), "value"] = ""
@@ -78,8 +83,9 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def recorded_rows(figure: Figure) -> pd.DataFrame | None:
-    """Return the recorded rows of a quick run on the datasets that a figure has on this machine. Return None
-    if there are no such rows, if they lack times, or if files of the figure's paper were edited since.
+    """Return the recorded rows of a quick run on the datasets that a figure uses on this machine. Return None
+    if there are no such rows, or if the figure is not the quick one. Also return None if the figure shows
+    times, or if files of its paper were edited.
     """
     cls = type(figure)
     ours = template_folder().joinpath(*cls.__module__.split(".")[:-1])
@@ -102,8 +108,8 @@ def difference(
     relative: float | np.ndarray = 0.0,
     absolute: float | np.ndarray = TOLERANCE,
 ) -> str:
-    """Describe the first difference between rows. Return "" if they agree. Without a relative tolerance, rows
-    are compared bit for bit.
+    """Describe the first difference between recorded rows and new rows. Return "" if both agree. If the
+    `relative` tolerance is 0, the rows must be equal bit by bit.
     """
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
     if list(rows) != list(recorded):
@@ -129,7 +135,7 @@ def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) ->
     """Compare the results of all recorded figures with their records. For each figure, return `SAME`,
     `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or a description of the first difference.
 
-    If a figure ran with fewer seeds or timings, `folders` contains the name of its folder.
+    For figures that ran with fewer seeds or timings, `folders` contains the names of their folders.
     """
     if not (recorded_folder() / "recorded.json").exists():
         return {}
@@ -173,8 +179,8 @@ def _moved(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, same_machine
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:
-    """Return a sentence that says how many figures agree with their records. It also names the figures that
-    do not.
+    """Return a sentence that says how many figures agree with their recorded results. The sentence also names
+    the other figures.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Saved figures: pictures, rows as CSV, and records with the commands that make them again.
 
-A figure is a folder `<results>/<profile>/<stem>/`. Its `manifest.json` is written last, so a folder
-without a manifest is not a complete figure. The same rows give the same bytes (set `SOURCE_DATE_EPOCH`
-to fix the time in the manifest). A changed picture therefore means a changed result.
+A figure is saved in a folder `<results>/<profile>/<stem>/`, where the stem is the figure's name. The file
+`manifest.json`, which lists the other files, is written last. So a folder without this file does not contain
+a complete figure. The same rows give the same bytes (set `SOURCE_DATE_EPOCH` to fix the time in the
+manifest). A changed picture therefore means a changed result.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ SYSTEM = "system"
 
 
 def row_digest(rows: pd.DataFrame) -> str:
-    """Return a sha256 of rows, which is the same on every machine. Numbers are rounded to nine digits, and
-    times are left out.
+    """Return the SHA-256 hash of rows, which is the same on every machine. Numbers are rounded to nine
+    digits, and times are left out.
     """
     rows = rows[sorted({*rows} - TIMES)]
     if {"metric", "value"} <= {*rows}:
@@ -56,14 +57,16 @@ def row_digest(rows: pd.DataFrame) -> str:
 
 
 def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
-    """Return where the noise came from: a seed, the operating system, or nowhere."""
+    """Return where the noise came from: "simulated" (a seed), "system" (the operating system) or "none"."""
     if "simulated" in rows:
         return SIMULATED if rows["simulated"].all() else SYSTEM
     return "none" if no_data else SIMULATED  # a trial's noise follows from its text
 
 
 def public_files(figure: Figure) -> dict[str, str]:
-    """Return the sha256 of the published files that a figure uses, by name. Private files are left out."""
+    """Return the SHA-256 hashes of the published files that a figure uses, by file name. Private files are
+    left out.
+    """
     from workbench.trials.inputs import located
 
     hashes: dict[str, str] = {}
@@ -78,8 +81,8 @@ def public_files(figure: Figure) -> dict[str, str]:
 
 
 def release_record(path: Path) -> dict[str, Any]:
-    """Return the record for a picture of a release. It has the record of the release, and the hash of its
-    file.
+    """Return the record that is stored in a picture of a release. The record contains the guarantee and the
+    mechanism of the release, and the hash of the release's file.
     """
     own = provenance.read(path)
     names = [name for name in ("guarantee", "mechanism", "simulated") if name in own]
@@ -274,7 +277,9 @@ def save(
 
 
 def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
-    """Raise a ValueError if rows compare with private true data. Rows must state that the truth is public."""
+    """Raise a ValueError unless the rows state that the true data, with which they compare releases, are
+    public.
+    """
     stem = description.name
     if "truth_public" not in rows:
         if not description.no_data:
@@ -329,7 +334,9 @@ def load(folder: str | Path) -> SavedFigure:
 
 
 class _Manifest(msgspec.Struct):
-    """Fields that each manifest needs. Older manifests lack the format."""
+    """Fields that every manifest (the record of how a figure's files were made) must have. Older manifests
+    have no `format`.
+    """
 
     id: str
     figure: str
@@ -382,18 +389,18 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
 
 
 def write_text(path: Path, text: str) -> str:
-    """Write text with `write_atomically`, and return its sha256."""
+    """Write text to a file with `write_atomically`, and return the SHA-256 hash of the file."""
     write = partial(Path.write_text, data=text, encoding="utf-8", newline="\n")
     return write_atomically(path, write)
 
 
 def write_csv(path: Path, rows: pd.DataFrame) -> str:
-    """Write rows as CSV with `write_atomically`, and return the sha256."""
+    """Write rows to a CSV file with `write_atomically`, and return the SHA-256 hash of the file."""
     return write_atomically(path, partial(rows.to_csv, index=False, lineterminator="\n"))
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a dictionary as JSON with `write_atomically`."""
+    """Write a dictionary to a JSON file with `write_atomically`."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -407,7 +414,9 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any]) -> str:
-    """Write one picture with its record, and return its sha256."""
+    """Write a picture to a file, together with a record of how it was made. Return the SHA-256 hash of the
+    file.
+    """
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -439,7 +448,9 @@ def describe_figure(spec: Figure | Description, profile: str) -> Description:
 
 
 def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
-    """Return a record of everything that determines a figure. Facts that differ between runs are left out."""
+    """Return a record of everything that determines a figure. Facts that differ between runs, for example the
+    date, are left out.
+    """
 
     def distinct(column: str) -> list[Any]:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
@@ -468,7 +479,7 @@ def make_record(description: Description, profile: str, rows: pd.DataFrame) -> d
 
 
 def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return times and modules of this run."""
+    """Return the duration, the loaded modules and the date of this run."""
     trials = rows.drop_duplicates("trial") if "trial" in rows else rows
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
