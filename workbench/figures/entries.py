@@ -1,4 +1,6 @@
-"""Entries of the report on all figures. They are made from the files that notebooks have written."""
+"""Entries of the report on all figures, one per notebook. An entry is made from the files that its notebook
+has written.
+"""
 
 from __future__ import annotations
 
@@ -75,14 +77,14 @@ _MARKS = {"✓": "holds", "✗": "differs", "?": "undecided"}
 @dataclass(frozen=True)
 class Line:
     """Statement of a paper, with its outcome (whether it holds). If the repository contains the outcome of a
-    full run, this outcome is shown. Otherwise it is the outcome of this run.
+    full run, this outcome is shown. Otherwise, the outcome of this run is shown.
 
     Parameters
     ----------
     id, says : str
         Id and words of the statement.
     page, sentence, reading : str
-        Page of the paper, the sentence there, and our interpretation of it.
+        Page of the paper, the sentence on this page, and our interpretation of the sentence.
     needs : tuple of str
         Names of the datasets whose real files are needed to decide the statement.
     here : row of verdicts, optional
@@ -90,7 +92,7 @@ class Line:
     committed : row of verdicts, optional
         Verdict of a full run, from the repository.
     points_at : mapping
-        Check of the statement as it is declared, with the names of series and the rows that it compares.
+        Declaration of the check, with the names of the series (curves) and the rows that the check compares.
     """
 
     id: str
@@ -105,23 +107,27 @@ class Line:
 
     @property
     def verdict(self) -> Any:
-        """Verdict that counts. This is the committed verdict, if there is one."""
+        """Verdict that the report shows: that of a full run, if the repository contains it, and otherwise
+        that of this run.
+        """
         return self.committed or self.here
 
     @property
     def counted_as(self) -> str:
-        """Column of the table of counts in which the statement is counted."""
+        """Words under which the statement is counted, for example "contradicted"."""
         return claims.COLUMNS.get(self.outcome, self.outcome)
 
     @property
     def outcome(self) -> str:
-        """Outcome of the verdict that counts, or its mark."""
+        """Outcome that the report shows, or the mark that replaces the outcome if the statement follows from
+        definitions.
+        """
         return self.verdict.mark or self.verdict.outcome
 
     @property
     def agreement(self) -> str:
-        """Whether this run agrees with the committed outcome. This is for runs that judge nothing
-        themselves.
+        """Text that compares this run with the outcome of a full run in the repository. The text is empty if
+        one of the two is missing.
         """
         if not (self.committed and self.here) or self.committed.mark:
             return ""
@@ -134,7 +140,9 @@ class Line:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """Tested values of a parameter that the paper does not print. Each has its outcome, as a CSS class."""
+        """Tested values of a parameter that the paper does not print, each with the statement's outcome at
+        this value.
+        """
         _, _, values = self.verdict.by_value.partition(": ")
         each = re.findall(r"(.+?) ([✓✗?])(?:, |$)", values)
         return [(value, _MARKS[mark]) for value, mark in each]
@@ -146,8 +154,8 @@ class Line:
 
     @property
     def number(self) -> str:
-        """Measured number with its interval. If the statement depends on an unprinted parameter, this is
-        the number of values at which it holds.
+        """Measured number with its interval, as text. If the statement depends on a parameter that the paper
+        does not print, the text says at how many tested values the statement holds.
         """
         if self.values:
             good = sum(kind == "holds" for _, kind in self.values)
@@ -179,19 +187,23 @@ class Line:
         return ""
 
     def series(self, names: Collection[str]) -> list[str]:
-        """Return which series of a picture the statement is about."""
+        """Return those of the given names of series (curves) that the statement is about."""
         about = {key: x for key, x in (self.points_at or {}).items() if key not in _OTHER_KEYS}
         wanted = [_pattern(text) for text in texts(about)]
         return [name for name in names if any(re.fullmatch(p, name) for p in wanted)]
 
     def is_about(self, where: Mapping[str, str]) -> bool:
-        """Return whether a panel shows rows that the statement is about."""
+        """Return whether the statement is about rows that a panel shows. `where` contains the values of
+        columns that select the panel's rows.
+        """
         rows = (self.points_at or {}).get("rows", {})
         return all(key not in rows or _holds(x, rows[key]) for key, x in where.items())
 
 
 def _holds(value: str, wanted: Any) -> bool:
-    """Return whether a check selects this value. Ranges and swept parameters match any value."""
+    """Return whether a check selects this value of a column. If the check states a range, or several values
+    of a parameter, any value is selected.
+    """
     if isinstance(wanted, list):
         return any(_holds(value, each) for each in wanted)
     return isinstance(wanted, Mapping) or "{" in str(wanted) or str(wanted) == value
@@ -202,7 +214,8 @@ def _in_few_words(text: str, otherwise: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Return a regular expression for the name of a series, with a wildcard for each swept value.
+    """Return a regular expression for the name of a series (curve). Each parameter in braces becomes a
+    wildcard.
 
     >>> bool(re.fullmatch(_pattern("filter, θ = {θ}"), "filter, θ = 40"))
     True
@@ -248,22 +261,24 @@ class Entry:
 
     @property
     def stem(self) -> str:
-        """Name of the notebook's folder."""
+        """Name of the folder in which the notebook's results are saved."""
         return self.folder.name
 
     @property
     def id(self) -> str:
-        """Id of the figure. The name of the folder may contain the setting as well."""
+        """Id of the figure, without the changed parameters that the name of the folder may also contain."""
         return self.figure.manifest["id"] if self.figure else self.stem.partition(",")[0]
 
     @property
     def paper(self) -> str:
-        """Folder of the paper among the notebooks, or "" for a figure without a paper."""
+        """Name of the paper's folder, for example "cormode2012", or "" for a figure without a paper."""
         return paper_of(self.id)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest of the figure, or an empty dictionary."""
+        """Manifest of the figure (a record of how its files were made), or an empty dictionary if no figure
+        was saved.
+        """
         return self.figure.manifest if self.figure else {}
 
     @cached_property
@@ -293,8 +308,8 @@ class Entry:
 
     @cached_property
     def drawing(self) -> str:
-        """SVG of the picture for use within a page. It is empty if the picture is large, or if its series
-        are not marked.
+        """SVG text of the picture, for use within a page. The text is empty if the picture is large, or if
+        the plotted numbers were not saved.
         """
         svg = self.figure.images.get("svg") if self.figure else None
         if svg is None or not self.aggregates or svg.stat().st_size > LARGEST_SVG:
@@ -304,12 +319,12 @@ class Entry:
 
     @property
     def aggregates(self) -> list[dict[str, Any]]:
-        """Series of each panel of the picture."""
+        """Plotted numbers of each panel, in the form that `plots.aggregates` returns."""
         return self.figure.aggregates if self.figure else []
 
     def marks_of(self, line: Line) -> str:
-        """Return ids in the picture: those of the series that a statement is about, and those of the
-        printed values.
+        """Return the ids of elements in the SVG picture, separated by spaces. The elements show the series
+        (curves) that a statement is about, and the paper's numbers.
         """
         ids = []
         for panel in self.aggregates:
@@ -326,7 +341,7 @@ class Entry:
 
     @cached_property
     def datasets(self) -> list[DataUsed]:
-        """Datasets of the figure in words."""
+        """Descriptions of the datasets that the figure uses."""
         return [DataUsed(**used) for used in self.manifest.get("data", ())]
 
     @property
@@ -347,7 +362,7 @@ class Entry:
 
     @property
     def example(self) -> str:
-        """Command that changes the first parameter, as an example."""
+        """Example of a command that sets a parameter of the figure."""
         numbers = [p for p in self.parameters if p["here"].replace(".", "").isdigit()]
         first = (numbers or self.parameters)[0]
         value = first["here"].partition(", ")[0].replace(",", "")

@@ -119,7 +119,9 @@ class Index:
     results: Path | None = None
 
     def entries(self) -> list[Entry]:
-        """Figures of the paper with committed outcomes, in natural order."""
+        """Return the figures of the paper, in natural order (fig10 after fig9). Their outcomes come from the
+        repository.
+        """
         return [entry for entry in published() if entry.paper == self.paper]
 
     def _repr_html_(self) -> str:
@@ -131,7 +133,9 @@ class Index:
         return _environment().get_template("cards.html").render(cards=cards)
 
     def _picture(self, id: str) -> str:
-        """Picture of the paper profile, or else of the quick profile, as base64."""
+        """Return the saved picture of a figure, as base64 text. A picture from the profile "paper" is
+        preferred to one from "quick".
+        """
         results = self.results or figures.results_folder()
         for profile in reversed(figures.PROFILES):
             picture = figures.figure_folder(results, profile, id) / f"{id}.png"
@@ -188,7 +192,7 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
 
 
 def _share_limits(axes: Sequence[Axes]) -> None:
-    """Set the limits of all panels to the widest ones."""
+    """Give all panels the same limits of their axes, so that every panel shows the whole range."""
     for which in "xy":
         limits = [sorted(getattr(ax, f"get_{which}lim")()) for ax in axes]
         ends = (min(low for low, _ in limits), max(high for _, high in limits))
@@ -218,7 +222,7 @@ _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*
 
 @dataclass(frozen=True)
 class Paper:
-    """Paper with its entries, and the description from its index notebook.
+    """Paper in the report, with the entries of its figures, and the description from its index notebook.
 
     Entries without a paper belong to a paper without a name.
     """
@@ -252,7 +256,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Site:
-    """Site with all papers, and the facts that their pages share."""
+    """Report on all papers, with the facts that all pages of the report share."""
 
     profile: str
     papers: list[Paper]
@@ -316,8 +320,8 @@ def write(results: str | Path, profile: str) -> Path:
 
 
 def write_published(folder: Path) -> Path:
-    """Write the same site from committed files alone: verdicts, and small pictures of the paper
-    profile.
+    """Write the report from files in the repository alone, without a run of a figure. These files are
+    verdicts, and small pictures of the profile "paper".
 
     Parameters
     ----------
@@ -327,7 +331,7 @@ def write_published(folder: Path) -> Path:
     Returns
     -------
     Path
-        The first page.
+        Path of the first page.
     """
     committed = (template_folder() / THUMBNAILS).glob("*.png")
     pictures = {picture.stem: picture for picture in committed}
@@ -445,13 +449,15 @@ def _paper(name: str, entries: list[Entry]) -> Paper:
 
 
 def _by_outcome(lines: Iterable[Line]) -> list[Line]:
-    """Statements in the order in which outcomes are counted."""
+    """Return statements, sorted by outcome in the order in which outcomes are counted."""
     columns = [*claims.COLUMNS.values(), claims.NOT_JUDGED]
     return sorted(lines, key=lambda line: columns.index(line.counted_as))
 
 
 def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the rows of a table of outcomes: a matrix for two parameters, and otherwise one row."""
+    """Return the rows of a table that shows a statement's outcome for each tested value of a parameter. For
+    two parameters, the table is a matrix. Otherwise, it has one row.
+    """
     tuples = line.swept.startswith("(")
     between = ", " if tuples else " "
     values = {value[1:-1] if tuples else value: kind for value, kind in line.values}

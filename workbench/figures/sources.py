@@ -29,7 +29,7 @@ class _Renderer(mistune.HTMLRenderer):
         return f"<h{level}>{text}</h{level}>\n"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        """Return the name of a picture instead of the picture."""
+        """Return the alternative text of a picture, in place of the picture."""
         return f"[{text}]"
 
     def inline_math(self, text: str) -> str:

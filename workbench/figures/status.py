@@ -29,10 +29,11 @@ MANY = 200  # runs that start without --yes
 
 @dataclass(frozen=True)
 class Task:
-    """One run of a figure's notebook.
+    """Run of a figure's notebook in a batch.
 
-    `name` is its folder in the results of the profile. `parameters` are set by papermill, in addition to
-    `profile` and `results`. A figure of another package has no `path`, and runs the default notebook.
+    `name` is the name of the folder for the results of the run. The library papermill sets the `parameters`
+    in the notebook, in addition to `profile` and `results`. A figure of another package has no `path`, and
+    runs the default notebook.
     """
 
     id: str
@@ -44,18 +45,19 @@ class Task:
 def tasks(
     ids: Sequence[str], paths: Mapping[str, Path], profile: str, settings: Sequence[str]
 ) -> list[Task]:
-    """List the runs of figures at every combination of the values in `settings`.
+    """Return the runs of some figures, one run for every combination of the values in `settings`.
 
     Parameters
     ----------
     ids : sequence of str
         Figures.
     paths : mapping
-        Notebooks by figure.
+        Paths of notebooks, by the ids of their figures.
     profile : str
         "quick" or "paper".
     settings : sequence of str
-        `name=value`, for example `epsilon=0.1,0.5`. Commas separate values, semicolons separate lists.
+        Values of parameters, each as a text `name=value`, for example `epsilon=0.1,0.5`. Commas separate
+        several values. If the values are lists, semicolons separate them.
 
     Raises
     ------
@@ -78,7 +80,9 @@ def tasks(
 
 
 def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
-    """List every combination of the values in `settings` for a figure."""
+    """Return every combination of the values in `settings` for a figure. Each combination is a dictionary
+    from names of parameters to values as text.
+    """
     known = cls.parameters()
     values: dict[str, list[str]] = {}
     for setting in settings:
@@ -98,9 +102,9 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _plain(x: Any) -> Any:
-    """Return a value as papermill writes it.
+    """Return a parameter's value in the form that the library papermill writes to a notebook.
 
-    None becomes "none", because a notebook's None is the profile's own.
+    None becomes "none", because None in a notebook means the value of the profile.
     """
     return list(x) if isinstance(x, tuple) else "none" if x is None else x
 
@@ -114,10 +118,11 @@ def runs_alone(task: Task) -> bool:
 
 
 def source_hashes(project: Path, store: Path) -> dict[str, str]:
-    """Hashes of the sources and data that notebooks use. They are in the folders of the workbench, the
-    experiments and the data.
+    """Return the hashes of all source files and data files that notebooks may use, by name. The files are in
+    the folders of the workbench, the experiments and the data.
 
-    A data file is named relative to its folder, so the folder may move. `store` keeps hashes of large files.
+    A data file is named relative to its folder, so the folder may move. The folder `store` keeps hashes of
+    large files.
     """
     package = Path(__file__).resolve().parents[1]
     hashes = {}
@@ -142,11 +147,11 @@ LOG = "run.log"
 
 @dataclass(frozen=True)
 class NotebookRun:
-    """Outcome of one notebook.
+    """State of one run of a notebook, and its outcome at the end.
 
     `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. If the notebook
-    failed, `cell` and `error` have the place and the reason. `verdicts` counts outcomes of statements.
-    `seconds` is the duration of the run.
+    failed, `cell` names the cell, and `error` the reason. `verdicts` contains the number of statements by
+    outcome. `seconds` is the duration of the run.
     """
 
     stem: str
@@ -159,12 +164,16 @@ class NotebookRun:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """Return the status record in a notebook's folder. It is empty if there is none."""
+    """Return the record that the last run left in a notebook's folder. The result is empty if there is no
+    record.
+    """
     return read_json(folder / "status.json")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file. It is empty if the file is missing or incomplete."""
+    """Return the JSON object in a file as a dictionary. The dictionary is empty if the file is missing or
+    incomplete.
+    """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -173,14 +182,18 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
-    """Write the status after all other files, whose names it lists."""
+    """Write the record of a finished run to its folder. The record lists all other files in the folder, so
+    write it last.
+    """
     files = [path.name for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
     told = {name: getattr(run, name) for name in ("state", "seconds", "cell", "error")}
     write_json(folder / "status.json", {**keys, **told, "files": sorted(files)})
 
 
 def count_verdicts(folder: Path) -> dict[str, int]:
-    """Number of statements by outcome. It is empty if the notebook judges nothing."""
+    """Return the number of statements by outcome. The dictionary is empty if the notebook has saved no
+    verdicts.
+    """
     file = folder / "verdicts.csv"
     if not file.exists():
         return {}
@@ -212,7 +225,7 @@ def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
 
 
 def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, str]:
-    """Return the cell in which a run ended and one line of its error."""
+    """Return two texts: the cell in which a failed run ended, and the first line of the error."""
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError, strip_color
 
@@ -231,7 +244,7 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
 
 
 def _last_started_cell(partial: Path) -> str:
-    """Return the number and first line of the cell in which a partial notebook ends."""
+    """Return the number and the first line of the last cell that an unfinished notebook started."""
     try:
         cells = load_nbformat().read(partial, as_version=4).cells
     except (OSError, ValueError):  # missing, or incomplete on a full disk

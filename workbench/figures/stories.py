@@ -1,4 +1,6 @@
-"""Stories: one page per paper that computes in the browser, without a kernel or a network."""
+"""Stories, which are interactive web pages, one per paper. A story computes in the browser, without a kernel
+or a network.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ EPSILONS = (
 
 
 class Story(NamedTuple):
-    """Story of a paper: its title, the figure that it shows where there is no JavaScript, and its data."""
+    """Interactive web page about a paper. It has a title, the id of a figure that replaces the page if there
+    is no JavaScript, and a function that returns the data of the page.
+    """
 
     title: str
     figure: str
@@ -38,17 +42,17 @@ class Story(NamedTuple):
 
 
 def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int]:
-    """Thresholds from which a page draws two-sided geometric noise z. They are integers.
+    """Return the integer thresholds with which a page draws two-sided geometric noise z.
 
-    To draw the size |z|, the page takes an integer of `bits` random bits, and counts the thresholds that
-    are not above it.
+    To draw the absolute value |z|, the page draws an integer of `bits` random bits. Then |z| is the number of
+    thresholds that do not exceed this integer.
 
     Parameters
     ----------
     epsilon : float
         Privacy loss ε > 0.
     sensitivity : int
-        Sum of the changes that one person makes to the counts.
+        Largest sum of changes of the counts that one person can cause.
     bits : int
         Bits of the random integer. The distribution is exact to 2⁻ᵇⁱᵗˢ, which is enough for a simulation.
 
@@ -65,7 +69,7 @@ def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int
 
 
 def story(name: str, front: str | None = None) -> str:
-    """Return the page of a story. It is one file that needs no other files.
+    """Return the HTML text of a story (an interactive web page about a paper). The page needs no other files.
 
     Parameters
     ----------
@@ -107,7 +111,7 @@ def write_stories(folder: Path, front: str | None = None) -> list[Path]:
     Parameters
     ----------
     folder : Path
-        Created if it is missing.
+        Folder for the pages. It is created if it is missing.
     front : str, optional
         Address of the site's front page, seen from the folder. Default: no link.
 
@@ -132,7 +136,9 @@ _HUBS = np.array([(20, 24, 3.0), (48, 40, 4.0), (70, 72, 3.0), (34, 74, 2.4), (8
 
 @cache
 def sparse_table() -> Int[np.ndarray, " cells"]:
-    """Return a table of simulated people. Most of them live near a hub and work there."""
+    """Return the counts of simulated people by home and workplace, as a flat array. Most people live and work
+    near the same hub (a centre of population).
+    """
     rng = np.random.default_rng(3)
     home = np.minimum(rng.geometric(0.45, _PEOPLE) - 1, len(_HUBS) - 1)
     work = np.where(rng.random(_PEOPLE) < 0.85, home, rng.integers(0, len(_HUBS), _PEOPLE))
@@ -157,7 +163,9 @@ def _sparse() -> dict[str, Any]:
 
 
 def _runs(table: Int[np.ndarray, " cells"]) -> list[int]:
-    """Return the occupied cells, each as its distance from the previous one and its count."""
+    """Return a flat list with two numbers per occupied cell: the distance from the previous occupied cell,
+    and the count.
+    """
     cells = np.flatnonzero(table)
     return np.stack([np.diff(cells, prepend=-1), table[cells]], axis=1).ravel().tolist()
 
@@ -177,7 +185,9 @@ def homes() -> Records:
 
 
 def improved(epsilon: float, threshold: int) -> ImprovedAdaptiveHistogram | None:
-    """Return the mechanism with this ε and threshold, or None if it would split empty nodes without end."""
+    """Return an adaptive histogram with this ε and threshold. Return None if the mechanism would split empty
+    nodes without end.
+    """
     mechanism = ImprovedAdaptiveHistogram(DP(epsilon), threshold)
     try:
         mechanism.empty_split_probability(homes().hierarchy, 1)
@@ -230,7 +240,7 @@ def visits() -> list[list[int]]:
 
 
 def mean_noise(epsilon: float, sensitivity: int = 1) -> float:
-    """Return the mean size E|z| of two-sided geometric noise."""
+    """Return the mean absolute value E|z| of two-sided geometric noise z."""
     ratio = exp(-epsilon / sensitivity)
     return 2 * ratio / (1 - ratio**2)
 
@@ -267,8 +277,8 @@ _SHAPES = {
 
 
 def range_factors(levels: int) -> dict[str, list[float]]:
-    """Return the variances of ranges over a complete binary tree, averaged over all positions of a
-    range.
+    """Return the variances of range counts (sums over consecutive leaves) that are computed from a complete
+    binary tree of noisy counts. Each variance is an average over all positions of a range.
 
     Parameters
     ----------
@@ -278,8 +288,9 @@ def range_factors(levels: int) -> dict[str, list[float]]:
     Returns
     -------
     dict
-        `sizes` of ranges in leaves, and the variance of their answers in units of a node's noise: `tree`
-        sums the fewest nodes, `consistent` uses least squares over all nodes.
+        `sizes` contains the sizes of ranges, in leaves. `tree` and `consistent` contain the variance for each
+        size, in units of the variance of one node's noise. For `tree`, the fewest possible nodes are added
+        up. For `consistent`, least squares over all nodes are used.
     """
     leaves = 2 ** (levels - 1)
     widths = 2 ** np.arange(1, levels)
