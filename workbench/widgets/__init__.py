@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Show what a mechanism releases, with one slider for each of its parameters. You can also compare it
-    with another mechanism.
+    """Show what a mechanism releases, with one slider for each of its parameters. You can also compare the
+    mechanism with another one.
 
     Parameters
     ----------
@@ -107,7 +107,8 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     data
         Table or dataset, or only the domain (all possible cells) of a table.
     bound : Bound, optional
-        Largest change of the table by one unit. You need to pass it only if `data` has no bound.
+        Largest change of the table that one protected unit can cause. You need to pass it only if `data` has
+        no bound.
     **values : any
         Initial values of the controls `epsilon`, `size`, `delta`, `density`, `mean` and `spread`.
 
@@ -128,11 +129,12 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """Show a bank, and answer questions from it. A bank stores the noisy answers that a session has paid for.
-    The panel also shows the errors of answers, and the price of answers with smaller errors.
+    """Show a bank, and answer questions from it. A bank stores the noisy answers to earlier questions about a
+    private table. The panel also shows the errors of answers, and the price of answers with smaller errors.
 
-    Answers from the bank cost no budget. If the session has its private table, the panel also has buttons
-    with prices. When you press such a button, the session spends budget for better answers.
+    Answers from the bank cost no budget. A session consists of the bank, the budget that paid for its
+    answers, and possibly the private table. If the session has its table, the panel also has buttons with
+    prices. When you press such a button, the session spends budget for better answers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Panel of advice: the errors to expect of a release, without access to the table."""
+"""Panel that shows which errors to expect from a release, without access to the table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MODEL = "density", "mean", "spread"
 
 @value
 class AdviceSubject(Subject):
-    """Public description of a table, which consists of its domain and its bound."""
+    """Content of an advice panel. It is computed from a public description of a table: the domain (all
+    possible cells) and the bound (largest change that one protected unit can cause).
+    """
 
     domain: Domain
     bound: Bound
@@ -86,11 +88,13 @@ class AdviceSubject(Subject):
         return Drawn(pd.DataFrame(rows), facts, lead=advice.recommendation, exact=exact)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Return one chart: error against the size of a range."""
+        """Return the description of one chart, which shows the error as a function of the size of a range."""
         return [Panel("Error of ranges where people are", {"panel": "errors"}, "query_size")]
 
     def advice(self, values: Values, seconds: float | None = None) -> Advice:
-        """Return the advice of `advise`."""
+        """Return what the function `advise` recommends for these settings. `seconds` limits the time of its
+        simulation. Default 4.
+        """
         how = self._arguments(values)
         return advise(self._beliefs(values), **how, seconds=seconds or SECONDS)
 
@@ -120,7 +124,9 @@ class AdviceSubject(Subject):
         return f"from workbench import *\nadvise({beliefs}, {text})"
 
     def commands(self, values: Values, words: Sequence[str]) -> list[str]:
-        """Return the command that gives the same advice. None writes the picture."""
+        """Return "" and the command that prints the same advice. The first text is empty, because no command
+        writes the picture to a file.
+        """
         options = []
         for name, x in {**self._arguments(values), **{m: values[m] for m in MODEL}}.items():
             text = x if isinstance(x, str) else numbers_text(x if isinstance(x, tuple) else [x])
@@ -130,7 +136,9 @@ class AdviceSubject(Subject):
 
 
 def _row_text(row: Row) -> str:
-    """Return a text on the size of a release, and on the part of it that is pure noise."""
+    """Return a text that says how many cells a mechanism releases, and how many of these cells are pure
+    noise.
+    """
     text = f"{row.name} releases {number(round(row.cells))} cells"
     if isfinite(row.noise_cells):
         text += f", {number(round(row.noise_cells))} of them pure noise"
@@ -138,7 +146,9 @@ def _row_text(row: Row) -> str:
 
 
 def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
-    """Return the subject for a table, a dataset or a domain. Only the domain and the bound are read."""
+    """Return the content of an advice panel for a table, a dataset or a domain. Only the domain and the bound
+    of the data are read.
+    """
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(

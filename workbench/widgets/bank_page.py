@@ -1,5 +1,6 @@
-"""Panel of a bank for notebooks, and web page of a bank for other people. On both, you choose attributes and
-values, and get an answer from the stored noisy answers.
+"""Panel of a bank for notebooks, and web page of a bank for other people. A bank stores the noisy answers
+that a budget has paid for. In the panel and on the page, you choose attributes and values, and get an answer
+from the stored answers.
 
 Both are made from the template `bank.html`. A small server on this machine makes a new page for each
 question. The page contains no scripts, and its address contains a secret part. Several people may use the
@@ -61,15 +62,16 @@ class Answered(NamedTuple):
 
 
 class BankView:
-    """View of a session's bank that you may show to others. It spends no budget and needs no table.
+    """View of a bank (stored noisy answers that a budget has paid for), which you may show to other people.
+    The view spends no budget and needs no private table.
 
     Parameters
     ----------
     session : Session
-        Session. Other processes may use its file at the same time.
+        Session that contains the bank. Other processes may use its file at the same time.
     owner : bool
-        Whether the view is part of the owner's notebook. It then shows the names of files, the text of
-        releases, and a button for each price.
+        Whether the view is part of the owner's notebook. The view then also shows the names of files, the
+        text of releases, and a button for each price.
     """
 
     def __init__(self, session: Session, owner: bool = False):
@@ -80,15 +82,15 @@ class BankView:
         self._seen: dict[str, Any] = {"facts": {}, "map": {}, "spends": []}
 
     def ask(self, fields: Fields, pay: Callable[[], Any] | None = None) -> Answered:
-        """Answer the question of a form from the bank.
+        """Answer a question from the bank. The fields of the page's form state the question.
 
         Parameters
         ----------
         fields : mapping
             For attribute i of the domain, `a{i}` is "*" for every value, or "=" and a label, and `b{i}` is
-            the last label of a range. `error` is the acceptable error bar, of two standard errors. `q` may
-            state the question in the form of `typed_question` instead. If there are no fields, there is no
-            answer.
+            the last label of a range. `error` is the acceptable error bar, of two standard errors. Instead,
+            `q` may state the question as text, which the function `typed_question` reads. If there are no
+            fields, there is no answer.
         pay : function, optional
             Function that spends budget before the bank is read. The prices then have no buttons.
 
@@ -122,7 +124,9 @@ class BankView:
         return Answered(html, answer.get("question"), answer.get("offers", {}))
 
     def _controls(self, fields: Fields) -> list[dict[str, Any]]:
-        """Return the control of each attribute, with its labels if there are not too many."""
+        """Return a description of the form's control for each attribute. The description contains the
+        attribute's labels, if there are at most 300.
+        """
         domain: Any = self.session.bank.domain
         found = []
         for i, name in enumerate(domain.attributes if domain else ()):
@@ -134,7 +138,9 @@ class BankView:
         return found
 
     def question(self, fields: Fields) -> str:
-        """Return the question of a form as text for `typed_question`. It is empty if nothing is chosen."""
+        """Return the question that the fields of a form state, as text for the function `typed_question`. The
+        text is empty if nothing is chosen.
+        """
         domain = self.session.bank.domain
         by = []
         conditions = []
@@ -148,7 +154,9 @@ class BankView:
         return fields.get("q") or " & ".join([*by, *conditions])
 
     def _read(self) -> None:
-        """Read the people, the budget, the paid questions, and a map of the errors of pairs of attributes."""
+        """Read what the page shows: the people, the budget, the paid questions, and a map of the errors of
+        pairs of attributes.
+        """
         budget, bank = self.session.budget, self.session.bank
         answers = bank.by_question()
         remaining = budget.remaining
@@ -232,8 +240,8 @@ class BankView:
     def _prices(
         self, question: TypedQuestion, largest: float, typed: str, offer: bool
     ) -> dict[str, Any]:
-        """Return the prices of better answers: for the typed error bar, or for some shares of the present
-        error. Those that may be paid by a button are offers.
+        """Return the prices of better answers. They are for the typed error bar, or for a half and a fifth of
+        the present error. The `offers` are the prices with a button.
         """
         wanted = [x for share in _SHARES if 0 < (x := share * largest) < inf]
         if typed.strip():
@@ -273,17 +281,17 @@ class BankView:
 
 
 def _bar(error: float) -> str:
-    """Return an error bar of two standard errors."""
+    """Return an error bar of two standard errors as text."""
     return f"±{format_number(2 * error)}" if error < inf else "the bank cannot tell"
 
 
 def _chosen(fields: Fields, i: int) -> tuple[str, str]:
-    """Return what is chosen for an attribute, and the end of a range."""
+    """Return what is chosen for attribute number `i`, and the last label if a range is chosen."""
     return fields.get(f"a{i}", "").strip(), fields.get(f"b{i}", "").strip()
 
 
 def _typed(text: str) -> str:
-    """Return a name or a label as a user types it, in quotes if necessary."""
+    """Return a name or a label as a user types it in a question, in quotes if necessary."""
     is_plain = re.fullmatch(r"[\w<>+-]+", text) and text not in ("and", "by", "in")
     return text if is_plain else '"' + text.replace('"', '""') + '"'
 
@@ -327,7 +335,8 @@ class BankPanel(anywidget.AnyWidget):
         return f"widgets.bank({str(self.session.budget.path)!r}) needs a kernel; workbench bank serves a page"
 
     def ask(self, fields: Fields, pay: Callable[[], Any] | None = None) -> Answered:
-        """Answer the question of a form from the bank, and show the answer.
+        """Answer a question from the bank, and show the answer. The fields of the panel's form state the
+        question.
 
         Parameters
         ----------
@@ -349,7 +358,7 @@ class BankPanel(anywidget.AnyWidget):
         Parameters
         ----------
         question : str
-            Question in the form of `typed_question`, for example "age by sex=F".
+            Question as text, which the function `typed_question` reads, for example "age by sex=F".
         error : str
             Acceptable error bar, in counts, for which a price is computed.
 
@@ -360,8 +369,8 @@ class BankPanel(anywidget.AnyWidget):
         return self.ask({"q": question, "error": error})
 
     def spend(self, error: float) -> None:
-        """Ask the table the displayed question, and pay the price that is offered for an error. A second
-        call does nothing.
+        """Answer the displayed question from the private table, and pay the offered price. `error` is the
+        standard error to which this price belongs. A second call does nothing.
         """
         _, question, prices = self.answered
         if question is not None and error in prices:
@@ -401,7 +410,8 @@ _HEADERS = {
 
 
 class BankPage(ThreadingHTTPServer):
-    """Server of the web page of one bank. `serve_forever` serves it until `shutdown` or Ctrl-C.
+    """Server for the web page of one bank (stored noisy answers that a budget has paid for). The method
+    `serve_forever` runs the server until `shutdown` is called or Ctrl-C is pressed.
 
     Parameters
     ----------
@@ -413,7 +423,7 @@ class BankPage(ThreadingHTTPServer):
     Raises
     ------
     FileNotFoundError
-        If the session does not exist.
+        If the file does not exist.
     """
 
     def __init__(self, path: str | Path, port: int = 0):

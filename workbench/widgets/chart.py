@@ -1,4 +1,4 @@
-"""Charts of rows for web pages, drawn by Vega."""
+"""Descriptions of charts for web pages. In the page, the library Vega draws them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SCRIPT = (
 
 
 class Drawing(ipywidgets.Widget):
-    """Script of the chart library Vega in a page. All panels of a kernel share one, so that there are no
-    copies.
+    """Script of the chart library Vega in a page. All panels of a kernel share one object, so that the script
+    is not copied.
     """
 
     script = traitlets.Unicode().tag(sync=True)
@@ -96,7 +96,7 @@ def _label(column: str) -> str:
 def _line(
     points: Float[np.ndarray, "n 2"], name: str, style: tuple[str, str, Any]
 ) -> dict[str, Any]:
-    """Return the points of a series: means, and intervals if there are several releases."""
+    """Return the points of a series (curve): means, and intervals if there are several releases."""
     color, marker, dashes = style
     rows = pd.DataFrame(points, columns=["x", "value"]).sort_values("x", kind="stable")
     band: dict[str, Any] = {}
@@ -147,7 +147,7 @@ def _map_colors() -> list[str]:
 
 @cache
 def marker_paths() -> dict[str, str]:
-    """Return the markers of printed figures as SVG paths, with coordinates from -1 to 1."""
+    """Return the shapes of matplotlib's markers as SVG paths, with coordinates from -1 to 1."""
     from matplotlib.markers import MarkerStyle
 
     paths = {}

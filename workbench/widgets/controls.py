@@ -1,4 +1,6 @@
-"""Controls of a panel. They are made from fields, which declare their ranges, units and labels."""
+"""Controls of a panel, for example sliders. A control is made from a field of a mechanism or figure, which
+declares the range, the unit and the help text.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ class Control:
     Parameters
     ----------
     name : str
-        The name of its setting.
+        Name of the setting that the control changes.
     value
-        The setting at the start.
+        Initial value of the setting.
     stops : tuple
         Positions of a slider, or values to choose from.
     kind : str
-        "slider" (with a box that takes any number), "choice" (one of `stops`), "several" (some of them),
-        "switch" or "text".
+        "slider" (with a box that takes any number), "choice" (one of `stops`), "several" (any number of
+        `stops`), "switch" or "text".
     label, unit, doc : str
         Label, unit and help text.
     optional : bool
@@ -63,8 +65,8 @@ class Control:
     place: str = ""
 
     def to_dict(self, place: str) -> dict[str, Any]:
-        """Return the description of the control for a page. A setting that is not a plain value becomes
-        text.
+        """Return a description of the control that can be sent to a page. A setting that is not a text, a
+        number or a list becomes text.
         """
         return vars(self) | dict(
             label=self.label or label_of(self.name),
@@ -75,7 +77,8 @@ class Control:
         )
 
     def read(self, x: Any) -> Any:
-        """Convert a setting from a page, from Python, or from its text in a command or a link.
+        """Convert a setting to the type that the panel uses. The setting comes from a page or from Python, or
+        is text from a command or a link.
 
         Raises
         ------
@@ -111,7 +114,7 @@ class Control:
         raise ValueError(f"{self.name} = {x!r} is not allowed: need one of {need}")
 
     def text(self, x: Any) -> str:
-        """Return the setting as text for `read`."""
+        """Return a setting as text, which the method `read` converts back."""
         if isinstance(x, bool):
             return "on" if x else "off"
         if self.kind == "several":
@@ -132,12 +135,14 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
 
 
 def page_value(x: Any) -> Any:
-    """Return a setting in a form that a page can take. A value that is not plain becomes text."""
+    """Return a setting in a form that can be sent to a page. A value that is not a text, a number or a list
+    becomes text.
+    """
     return x if x is None or isinstance(x, str | int | float | list) else repr(x)
 
 
 def label_of(name: str) -> str:
-    """Return the label of a field, which is its name in words."""
+    """Return the label of a field. The label is a symbol such as ε, or the field's name with spaces."""
     return SYMBOLS.get(name, name.replace("_", " ")) if name != "size" else name
 
 
@@ -159,7 +164,8 @@ def decades(
 
 
 def control_of_field(f: Field[Any], value: Any) -> Control | None:
-    """Make the control of a field from its declaration. Return None if the field cannot have a control.
+    """Make a control, for example a slider, with which a user changes a field of a mechanism or figure. The
+    declaration of the field determines the control. Return None if the field cannot have a control.
 
     The slider of a number >= 0 has round positions around `value`, within the bounds of the field.
     """
@@ -193,8 +199,8 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
 def stops_around(
     at: float, low: float, high: float, *, strict: bool, whole: bool
 ) -> tuple[Any, ...]:
-    """Return round settings around a number. For a share, they are in steps of 1/20. For another number,
-    they go from a hundredth of it to a hundred times it.
+    """Return round positions of a slider around the number `at`. For a share (from 0 to 1), the positions are
+    in steps of 1/20. For other numbers, they go from a hundredth of the number to a hundred times the number.
 
     >>> stops_around(0.5, 0, 1, strict=True, whole=False)[:3]
     (0.05, 0.1, 0.15)

@@ -30,7 +30,9 @@ _TABLE_ROWS = 60
 
 @value
 class FigureSubject(Subject):
-    """Figure, or a choice of figures. Finished trials in its folder of results are used again."""
+    """Content of a panel that shows a figure, or lets you choose one. Stored results of finished trials (runs
+    of a mechanism) in the folder `results` are used again.
+    """
 
     id: str
     results: Path
@@ -60,7 +62,7 @@ class FigureSubject(Subject):
         return figures.find_figure(chosen) if chosen else None
 
     def at(self, values: Values) -> Figure:
-        """Return the figure with these settings. Raise a ValueError if one is out of range."""
+        """Return the figure with these parameter values. Raise a ValueError if a value is out of range."""
         cls = self._class(values)
         if cls is None:
             raise ValueError(f"{CHOOSE} = '' is not allowed: choose a figure first")
@@ -68,7 +70,9 @@ class FigureSubject(Subject):
         return cls.at("quick", **{n: "none" if x is None else x for n, x in given.items()})
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the controls for the parameters of the figure. The effort is last."""
+        """Return the controls for the parameters of the figure. Parameters of effort, for example the number
+        of seeds, are last.
+        """
         controls = []
         if not self.id:
             titles = listed_figures()
@@ -89,7 +93,7 @@ class FigureSubject(Subject):
         return {c.name: c.read(getattr(figure, c.name)) for c in self.controls({})}
 
     def check(self, values: Values) -> None:
-        """Raise the figure's ValueError if a setting is invalid."""
+        """Raise a ValueError if the figure does not allow a setting."""
         if self._class(values) is not None:
             self.at(values)
 
@@ -115,9 +119,9 @@ class FigureSubject(Subject):
         return Drawn(empty, image=small.read_bytes(), lead=lead, old=True)
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
-        """Draw the figure. The worker process calls this.
+        """Draw the figure. The worker process calls this method.
 
-        Before a run, rows that were recorded with the package take the place of a rough run.
+        If the package contains recorded results for these settings, they are drawn instead of a rough run.
         """
         from workbench.figures import plots
         from workbench.trials import watched
@@ -148,7 +152,9 @@ class FigureSubject(Subject):
         return Drawn(rows, facts, lead=lead, image=file.getvalue(), exact=exact)
 
     def save(self, values: Values) -> str:
-        """Write the same folder as `workbench reproduce`. The worker process calls this."""
+        """Save the figure to the folder that the command `workbench reproduce` would write, and return the
+        path. The worker process calls this method.
+        """
         figure = self.at(values)
         run = FigureRun(figure, "quick", self.results)
         rows, verdicts = figure.run(run.store)
@@ -163,13 +169,13 @@ class FigureSubject(Subject):
         return f"from workbench import widgets\nwidgets.figure({figure.id!r}{arguments})"
 
     def commands(self, values: Values, words: Sequence[str]) -> list[str]:
-        """Return the `workbench reproduce` command that makes the files of the figure."""
+        """Return the command `workbench reproduce …`, which makes the files of the figure."""
         return [self.at(values).command("quick") if self._class(values) is not None else ""]
 
 
 def _control(f: Any, start: Any) -> Control:
-    """Return the control of a parameter. A list is typed, or if its possible members are known, these
-    can be ticked.
+    """Return the control for a parameter of a figure. A list is typed as text. If the possible members of the
+    list are known, the user ticks them instead.
     """
     choices = f.metadata["choices"]
     if choices and f.metadata["many"]:
@@ -182,7 +188,7 @@ def _control(f: Any, start: Any) -> Control:
 
 
 def rough_figure(figure: Figure) -> Figure:
-    """Return the figure with little effort, for a first picture."""
+    """Return the figure with few repetitions, for a first picture."""
     effort = {}
     for name, x in figure.rough.items():
         own: Any = getattr(figure, name, None)

@@ -56,7 +56,9 @@ HOMES = Towns(20_000)
 
 @value
 class MechanismSubject(Subject):
-    """Mechanism with its initial fields, and public data on which it runs."""
+    """Content of a panel that shows a mechanism. It consists of the mechanism with its initial parameters,
+    and the public dataset on which the mechanism runs.
+    """
 
     mechanism: Any
     dataset: Any
@@ -70,8 +72,8 @@ class MechanismSubject(Subject):
 
     @classmethod
     def of(cls, mechanism: Any, dataset: Any = None) -> MechanismSubject:
-        """Make the subject of a mechanism, on small synthetic data that it takes. For a class, use its
-        example.
+        """Make the content of a panel for a mechanism. If a class is given, its example is used. By default,
+        the mechanism runs on a small synthetic dataset.
         """
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
@@ -91,7 +93,7 @@ class MechanismSubject(Subject):
 
     @property
     def name(self) -> str:
-        """Name of the class."""
+        """Name of the mechanism's class."""
         return type(self.mechanism).__name__
 
     @property
@@ -101,8 +103,8 @@ class MechanismSubject(Subject):
         return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the controls. They are for the budget, the fields, the choice of another mechanism, and
-        the fields that only this one has.
+        """Return the controls. They are for the budget, the mechanism's parameters, and the choice of another
+        mechanism for comparison. Parameters that only this other mechanism has get controls, too.
         """
         budget = _budget_controls(self.mechanism, values)
         controls = {c.name: _accepted(self.mechanism, c) for c in budget}
@@ -128,12 +130,14 @@ class MechanismSubject(Subject):
         return [_example(find_mechanism(name), values.get("privacy") == RHO)] if name else []
 
     def at(self, values: Values) -> list[Any]:
-        """Return the mechanisms with fields from the settings. Raise a ValueError if a setting is invalid."""
+        """Return the mechanism with the parameters from the settings. If another mechanism is chosen for
+        comparison, this one is second. Raise a ValueError if a setting is invalid.
+        """
         beside = [_as_far_as_possible(m, values) for m in self._beside(values)]
         return [_with_fields(self.mechanism, values), *beside]
 
     def check(self, values: Values) -> None:
-        """Raise the mechanism's ValueError if a setting is invalid."""
+        """Raise a ValueError if the mechanism does not allow a setting."""
         for name, least in (("seed", 0), ("seeds", 1)):
             if not isinstance(values[name], int) or values[name] < least:
                 need = f"need an integer >= {least}"
@@ -141,7 +145,9 @@ class MechanismSubject(Subject):
         self.at(values)
 
     def each(self, values: Values) -> list[Values]:
-        """Return the settings of each release. Their seeds are `seed`, `seed` + 1, …."""
+        """Return the settings of each release, as a list. The releases have the seeds `seed`, `seed` + 1 and
+        so on.
+        """
         return [{**values, "seed": values["seed"] + i} for i in range(values["seeds"])]
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
@@ -179,7 +185,7 @@ class MechanismSubject(Subject):
         return Drawn(rows, facts, releases, exact=exact)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Return one chart per kind of query that was answered."""
+        """Return the description of one chart per kind of query that was answered."""
         panels = []
         for name in rows.panel.unique():
             where = {"panel": name} | ({"seed": rows.seed.min()} if name in COUNTS else {})
@@ -222,7 +228,9 @@ def find_mechanism(name: str) -> type:
 
 
 def _example(cls: Any, zcdp: bool = False) -> Any:
-    """Return the example of a class."""
+    """Return the example that a class of mechanisms provides. If `zcdp` is True and the class accepts it, the
+    budget is a ρ.
+    """
     delta = EXAMPLE_DELTA if getattr(cls, "spends_delta", False) else 0.0
     if not getattr(cls, "accepts_dp", True) or zcdp and getattr(cls, "accepts_zcdp", False):
         return cls.example(ZCDP(EXAMPLE_RHO, delta))
@@ -230,7 +238,9 @@ def _example(cls: Any, zcdp: bool = False) -> Any:
 
 
 def _rivals(mechanism: Any, budget: str) -> list[str]:
-    """Return the mechanisms that take the same kind of data, and a budget in ε or ρ."""
+    """Return the names of the other mechanisms that take the same kind of data. They also accept the given
+    kind of budget, "epsilon" or "rho".
+    """
 
     def kind(x: Any) -> tuple[Any, ...]:
         return x.takes, getattr(x, "ranked", False), getattr(x, "relation", None) == LOCAL
@@ -323,7 +333,9 @@ def _has_control(f: Field[Any]) -> bool:
 
 
 def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
-    """Return fields and their values. The fields of a contained mechanism replace it."""
+    """Yield the fields of a mechanism with their values. If a field contains another mechanism, the fields of
+    this other mechanism are yielded instead.
+    """
     for f in fields(mechanism):
         x = getattr(mechanism, f.name)
         if hasattr(x, "budget"):
@@ -333,7 +345,7 @@ def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
 
 
 def _with_fields(mechanism: Any, values: Values) -> Any:
-    """Return the mechanism with fields from the settings."""
+    """Return a copy of the mechanism with the parameters from the settings."""
     changes = {}
     for f in fields(mechanism):
         old = getattr(mechanism, f.name)
@@ -353,7 +365,9 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
 
 @lru_cache(1024)
 def _accepted(mechanism: Any, control: Control) -> Control:
-    """Return a control without the positions of its slider that the mechanism refuses at the start."""
+    """Return a control without those positions of its slider that the mechanism refuses when its other
+    parameters have their initial values.
+    """
 
     if control.kind != "slider":
         return control

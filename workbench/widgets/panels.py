@@ -1,8 +1,8 @@
 """Panel with controls and a picture. While you move a slider, the picture is a rough preview. When you
-release the slider, it is drawn exactly.
+release the slider, the panel draws the exact picture.
 
-A separate process runs tasks that take long, and the Stop button ends it. If you change a control again,
-the result of the earlier change is dropped.
+A separate process runs tasks that take long, and the Stop button ends this process. If you change a control
+again, the result of the earlier change is dropped.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Panel(anywidget.AnyWidget):
     rows : pandas.DataFrame
         Numbers that the picture shows, one per row.
     release : Release or None
-        Release from which the numbers come. If there are several, it is the first. Its noise is simulated.
+        Release from which the numbers come, or the first of several. Its noise is simulated.
     """
 
     _esm = SCRIPT
@@ -194,7 +194,7 @@ class Panel(anywidget.AnyWidget):
         )
 
     def _words(self) -> list[str]:
-        """Return the settings that differ from the initial ones, as typed text."""
+        """Return the settings that differ from the initial ones, each as a text `name=value`."""
         return [
             f"{c.name}={c.text(self.values[c.name])}"
             for c in self.subject.controls(self.values)
@@ -240,7 +240,9 @@ class Panel(anywidget.AnyWidget):
         stopped: threading.Event | None = None,
         thread: bool = False,
     ) -> None:
-        """Run `do` and show any error as a sentence on the panel, also for mechanisms of other packages."""
+        """Run `do`, and show any error as a sentence on the panel, including errors in mechanisms of other
+        packages.
+        """
         if thread:
             threading.Thread(target=self._answer, args=(do, stopped), daemon=True).start()
             return
@@ -320,7 +322,7 @@ class Panel(anywidget.AnyWidget):
                 self.view = self.view | dict(note=note)
 
     def _work(self, values: Mapping[str, Any], exact: bool, stopped: threading.Event) -> Drawn:
-        """Return a picture from the process that works; a figure's progress is read meanwhile."""
+        """Return a picture that the worker process draws. Meanwhile, show the progress of a figure."""
         with temporary_folder() as folder:
             progress = folder / "progress"
 
@@ -436,7 +438,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def settings_of(words: Sequence[str]) -> dict[str, str]:
-    """Return typed settings by name. Each word must have the form `name=value`."""
+    """Split words of the form `name=value`, and return a dictionary from names to values."""
     for word in words:
         if "=" not in word:
             raise ValueError(f"{word!r} is not allowed: need name=value")

@@ -1,8 +1,11 @@
-"""Logic of the six steps of `workbench publish`, from a table to a publication. `publishing_page` shows them.
+"""Logic of the six steps of `workbench publish`, from a table to a publication. The module `publishing_page`
+shows these steps in a browser.
 
 All choices are stored in publication.json and in the domain file that it names. Both are read before each
 step and written after it, so nothing is lost if you close the browser, and two tabs show the same state.
-The page shows nothing from the private table before a release has been paid for.
+Before a release has been paid for, the page shows values from the private table in two cases only. The owner
+may press a button that checks the rules against the table. If publishing fails, the error message may show a
+refused row.
 """
 
 from __future__ import annotations
@@ -99,7 +102,7 @@ class State:
             self.set_page(table=self.named[0])
 
     def read(self) -> None:
-        """Read the current state from disk. Another tab or an earlier edition may have written it."""
+        """Read the current state from disk. Another tab or an earlier edition may have written the files."""
         if self.source.exists():
             try:
                 self.about = msgspec.json.decode(self.source.read_bytes(), type=About)
@@ -124,7 +127,9 @@ class State:
 
     @property
     def recipe(self) -> Recipe:
-        """Recipe for the release of each edition."""
+        """Recipe for the release of each edition (publication of the table at one time). It names the
+        mechanism, the domain file and the options.
+        """
         assert self.about.release is not None
         return self.about.release
 
@@ -145,7 +150,7 @@ class State:
 
     @property
     def domain(self) -> Domain:
-        """Domain: all possible cells."""
+        """Domain (all possible cells), from the domain file."""
         return Domain.from_dict(dict(self.columns), self.source.parent)
 
     @property
@@ -160,17 +165,19 @@ class State:
 
     @property
     def limit(self) -> int:
-        """Largest number of records, or cells, of one person."""
+        """Largest number of records or cells that are used for each person."""
         return int(str(self.options.get("bound", "1")).split(",")[0])
 
     @property
     def bound(self) -> Bound:
-        """Bound on the change of the table by one person."""
+        """Bound, which is the largest change of the table that one person can cause."""
         return Bound(*(int(x) for x in str(self.options.get("bound", "1,1")).split(",")))
 
     @property
     def beliefs(self) -> dict[str, Any]:
-        """Beliefs about people: their number, and their numbers of records."""
+        """Beliefs of the publisher: the number of people, and the mean and the spread of their numbers of
+        records.
+        """
         return {name: self.page.get(name, x) for name, x in BELIEFS.items()}
 
     @property
@@ -206,7 +213,7 @@ class State:
 
     @property
     def is_paid(self) -> bool:
-        """Whether the release of the folder was paid for and saved."""
+        """Whether the release for the publication was paid for and saved."""
         return self.folder is not None and Path(f"{self.folder}.parquet").exists()
 
     @property
@@ -215,7 +222,7 @@ class State:
         return self.folder is not None and (self.folder / "README.html").exists()
 
     def set(self, **fields: Any) -> None:
-        """Replace fields of the publisher's information."""
+        """Replace fields of the information about the publication, for example its title."""
         self.about = msgspec.structs.replace(self.about, **fields)
 
     def set_recipe(self, **fields: Any) -> None:
@@ -232,8 +239,8 @@ class State:
         self.set_recipe(page=self.page | kept)
 
     def tables(self) -> list[str]:
-        """Paths of the tables in the folder, and of those named at the start. Its ledger and its releases
-        are no tables.
+        """Return the paths of the tables in the folder, and of the tables that were named at the start. The
+        budget file and earlier releases are left out.
         """
         ours = {self.recipe.budget, *(f"{p.stem}.parquet" for p in self.home.glob("*.zip"))}
         found = [p.name for p in self.home.iterdir() if p.name.endswith(_TABLES)]
@@ -249,7 +256,7 @@ class State:
         return draft_domain(self.home / table, self.options.get("table") or None)
 
     def attributes(self) -> dict[str, Any]:
-        """Draft attributes, and those that only the domain file has."""
+        """Return the drafted attributes, and the attributes that only the domain file has."""
         drafted = self.draft()
         others = self.columns.keys() - drafted.keys() - {"missing_user"}
         return drafted | {name: self.columns[name] for name in sorted(others)}
@@ -393,7 +400,7 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
 
 
 def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
-    """Step 5: choose ε, the ledger and the mechanism."""
+    """Step 5: choose ε, the ledger (budget file) and the mechanism."""
     epsilon = _numbers(fields, "epsilon")["epsilon"]
     state.set_options(epsilon=epsilon)
     state.set_recipe(budget=fields.get("budget", "").strip())
@@ -409,7 +416,7 @@ def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
 
 
 def new_ledger(state: State, fields: Mapping[str, str]) -> None:
-    """Create the ledger that step 5 names."""
+    """Create the ledger (budget file) that step 5 names."""
     if not state.recipe.budget:
         raise ValueError("Name a file for the ledger, for example editions.sqlite")
     limit = DP(_numbers(fields, "total")["total"])
@@ -440,7 +447,7 @@ CHOOSE: tuple[Callable[[State, Mapping[str, str]], None], ...] = (
 
 
 def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
-    """Return the typed positive numbers."""
+    """Return the typed numbers in the named fields, which must be positive."""
     found = {}
     for name in names:
         try:
@@ -471,7 +478,7 @@ _bounds = lru_cache(8)(advise_bounds)
 
 
 def mechanisms(state: State) -> list[Any]:
-    """Return the rows of advice with mechanisms that the page can release."""
+    """Return the rows of the advice, one per mechanism, for the mechanisms that the page can run."""
     found: dict[str, Any] = {}
     for row in simulation(state.believed, state.epsilon).result().rows:
         if row.mechanism.takes is not Interactions and mechanism_options(row.mechanism):
@@ -480,7 +487,7 @@ def mechanisms(state: State) -> list[Any]:
 
 
 def row_of(state: State, name: str) -> Any:
-    """Return the row of a mechanism, or the first row if there is none."""
+    """Return the row of a mechanism in the advice. If there is no such row, return the first row."""
     rows = mechanisms(state)
     return next((row for row in rows if type(row.mechanism).__name__ == name), rows[0])
 
@@ -500,7 +507,9 @@ def warm() -> None:
 
 
 def ledger(state: State) -> tuple[str, str]:
-    """Return the rest of the ledger's budget, and a reason why it cannot pay for this release."""
+    """Return two texts: what remains of the ledger's budget, and why the budget cannot pay for this release.
+    The second text is empty if the budget suffices.
+    """
     name = state.recipe.budget
     if not name:
         return "No ledger: nothing limits the sum of what you publish about these people.", ""
@@ -558,7 +567,9 @@ def start(state: State) -> None:
 
 
 def _begun(state: State, words: Sequence[str], out: Any) -> subprocess.Popen[bytes]:
-    """Start a command of the workbench, which writes plain text to a file. It outlives the page."""
+    """Start a command of the workbench in a new process, which writes plain text to a file. The process
+    continues if the page is closed.
+    """
     return subprocess.Popen(
         [sys.executable, "-c", "from workbench.cli import main; main()", *words],
         cwd=state.home,

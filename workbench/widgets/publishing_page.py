@@ -24,7 +24,9 @@ from workbench.widgets.publishing import State
 
 
 def simulated(state: State) -> list[tuple[str, float, float]]:
-    """Return the largest cells of simulated data, their counts, and a simulated release of them."""
+    """Return the largest cells of simulated data, with their true counts and their noisy counts in a
+    simulated release.
+    """
     row = steps.row_of(state, state.recipe.mechanism)
     table = state.believed.simulated()[0].load()
     release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
@@ -38,7 +40,7 @@ _PAGE = Path(__file__).with_name("publishing")  # .js, .css and .html
 
 
 class PublishingPage(anywidget.AnyWidget):
-    """The six steps in a browser.
+    """Page that shows the six steps of `workbench publish` in a browser.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class PublishingPage(anywidget.AnyWidget):
             self.seq = message["seq"]  # the page shows the answer to its last message
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Read the fields of the current step, run the action of a button, and return the page."""
+        """Read the fields of the current step, run the action of a button, and show the new page."""
         state, fields, action = self.state, message.get("fields", {}), message.get("do", "")
         error = "" if fields or action else self.error  # which stays while the page looks again
         try:
@@ -101,7 +103,7 @@ class PublishingPage(anywidget.AnyWidget):
         self.show(error)
 
     def show(self, error: str = "") -> None:
-        """Return the page of the current step."""
+        """Show the page of the current step, with an error message if there is one."""
         try:
             shown = self._shown()
         except Exception as e:
@@ -206,7 +208,8 @@ _TOP, _BASE = 15, _HIGH - 60  # of the axes
 
 
 def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
-    """Return the coordinates of the curve of errors over bounds, on logarithmic axes."""
+    """Return the coordinates of a curve that shows the error as a function of the bound, on logarithmic axes.
+    """
     errors = found.errors
     least = min(each.error for each in errors)
     low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)

@@ -1,5 +1,5 @@
-"""Subjects of a panel. Each defines controls, draws a picture for their settings, and gives the code to
-reproduce it.
+"""Subjects of panels. A subject is what a panel shows, for example a mechanism. It defines controls, draws a
+picture for their settings, and states the code that draws the picture again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class Drawn:
     lead : str
         Sentence above the picture.
     image : bytes
-        PNG picture, in place of charts.
+        PNG picture, which replaces the charts.
     table : str
-        HTML table, in place of a picture.
+        HTML table, which replaces the picture.
     exact : bool
-        Whether the picture is final, so that no other follows it.
+        Whether the picture is final. Otherwise, a better picture for the same settings follows.
     old : bool
-        Whether the picture is of other settings, or empty, until another follows.
+        Whether the picture shows other settings or is empty, so that the picture for the current settings
+        must follow.
     """
 
     rows: pd.DataFrame
@@ -55,16 +56,16 @@ class Drawn:
 
 
 class Subject:
-    """Protocol of what a panel can show, its subject. A subject is a frozen value that can be sent to
-    another process.
+    """Base class of subjects. A subject is what a panel shows, for example a mechanism or a figure. It is a
+    frozen value that can be sent to another process.
 
     Attributes
     ----------
     name, title, words : str
         Name in commands and links, heading, and a sentence that explains the picture.
     noise_note : str
-        Sentence on the part of the noise that does not change when a slider moves. It is empty if there is
-        no noise.
+        Text that explains which noise stays the same when a slider moves. The text is empty if there is no
+        noise.
     slow : bool
         Whether every picture is drawn in a separate process, and only after a slider stops moving.
     """
@@ -88,14 +89,14 @@ class Subject:
         return ""
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the controls. The settings of some of them are given."""
+        """Return the controls of the panel, which may depend on the present settings `values`."""
         raise NotImplementedError
 
     def check(self, values: Values) -> None:
         """Raise a ValueError if nothing can be drawn at these settings."""
 
     def each(self, values: Values) -> list[Values]:
-        """Return the settings of each drawing: one per seed."""
+        """Return a list of settings, one per drawing. The drawings of a panel differ in their seeds."""
         return [values]
 
     def draw(self, values: Values, exact: bool, progress: Path | None) -> Drawn:
@@ -103,7 +104,9 @@ class Subject:
         raise NotImplementedError
 
     def saved(self, values: Values) -> Drawn:
-        """Return what is known of a slow subject without computing. It is shown before the first drawing."""
+        """Return the picture that a slow subject shows before the first drawing. Nothing is computed for this
+        picture.
+        """
         raise NotImplementedError
 
     def save(self, values: Values) -> str:
@@ -111,7 +114,7 @@ class Subject:
         raise NotImplementedError
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Return the charts in which the rows are drawn."""
+        """Return the descriptions of the charts in which the rows are drawn."""
         return []
 
     def code(self, values: Values) -> str:
@@ -127,7 +130,9 @@ class Subject:
 
 @lru_cache(8)
 def loaded(dataset: Any) -> Any:
-    """Return a dataset's table. Raise a ValueError unless dataset and table are marked as public."""
+    """Load the data of a dataset, and return them. Raise a ValueError unless the dataset and its data are
+    marked as public.
+    """
     declared = getattr(dataset, "truth_public", False) is True
     if not declared and getattr(dataset, "bound", None) is not PUBLIC:
         raise ValueError(

@@ -1,5 +1,5 @@
-"""Views of an estimate. Each compares truth and estimate for one kind of query, if the estimate can answer
-it.
+"""Views of an estimate (the noisy counts in a release). Each view compares the estimate with the true data
+for one kind of query, if the estimate can answer such queries.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def range_sizes(m: int) -> tuple[int, ...]:
 
 
 def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
-    """Return the rows of all views. Raise a ValueError if there are no rows."""
+    """Compare an estimate with the true data in all views, and return the results, one number per row. Raise
+    a ValueError if there are no results.
+    """
     frames = []
     for view in VIEWS:
         with suppress(ValueError):  # what it cannot be asked
@@ -84,7 +86,7 @@ def _rows(panel: str, series: str, metric: str, values: Any, at: Any) -> pd.Data
 def _count_rows(
     panel: str, series: str, truth: Any, estimate: Any, at: Any
 ) -> list[pd.DataFrame]:
-    """Return rows with the counts of truth and release."""
+    """Return rows with the true counts and the released counts."""
     return [
         _rows(panel, TRUTH, "Count", truth, at),
         _rows(panel, series, "Count", estimate, at),
@@ -94,7 +96,9 @@ def _count_rows(
 def _error_rows(
     panel: str, series: str, truth: Any, estimate: Any, workloads: Mapping[int, Recipe]
 ) -> pd.DataFrame:
-    """Return rows of errors for the workloads that the estimate can answer."""
+    """Return rows with the mean absolute errors of those workloads (lists of queries) that the estimate can
+    answer.
+    """
     errors = {}
     for at, workload in workloads.items():
         with suppress(ValueError):

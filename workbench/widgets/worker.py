@@ -14,8 +14,8 @@ from workbench.compiled import end_after
 
 
 class Ended(Exception):
-    """Error of a task that did not finish. Its process was ended by Stop, or by the next change of a
-    control.
+    """Error of a task that did not finish. The Stop button, or the next change of a control, ended its
+    process.
     """
 
 
@@ -107,8 +107,8 @@ class Worker:
 
 
 def warm() -> None:
-    """Load what a picture needs. A kernel of `workbench lab` or `workbench explore` does it as it starts,
-    so that the first panel appears at once.
+    """Load the libraries that a picture needs. A kernel of `workbench lab` or `workbench explore` calls this
+    function when it starts, so that the first panel appears at once.
     """
     from workbench.mechanisms import ThresholdSampling
     from workbench.widgets import chart, mechanism_subject, panels  # noqa: F401
