@@ -1,4 +1,4 @@
-"""The command line, `workbench …` or `jupyter workbench …`. Each group of commands has a file. A command
+"""The command line, `workbench …` or `jupyter workbench …`. Each group of commands has a module. A command
 imports large libraries only when it runs.
 """
 
@@ -41,8 +41,8 @@ class _Commands(TyperGroup):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Remove `--with MODULE` from the arguments, and remember the module for this process and for those
-        that it starts.
+        """Remove `--with MODULE` from the arguments, and remember the module for this process and for the
+        processes that it starts.
         """
         with _one_line(ctx):
             return super().parse_args(ctx, _take_modules(args))
@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
 
 def _take_modules(args: list[str]) -> list[str]:
     """Import the modules that `--with` names, also from the current folder. Return the other words of the
-    line.
+    command line.
     """
     modules, rest = options.take("--with", args)
     if modules:
@@ -148,13 +148,13 @@ screen.use_for_all(app, {"advise": "taxonomy code", "synthesize": release.NOT_OF
 
 def _freeze() -> None:
     """Skip the removal of objects when the process ends, which saves 0.4 s. This is not done if DuckDB is
-    loaded, because it would report them as leaked.
+    loaded, because DuckDB would report these objects as leaked.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def main() -> None:
-    """Run the command line. This function is the start of the console scripts."""
+    """Run the command line. The console scripts call this function."""
     atexit.register(_freeze)
     app()

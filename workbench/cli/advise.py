@@ -1,4 +1,6 @@
-"""`workbench advise`: recommends a mechanism before any budget is spent, without reading data."""
+"""The command `workbench advise`, which recommends a mechanism before any budget is spent. It reads private
+data only for a choice that costs budget (`--choose-from`).
+"""
 
 from __future__ import annotations
 
@@ -92,13 +94,13 @@ def advise(
         Domain file (JSON): a list of all possible cells, the same as for `release`.
     task : TASK
         Kind of numbers that you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users,
-        points or strings. With bounds, the command compares numbers of records per person.
+        points or strings. With bounds, the command compares limits on the number of records per person.
     size
         Approximate number of cells that the release should contain (tasks all, cells and ranges). By default
         the number of non-empty cells.
     bound : L0,LINF[,L1]
-        Largest change of the table by one unit: the number of cells, the change per cell, and the change in
-        total.
+        Largest change of the table that one protected unit can cause: the number of cells, the change per
+        cell, and the change in total.
     delta
         Probability δ that the factor e^ε is exceeded. If it is above 0, mechanisms with Gaussian noise and
         stability histograms are also compared.
@@ -134,8 +136,8 @@ def advise(
     A choice by the table, for a price
     ----------------------------------
     choose_from : TABLE
-        Private table. One of --bounds is chosen privately, by the number of records of each --user. This
-        costs budget.
+        Private table. From the number of records of each --user, the command chooses one of --bounds with
+        noise. This costs budget.
     choose_epsilon
         Privacy loss ε of this choice, in addition to --epsilon of the release.
     choose_budget : FILE
@@ -150,13 +152,13 @@ def advise(
         Size of a box: the number of labels that it covers, for each attribute (task boxes). By default a
         quarter of the labels.
     order
-        Number of attributes of each marginal.
+        Number of attributes of each marginal (table of counts by some attributes).
     rows : N|paid
         Number of synthetic records (task rows). Give the number if it is public. Give `paid` to spend budget
         on a noisy number.
     bounds : N,N,…
-        Largest numbers of records per person to compare. This option selects --task bounds. By default from 1
-        to 1,000.
+        Limits on the number of records per person, which the command compares. This option selects --task
+        bounds. By default from 1 to 1,000.
     from_release : FILE
         Earlier release of a similar table (task bounds). The simulation uses the frequencies of labels from
         this release. Together with --users, the release also gives the mean number of records per person, so
@@ -272,8 +274,8 @@ def _chosen_bound(
     budget_file: Path | None,
     unit: str,
 ) -> tuple[Any, str]:
-    """Choose a bound privately by the table. Return a mechanism and the bound. The table is read before any
-    cost is booked.
+    """Choose a bound from the private table with noise, which costs budget. Return a mechanism and the bound.
+    The table is read before any cost is booked.
     """
     from workbench.mechanisms import GeometricHistogram
     from workbench.noise.additive import choice_rho
@@ -306,7 +308,7 @@ def _chosen_bound(
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
-    """Return all possible cells, or the space of points or strings, that the task is about."""
+    """Return the domain (all possible cells) that the task is about, or the space of points or strings."""
     from workbench.spaces import Domain
 
     needed = {"points": "box", "strings": "strings"}.get(task)

@@ -96,7 +96,9 @@ def audit(
 
 
 def _named(name: str) -> Any:
-    """Return the mechanism or function with this name, which may be in a module."""
+    """Return the mechanism or function with this name. It may be in the workbench, in another installed
+    package, or in a module of the current folder.
+    """
     compiled.use_current_folder()
     ours = name in mechanisms.__all__
     thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)

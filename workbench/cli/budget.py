@@ -1,4 +1,6 @@
-"""`workbench budget`: creates a budget for all releases about the same people, and shows what was spent."""
+"""The commands `workbench budget`, which create a budget for all releases about the same people, and show
+what was spent.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +55,11 @@ def new(
     epsilon_is_meant
         Confirm an ε above 10, which protects little.
     relation
-        Rule that says which tables are neighbours: add-remove-one-unit, replace-one-unit or local.
+        Which tables are neighbours (tables that differ in one unit): add-remove-one-unit, replace-one-unit or
+        local.
     counter : FILE
-        File that counts the spends, so that an older copy of the budget is detected. Keep it outside the
-        budget's backup. By default FILE.count.
+        File that counts the spends, so that an older copy of the budget is detected. Keep this file outside
+        the backup of the budget. By default FILE.count.
     """
     from workbench.owner import Budget
 
@@ -117,13 +120,15 @@ def _sign(budget: DP | ZCDP) -> str:
 
 
 def amount(budget: DP | ZCDP, price: float, delta: float) -> str:
-    """Return an amount of a budget as text, for example of the spent part."""
+    """Return a price (ε or ρ) and a δ as text, for example those that were spent from a budget."""
     text = f"{_sign(budget)} = {stated(price)}"
     return f"{text}, δ = {stated(delta)}" if budget.delta else text
 
 
 def _at(budget: DP | ZCDP, delta: float | None) -> str:
-    """Return a budget in ρ also as an ε, as text, if the user gave a δ."""
+    """Return a text that states a budget in ρ as an ε at the given δ. The text is empty if the user gave no
+    δ.
+    """
     if delta is None:
         return ""
     if not hasattr(budget, "at"):
@@ -159,8 +164,8 @@ def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
 
 
 def opened_for(file: Path, unit: str | None, user: str | None) -> Budget:
-    """Open a budget file for a release. Raise a ValueError if its unit differs from what `--unit` or `--user`
-    says.
+    """Open a budget file for a release. Raise a ValueError if the protected unit of the budget differs from
+    what `--unit` or `--user` says.
     """
     budget = opened(file)
     if budget.people is None or budget.unit is None:

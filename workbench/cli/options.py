@@ -83,8 +83,8 @@ def option_of(name: str) -> str:
 
 
 def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
-    """Split a docstring. Return its text, and for each parameter the section, the words after its name, and
-    its explanation.
+    """Split a docstring. Return its text, and a dictionary of its parameters. For each parameter, the
+    dictionary contains the section, the words after the name, and the explanation.
     """
     text, *sections = re.split(r"\n\n(.+)\n-+\n", cleandoc(doc or ""))
     help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
@@ -117,7 +117,9 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
 
 
 def take(option: str, args: list[str]) -> tuple[list[str], list[str]]:
-    """Find an option anywhere in a line. Return its values and the other words."""
+    """Find an option anywhere in a command line. Return the values of the option, and the other words of the
+    line.
+    """
     values, rest = [], []
     words = iter(args)
     for word in words:
@@ -135,8 +137,8 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 def parser(parse: Callable[..., Any], *about: Any) -> Callable[[str], Any]:
-    """Return a parser for the value of an option. If a value is invalid, only the message of the error is
-    printed.
+    """Return a parser for the value of an option. If the value is invalid, the command prints only the error
+    message.
     """
 
     def parsed(text: str) -> Any:
@@ -235,8 +237,8 @@ PRICE = ". --rho is for mechanisms with Gaussian noise"
 
 
 def need_one(given: Mapping[str, Any], hint: str = "", least: int = 1) -> None:
-    """Raise a ValueError if none or more than one of some options is given. If `least` is 0, it is allowed to
-    give none.
+    """Raise a ValueError unless exactly one of some options is given. If `least` is 0, it is also allowed to
+    give none of them.
     """
     names = [name for name, x in given.items() if x is not None and x is not False]
     if not least <= len(names) <= 1:
@@ -248,9 +250,12 @@ def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
 
     Parameters
     ----------
-    cost : Largest cost of a release or a budget. A ρ is converted to its ε at δ = 10⁻⁶.
-    beside : Sum of the ε of what is released in addition.
-    meant : Whether the user gave the option --epsilon-is-meant.
+    cost : DP or ZCDP
+        Largest cost of a release or a budget. A ρ is converted to its ε at δ = 10⁻⁶.
+    beside : float
+        Sum of the ε of everything that is released in addition.
+    meant : bool
+        Whether the user gave the option --epsilon-is-meant.
     """
     from workbench.value import stated
 

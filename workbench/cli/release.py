@@ -1,9 +1,9 @@
 """Commands that make releases (`workbench release`, `synthesize` and `publish`) and commands that read them
 (`show` and `answer`).
 
-The module `request` checks the options of a command, and this module checks those of a mechanism. The module
-`publishing` reads the data, and makes and saves the release. Afterwards, the command prints the privacy
-guarantee.
+The module `request` checks the options of a command, and this module checks the options of a mechanism. The
+module `publishing` reads the data, and makes and saves the release. Afterwards, the command prints the
+privacy guarantee.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _all_options(cls: Any) -> list[str]:
 
 
 def find_mechanism(name: str) -> type | None:
-    """Find the class of a mechanism by its name. It may be in the workbench, in a module that --with names,
-    or in another installed package.
+    """Find the class of a mechanism by its name. The class may be in the workbench, in a module that --with
+    names, or in another installed package.
     """
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
     return getattr(mechanisms, ours) if ours else compiled.find("mechanisms", name)
@@ -170,7 +170,9 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
 
 
 def _stated_candidates(name: str, request: Request, own: Mapping[str, Any]) -> list[Any]:
-    """Return the mechanisms of which one is chosen privately by the data, if the command line asks for this."""
+    """Return the values of a parameter among which the mechanism chooses with noise. Return an empty list if
+    the command line does not ask for such a choice.
+    """
     if request.choose is None and request.choose_epsilon is None:
         return []
     field = _CHOSEN[name]
@@ -216,8 +218,8 @@ def _can_be_asked_for(x: Any) -> bool:
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:
-    """Return the fields of a mechanism by the names of their options. The field for a workload has two
-    options.
+    """Return the fields of a mechanism by the names of their options. The field for a workload (list of
+    queries) has two options.
     """
     declared = {f.name: f for f in texts.mechanism_fields(cls)}
     if "workload" in declared:
@@ -276,7 +278,7 @@ class Mechanisms(TyperGroup):
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help with the list of all mechanisms. It is as wide as the screen."""
+        """Write the help with the list of all mechanisms."""
         formatter.write_usage(ctx.command_path, "MECHANISM TABLE... --out FILE [OPTIONS]")
         formatter.write_text(_OVERVIEW)
         formatter.write_text(f"For its options: {ctx.command_path} MECHANISM --help")
@@ -347,10 +349,10 @@ def publish(
 
     Without --publish, a page opens in the browser. It leads you from the table to the publication in six
     steps, and stores every choice in publication.json. The table does not leave this machine. With --publish,
-    the command publishes the next edition without a page. It uses the mechanism, the domain and the options
-    under "release" in publication.json. Afterwards, this file lists the edition, so that the next data sheet
-    can add its ε. Suppose that an earlier command paid for a release and then stopped. This release is then
-    published, and you do not pay again.
+    the command publishes the next edition (a new release of the table) without a page. It uses the mechanism,
+    the domain and the options under "release" in publication.json. Afterwards, this file lists the edition,
+    so that the next data sheet can add its ε. Suppose that an earlier command paid for a release and then
+    stopped. This release is then published, and you do not pay again.
 
     Parameters
     ----------
@@ -379,8 +381,8 @@ def publish(
 def _publish_edition(
     ctx: typer.Context, table: list[Path], folder: Path, source: Path, seed: int | None
 ) -> None:
-    """Make and publish the release of an edition. If an earlier command paid for it and stopped, publish the
-    release from then.
+    """Make and publish the release of an edition. If an earlier command paid for the release and then
+    stopped, publish this earlier release.
     """
     from workbench.estimates.release import Release
     from workbench.owner import publication
@@ -437,8 +439,8 @@ def print_release(
 
 
 def again(budget: Budget | None = None) -> str:
-    """Return a sentence about further releases. It says how much of the budget remains. Without a budget, it
-    says that costs add up.
+    """Return a sentence about further releases. The sentence says how much of the budget remains or, without
+    a budget, that costs add up.
     """
     if budget is None:
         return _AGAIN

@@ -75,8 +75,9 @@ class Request(StatedSpace):
         Domain file (JSON), which lists all possible cells. Required, except by mechanisms that find the values
         themselves.
     bound : L0,LINF[,L1]
-        Largest change of the table by one unit: the number of cells, the change per cell, and the change in
-        total. Required, except by mechanisms that draw records of each user, for example SRA.
+        Largest change of the table that one protected unit can cause: the number of cells, the change per
+        cell, and the change in total. Required, except by mechanisms that draw records of each user, for
+        example SRA.
     delta
         Probability δ that the factor e^ε is exceeded. By default 0, but some mechanisms need a δ above 0, for
         example 1e-6.
@@ -95,8 +96,8 @@ class Request(StatedSpace):
     report_cut : EPS
         Additional ε for a noisy number of users whose rows were truncated. This number is then also released.
     choose : l=N,N,…
-        Values of a parameter, of which one is chosen privately by the data. Possible for l of SRA and HPA,
-        bound of LPA, and theta of HighPassFilter.
+        Values of a parameter. From the data, the mechanism chooses one of these values with noise. Possible
+        for l of SRA and HPA, bound of LPA, and theta of HighPassFilter.
     choose_epsilon
         Privacy loss ε of the choice, in addition to --epsilon.
     force
@@ -247,7 +248,9 @@ class Request(StatedSpace):
 
     @cached_property
     def bound_of_unit(self) -> Bound:
-        """Bound that the user stated: the largest change of the data by one unit."""
+        """Bound that the user stated, which is the largest change of the data that one protected unit can
+        cause.
+        """
         if self.bound is None:
             raise ValueError(_BOUND)
         bound: Bound = self.bound
@@ -260,7 +263,7 @@ class Request(StatedSpace):
 
     @property
     def _protected(self) -> str | None:
-        """Return who or what is protected, in words. This comes from the options or from the budget file."""
+        """Protected unit in words, from the options or from the budget file. None if neither states a unit."""
         if self.unit is None and self.budget is not None:
             return self.budget.unit
         return self.unit
@@ -285,8 +288,8 @@ class Request(StatedSpace):
 
     @cached_property
     def edges(self) -> dict[str, Any]:
-        """Arguments for the reader of records of users: the domain, and the attributes that are the item and
-        the context.
+        """Arguments for reading records of users: the domain, and the attributes that are the item and the
+        context of a record.
         """
         domain = self.stated_domain
         names = domain.attributes
@@ -328,11 +331,11 @@ class Request(StatedSpace):
 
     @property
     def paying_unit(self) -> str | None:
-        """Return the protected unit that the options state. Return None if they state none."""
+        """Protected unit that the options state. None if they state no unit."""
         return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type[Mechanism]) -> DP | ZCDP:
-        """Return the ε and δ, or the ρ, with which the mechanism is made.
+        """Return the budget (ε and δ, or ρ) with which the mechanism is made.
 
         If the class can draw Gaussian noise and does not use a δ itself, an ε and a δ are converted to the
         largest ρ that implies both.
@@ -368,7 +371,7 @@ class Request(StatedSpace):
 
     @cached_property
     def domain(self) -> Domain | None:
-        """All possible cells, as the domain file lists them. None if they are read from the data."""
+        """Domain (all possible cells), from the domain file. None if the user gave no such file."""
         from workbench.estimates.release_files import refuse_input
         from workbench.spaces.domain import Domain, files_within
 
@@ -379,7 +382,7 @@ class Request(StatedSpace):
 
     @cached_property
     def unlisted(self) -> Any:
-        """Column whose possible values nobody listed, as the domain file describes it."""
+        """Column without a list of its possible values, as the domain file describes the column."""
         from workbench.data import UnlistedColumn
 
         if self.domain_file is None:
@@ -388,7 +391,9 @@ class Request(StatedSpace):
 
     @property
     def stated_domain(self) -> Domain:
-        """The domain from the domain file. Raise a ValueError if the user gave none."""
+        """Domain (all possible cells), from the domain file. A ValueError is raised if the user gave no such
+        file.
+        """
         if self.domain is None:
             raise ValueError(_DOMAIN)
         return self.domain

@@ -64,7 +64,7 @@ def table(
     rows: Iterable[Sequence[Any]],
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table. The columns whose numbers are in `right` are aligned to the right."""
+    """Print a table. The columns whose names are in `right` are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -187,8 +187,8 @@ def given() -> list[str]:
 
 
 def use_for_all(app: typer.Typer, without: Mapping[str, str]) -> None:
-    """Make every command of an app, and of the apps in it, an instance of this class. Remove the options that
-    `without` names.
+    """Make every command of an app, and of the apps in it, an instance of the class `Command`. Remove the
+    options that `without` names for a command.
     """
     for info in app.registered_commands:
         info.cls = Command

@@ -39,8 +39,8 @@ def serve(
     """Run a server, `python -m <arguments>`, in this process. When the server answers, print the address of
     its `page` and open this page in the browser.
 
-    The server uses the first free port. `project` is the folder that contains the notebooks' folder.
-    Notebooks import the package `experiments` from there.
+    The server uses the first free port, beginning with the number `port`. `project` is the folder that
+    contains the notebooks' folder. Notebooks import the package `experiments` from there.
     """
     port = free_port(port)
     token = secrets.token_urlsafe(24)
