@@ -344,8 +344,8 @@ def _add_line(log: Path, text: str) -> None:
 
 
 def _read(task: Task) -> NotebookNode:
-    """Return the notebook of a figure, or the default notebook if it has none, for the Python that runs
-    the workbench.
+    """Return the notebook of a figure, or a default notebook if the figure has none. The notebook is set to
+    run with the workbench's Python.
     """
     nbformat = load_nbformat()
     if task.path is None:

@@ -78,7 +78,7 @@ _COLUMN = 66  # letters of a line of a column, with the room between columns
 
 
 def escape(text: Any) -> str:
-    """Return text with special characters escaped for LaTeX. It also works with plain pdflatex.
+    """Return text with special characters escaped for LaTeX. The result also works with plain pdflatex.
 
     >>> escape("ε ≤ 0.5 & 10⁻³"), escape("S̃ᵣ"), escape("a_b")
     ('$\\\\varepsilon$ $\\\\le$ 0.5 \\\\& 10$^{-3}$', '$\\\\tilde{S}$$_{r}$', 'a\\\\_b')
@@ -104,15 +104,17 @@ def _escape_part(part: str) -> str:
 
 
 def _float(kind: str, wide: bool, *lines: str) -> str:
-    """Return the LaTeX environment of a figure or table. If it is `wide`, it covers both columns."""
+    """Return the LaTeX environment of a figure or table. If `wide` is True, the figure or table covers both
+    columns of a page.
+    """
     name = f"{kind}*" if wide else kind
     inside = "\n  ".join([rf"\begin{{{name}}}", r"\centering", *lines])
     return f"{inside}\n\\end{{{name}}}"
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """Return a LaTeX table with booktabs. It covers both columns of a page if it is `wide`, or if one
-    column is too narrow for it.
+    """Return a LaTeX table, which uses the package booktabs. The table covers both columns of a page if
+    `wide` is True, or if one column is too narrow.
 
     Columns of long texts share the width that is left by other columns. Their texts may take several lines.
     """
@@ -159,8 +161,8 @@ def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:
-    """Return BibTeX entries. They are for the workbench, and for those of the given keys that the project's
-    `references.bib` has.
+    """Return the BibTeX entries of the given keys and of the workbench. Keys that are not in the file
+    `references.bib` are left out.
     """
     known = {OURS: _own_entry()}
     for folder in (Path(__file__).resolve().parents[2], project_folder()):
@@ -232,7 +234,9 @@ class Export:
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """Return the formats that a text lists, separated by commas. Raise a ValueError for an unknown format."""
+    """Read comma-separated file formats from a text, for example "pdf,csv". Raise a ValueError for an unknown
+    format.
+    """
     kinds = tuple(dict.fromkeys(re.findall(r"[^,\s]+", text.lower())))
     for kind in kinds or (text,):
         if kind not in FORMATS:
@@ -290,7 +294,9 @@ def _epsilons(rows: pd.DataFrame) -> str:
 
 
 def data_in_words(datasets: Sequence[Any]) -> list[str]:
-    """Return a sentence per kind of data, with its name, its size, and whether it is real."""
+    """Return one sentence per class of datasets. The sentence states the data, their size, and whether they
+    are real.
+    """
     sentences = []
     by_text = {repr(dataset): dataset for dataset in datasets}
     for used in data_used(by_text, datasets):
@@ -420,7 +426,7 @@ def _latex(
 
 
 def _bibliography(file: Path, cite: Sequence[str], record: Mapping[str, Any]) -> str:
-    """Return the entries of the file, together with the cited entries."""
+    """Return the text of a BibTeX file: the entries that it contains now, and the cited entries."""
     known = entries(cite)
     if file.is_file():
         known = parse_entries(file.read_text(encoding="utf-8")) | known
@@ -440,7 +446,7 @@ def _markdown(export: Export, record: Mapping[str, Any], pictures: Sequence[Path
 
 
 def _series(drawings: Iterable[Drawing]) -> str:
-    """Return the series of the pictures in words."""
+    """Return a text that lists the names of the series (curves) in the pictures."""
     from workbench.figures import plots
 
     panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
@@ -456,7 +462,7 @@ def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
     Parameters
     ----------
     record : mapping
-        Record that `provenance.read` returned.
+        Record that says how a file was made, from `provenance.read`.
     store : path
         Empty folder for trials. If trials were in it, they would only be read, and not run again.
 

@@ -79,7 +79,7 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """Return the class of the figure with the given id. The function finds the file of the class by the id.
+    """Return the class of the figure with the given id. The id determines in which file the class is.
 
     Parameters
     ----------
@@ -458,8 +458,8 @@ class Figure:
 
     def off_paper(self) -> dict[str, Any]:
         """Return the values of parameters that differ from the paper's values, as a dictionary by name. Only
-        parameters of the kind "setting" are compared, and not the effort, for example the number of seeds.
-        The paper's statements are checked only if the dictionary is empty.
+        parameters of the kind "setting" are compared. Other parameters, for example the number of seeds, are
+        left out. The paper's statements are checked only if the dictionary is empty.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
@@ -567,8 +567,8 @@ class Figure:
         """Return the sentence that is printed above the picture of a run.
 
         Usually, this sentence is the headline, which states the main result. The title is printed instead if
-        parameters differ from those of the paper, if the run is smaller than the paper's, or if a verdict
-        contradicts the headline.
+        parameters differ from those of the paper, or if the run is smaller. The title is also printed if a
+        verdict contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:

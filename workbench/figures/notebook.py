@@ -67,7 +67,9 @@ class FigureRun:
 
     @property
     def store(self) -> Path:
-        """Path of the folder in which all figures store the results of finished trials."""
+        """Path of the folder in which all figures store the results of finished trials (runs of one mechanism
+        with one seed).
+        """
         return self.results / "store"
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:

@@ -150,7 +150,8 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a result that is saved like a figure, although its class is not a subclass of `Figure`.
+    """Description of a result that is saved like a figure, although no subclass of `Figure` computes the
+    result. An example is the picture of an interactive panel.
 
     Parameters
     ----------

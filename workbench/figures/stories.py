@@ -32,8 +32,8 @@ EPSILONS = (
 
 
 class Story(NamedTuple):
-    """Interactive web page about a paper. It has a title, the id of a figure that replaces the page if there
-    is no JavaScript, and a function that returns the data of the page.
+    """Interactive web page about a paper. It has a title and a function that returns the data of the page.
+    `figure` is the id of the figure that is shown if there is no JavaScript.
     """
 
     title: str

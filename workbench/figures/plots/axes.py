@@ -123,7 +123,7 @@ def panels(
         Titles of the panels, row by row.
     width : float, optional
         Width of the figure, in inches. By default, a figure with a single column of panels is as wide as a
-        column of a paper, and other figures are as wide as a page.
+        column of a paper. Other figures are as wide as a page.
     height : float
         Height of one panel, in inches.
     sharey : bool
@@ -527,8 +527,8 @@ def tag(
     series : str
         Name of the series.
     points : DataFrame, optional
-        Numbers of the series, with the columns `x` (as displayed), `at` (its place on the axis), `mean`, and
-        the ends of the interval, `low` and `high`.
+        Numbers of the series. The columns are `x` (as displayed), `at` (the place on the axis), `mean`, `low`
+        and `high` (the ends of the interval).
     """
     for artist in artists if isinstance(artists, Iterable) else [artists]:
         artist.series = series
@@ -549,9 +549,9 @@ def aggregates(fig: Figure) -> list[dict[str, Any]]:
     -------
     list of dict
         One dictionary per panel. `letter` is the letter of the panel, and `where` contains the values of
-        columns that select its rows. `series` is a list with one dictionary per series: its `name`, the `ids`
-        of its drawn elements, the `places` of its points (in units of the SVG file), and its `points` (x,
-        mean, and the ends of the interval, low and high).
+        columns that select its rows. `series` is a list with one dictionary per series. It contains the
+        `name`, the `ids` of the drawn elements, and the `places` of the points in units of the SVG file. It
+        also contains the `points`, each with x, mean, and the ends of the interval, low and high.
     """
     numbers = count()
     height = 72 * fig.get_figheight()

@@ -104,9 +104,9 @@ def _by_series(
     """Yield the number, name, style and rows of each series (curve), and a table of its means with 95 %
     intervals.
 
-    Intervals are limited to possible values of their metric: not below 0 if no value is, and at most 1 for
-    shares. An interval that would reach 0 ends at its smallest value instead, so that a logarithmic axis can
-    show it.
+    Intervals are limited to possible values of their metric: not below 0 if no value is negative, and at most
+    1 for shares. An interval that would reach 0 begins at the smallest value of a seed instead, so that a
+    logarithmic axis can show the interval.
     """
     styles = styles or series_styles(rows[series])
     most = 1 if metric_name(rows) in FRACTIONS else None
@@ -187,8 +187,8 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one marker per row on a logarithmic axis, and write the row's number next to the marker. The first
-    row is on top. Brackets show the paper's numbers.
+    """Draw one marker per row on a logarithmic axis, and write the row's value next to the marker. The column
+    `names` contains the names of the rows. The first row is on top. Brackets show the paper's numbers.
     """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
@@ -214,9 +214,9 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the numbers that a paper prints, in grey. If the paper says for which value of the other axis a
-    number holds, the number is drawn as a bracket at this value. Otherwise the number is drawn as a stripe
-    across the panel.
+    """Draw the numbers that a paper prints, in grey. If the paper states a number for one value on the other
+    axis, the number is drawn as a bracket at this value. Otherwise the number is drawn as a stripe across the
+    panel.
     """
     for point in points:
         if point.at is not None:

@@ -284,8 +284,8 @@ PERCENT_COLUMNS = {*FROM_0_TO_1, *_SHARES, *_RATIOS}  # shown in per cent
 
 
 def metric_name(rows: pd.DataFrame) -> str:
-    """Return the name of the single metric in the rows, or "value". Raise a ValueError if there is no
-    single metric.
+    """Return the name of the metric (for example a kind of error) in the rows, or "value" if they have no
+    column `metric`. Raise a ValueError if there are several metrics or no rows.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
@@ -433,7 +433,7 @@ def _luminance(rgb: Iterable[float]) -> float:
 
 
 def in_words(name: str) -> str:
-    """Return the displayed name of a series, panel or bar.
+    """Convert the name of a series (curve), panel or bar in the results to the name that figures display.
 
     >>> in_words("S̄, ε = 1"), in_words("Foursquare twin")
     ('consistent, ε = 1', 'Foursquare stand-in')
@@ -446,10 +446,10 @@ def in_words(name: str) -> str:
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
     """Return the style (colour, marker and dashes) of each series (curve) in a figure.
 
-    The kind of a series is the text before the first comma of its name. The kind determines the colour. If
-    series of one kind differ in a number, for example "filter, θ = 20" and "filter, θ = 40", they have shades
-    of this colour, which are darker for larger numbers. If series of one kind differ in words, they have
-    different markers and dashes.
+    The kind of a series is the text before the first comma of its name. The kind determines the colour.
+    Series of one kind may differ in a number, for example "filter, θ = 20" and "filter, θ = 40". These series
+    have shades of the colour, which are darker for larger numbers. If series of one kind differ in words,
+    they have different markers and dashes.
 
     Parameters
     ----------
@@ -489,7 +489,7 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
 
 
 def _number(part: str) -> float | None:
-    """Return the number of "θ = 1,000" or "w = 10⁵", or None for other words."""
+    """Return the number in a text such as "θ = 1,000" or "w = 10⁵", or None for other texts."""
     _, equal, text = part.partition(" = ")
     text = text.replace(",", "")
     front, _, raised = text.rpartition("10")
@@ -502,7 +502,9 @@ def _number(part: str) -> float | None:
 
 
 def _shade(color: str, at: float | None) -> str:
-    """Return a colour or, with `at` from 0 to 1, a shade of it from pale to dark."""
+    """Return a shade of a colour, where `at` goes from 0 (pale) to 1 (dark). If `at` is None, return the
+    colour itself.
+    """
     if at is None:
         return color
     rgb = mpl.colors.to_rgb(color)
