@@ -41,7 +41,7 @@ class AdviceSubject(Subject):
 
     @property
     def words(self) -> str:
-        """Text that explains the basis of the advice, and why the panel shows no more."""
+        """Text that explains on what the advice is based, and that only releases cost budget."""
         return (
             "The errors are simulated on a table that follows from the domain, the bound and what "
             "you believe from public knowledge. Advice is free, and each release costs its ε again."

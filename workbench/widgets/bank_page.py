@@ -54,7 +54,9 @@ Fields = Mapping[str, str]  # of a form, by the names of its controls
 
 
 class Answered(NamedTuple):
-    """Page with the answer to a question, the question, and the price of each offered error."""
+    """Page with the answer to a question, the question itself, and the offered prices of better answers, by
+    standard error.
+    """
 
     html: str
     question: TypedQuestion | None = None
@@ -87,10 +89,10 @@ class BankView:
         Parameters
         ----------
         fields : mapping
-            For attribute i of the domain, `a{i}` is "*" for every value, or "=" and a label, and `b{i}` is
-            the last label of a range. `error` is the acceptable error bar, of two standard errors. Instead,
-            `q` may state the question as text, which the function `typed_question` reads. If there are no
-            fields, there is no answer.
+            For attribute number i of the domain, `a{i}` is "*" (one answer for every value), or "=" and a
+            label. If a range is chosen, `b{i}` is "=" and its last label. `error` is the acceptable error
+            bar, of two standard errors. Instead, `q` may state the question as text, which the function
+            `typed_question` reads. If there are no fields, there is no answer.
         pay : function, optional
             Function that spends budget before the bank is read. The prices then have no buttons.
 

@@ -208,8 +208,8 @@ class MechanismSubject(Subject):
         return "\n".join(lines)
 
     def commands(self, values: Values, words: Sequence[str]) -> list[str]:
-        """Return the `workbench export` command, if the name of the class and the settings suffice, and
-        the command that releases your own table with these settings.
+        """Return the command `workbench export …`, or "" if the name of the class and the settings do not
+        suffice. Also return the commands that release your own table with these settings.
         """
         cls: Any = type(self.mechanism)
         known = cls in mechanisms.ALL and self == MechanismSubject.of(cls)

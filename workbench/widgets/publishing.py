@@ -1,8 +1,8 @@
 """Logic of the six steps of `workbench publish`, from a table to a publication. The module `publishing_page`
 shows these steps in a browser.
 
-All choices are stored in publication.json and in the domain file that it names. Both are read before each
-step and written after it, so nothing is lost if you close the browser, and two tabs show the same state.
+All choices are stored in publication.json and in the domain file that it names. Both files are read before
+each step and written after it. So nothing is lost if you close the browser, and two tabs show the same state.
 Before a release has been paid for, the page shows values from the private table in two cases only. The owner
 may press a button that checks the rules against the table. If publishing fails, the error message may show a
 refused row.

@@ -1,4 +1,4 @@
-"""Worker process for long tasks. It runs one task at a time, and Stop ends it."""
+"""Worker process for long tasks. It runs one task at a time. The Stop button ends the task and the process."""
 
 from __future__ import annotations
 
