@@ -119,7 +119,7 @@ def _named(name: str) -> Any:
 def laws(name: str) -> None:
     """Check that a mechanism follows the rules for mechanisms.
 
-    The exit code is 1 if the mechanism breaks a rule.
+    Each line of the output is about one rule. The exit code is 1 if the mechanism breaks a rule.
 
     Parameters
     ----------

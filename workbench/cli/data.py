@@ -89,9 +89,9 @@ def path(name: str) -> None:
 
 @app.command()
 def verify(name: str | None = None) -> None:
-    """Check that files have the known SHA-256 hash.
+    """Check whether files of datasets are the published ones.
 
-    The exit code is 1 if a file differs.
+    The command compares SHA-256 hashes. The exit code is 1 if a file differs.
 
     Parameters
     ----------

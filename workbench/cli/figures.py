@@ -74,7 +74,8 @@ def reproduce(
     only_failed
         Run only the figures that failed in their last run.
     changed
-        Run only figures whose notebook, code or data changed.
+        Run a figure again only if its notebook, its data or the code that it uses changed. By default, a
+        change of any code leads to a new run.
     timeout
         Time limit of each cell of a notebook, in seconds. By default 600, or 6 hours with --profile paper.
     notebooks

@@ -98,7 +98,7 @@ def own_parameters(cls: type) -> list[Parameter]:
 
 
 def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
-    """Raise a ValueError for the first option in a line that this mechanism does not have."""
+    """Raise a ValueError for the first option in a command line that this mechanism does not have."""
     for word in words:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in {*known, "--", "--help"}:
@@ -259,7 +259,7 @@ class Mechanisms(TyperGroup):
         return cls.__name__, command, args[1:]
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
-        """Return the name of the mechanism in a line, and the other words.
+        """Return the name of the mechanism in a command line, and the other words.
 
         The name is None if the user asks for general help.
         """

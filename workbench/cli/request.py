@@ -337,8 +337,8 @@ class Request(StatedSpace):
     def budget_for(self, mechanism: type[Mechanism]) -> DP | ZCDP:
         """Return the budget (ε and δ, or ρ) with which the mechanism is made.
 
-        If the class can draw Gaussian noise and does not use a δ itself, an ε and a δ are converted to the
-        largest ρ that implies both.
+        Suppose that the class can draw Gaussian noise, and does not use a δ itself. Then ε and δ are
+        converted to the largest ρ that implies (ε, δ)-differential privacy.
         """
         cost: DP | ZCDP
         delta = self.delta or 0.0
