@@ -208,8 +208,7 @@ _TOP, _BASE = 15, _HIGH - 60  # of the axes
 
 
 def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
-    """Return the coordinates of a curve that shows the error as a function of the bound, on logarithmic axes.
-    """
+    """Return the coordinates of a curve of the error against the bound, on logarithmic axes."""
     errors = found.errors
     least = min(each.error for each in errors)
     low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)
