@@ -133,7 +133,7 @@ class Summary(Estimate):
             Whether to return also the errors of the answers.
         absent : float
             Count that is assumed for every cell that was not released. If cells below a threshold θ were
-            filtered out, θ/2 is a possible choice, which Cormode et al. (2012) recommend. Default 0.
+            filtered out, θ/2 is a possible choice, which Cormode et al. (2012) mention. Default 0.
         filled_law : Law, optional
             Distribution of the noise, for mechanisms that add noise only to non-empty cells. The summary
             itself does not contain this distribution.

@@ -125,18 +125,6 @@ def parse_switch(name: str, text: str) -> bool:
     return _SWITCH[text]
 
 
-def setting_text(x: Any) -> str:
-    """Return the value of a panel's setting as text, as you type it on the command line. A panel is a page
-    with sliders.
-
-    >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
-    ('on', '0.1', "'count sketch'")
-    """
-    if isinstance(x, bool):
-        return "on" if x else "off"
-    return quote(str(x))
-
-
 def refuse_renamed(name: str) -> None:
     """Raise a ValueError with the new name if `name` is the old name of a panel's setting. A panel is a page
     with sliders.
