@@ -150,9 +150,9 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for the reader of a release. It says that data of units beyond the bound were left out,
-        and that counts and error bars describe the remaining data. If the bound was not enforced, the text is
-        empty.
+        """Sentence for the reader of a release. It says that the data by which a unit exceeds the bound were
+        left out, and that counts and error bars describe the remaining data. If the bound was not enforced,
+        the text is empty.
         """
         return self.in_words if self.status == ENFORCED else ""
 

@@ -287,8 +287,8 @@ class UserNumbers:
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
         """Return the identifiers of the users, where row i belongs to the user with the number i. An
-        identifier is a hash of 127 bits, stored as two 64-bit integers. If the users are integers, return
-        None, because the number of a user is then also the identifier.
+        identifier is a hash of 127 bits, stored as two 64-bit integers. If the data identify users by
+        integers, return None, because the number of a user is then also the identifier.
         """
         return _digests(self._names.series()) if self._names.size else None
 

@@ -322,8 +322,8 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of prefixes of lower-case letters. A node is a prefix (the first letters of a name), and
-        each of its children has one more letter.
+        """Hierarchy of the prefixes of names, which are written in lower-case letters. A node is a prefix
+        (the first letters of a name), and each of its children has one more letter.
         """
         return Prefixes(LETTERS, self.depth, "name")
 

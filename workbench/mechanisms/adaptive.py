@@ -383,8 +383,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
 
 class _Scale(NamedTuple):
-    """Scale λ of the noise in records, and the number δ of records that is subtracted from counts per level
-    of depth.
+    """Scale λ of the noise in records, and the number δ that is subtracted from counts for each level of
+    depth (not the δ of a guarantee).
     """
 
     scale: float
@@ -428,8 +428,9 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """Return the scale λ of the noise, and the number δ of records that is subtracted from a node's count
-        per level of depth. `l1` is the largest total change of the counts that one protected unit can cause.
+        """Return the scale λ of the noise, and the number δ that is subtracted from a node's count for each
+        level of depth (not the δ of a guarantee). `l1` is the largest total change of the counts that one
+        protected unit can cause.
 
         Let β be the largest number of children of a node, and ε the part that pays for the tree. Then λ =
         l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.

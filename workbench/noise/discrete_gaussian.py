@@ -329,8 +329,8 @@ def _steps(decay: Fraction) -> Geometric:
 
 class GaussianBlock(NamedTuple):
     """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells.
-    `l2_squared` is the largest sum of squared changes of their counts by one unit, for example a person.
-    `rho` is the privacy loss ρ of the noise.
+    `l2_squared` is the largest sum of squared changes that one unit, for example a person, can cause in their
+    counts. `rho` is the privacy loss ρ of the noise.
     """
 
     size: int
@@ -364,8 +364,8 @@ class PortionedGaussian:
     Parameters
     ----------
     l2_squared : Fraction or number
-        Square of the l2 sensitivity: the largest sum of squared changes of the values, in all portions, by
-        one unit (for example a person).
+        Square of the l2 sensitivity: the largest sum of squared changes that one unit (for example a person)
+        can cause in the values of all portions.
     rho : number
         Privacy loss ρ for the release of all portions together.
     relation : str

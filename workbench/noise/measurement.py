@@ -445,8 +445,8 @@ def priority_sample_public(
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
     """Choose `size` of the given noisy values, which are already public. The function draws a random priority
-    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values that do
-    not pass the filter θ are never kept.
+    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values below θ
+    are never kept (with `sides` = 2, values whose absolute value is below θ).
 
     Parameters
     ----------

@@ -715,7 +715,7 @@ class Budget:
 
     @property
     def remaining(self) -> float:
-        """The ε that is still unspent. If the budget is in zCDP, the unspent ρ."""
+        """The unspent ε, or the unspent ρ if the budget is in zCDP."""
         return self._rounded_remaining()[0]
 
     @property

@@ -148,8 +148,8 @@ class Session:
         rho: float | None = None,
         strategy: str | None = None,
     ) -> Release:
-        """Ask questions to the private table. The session spends ε from its budget, adds Laplace noise to the
-        true answers, and stores the noisy answers in its bank.
+        """Ask questions about the private table. The session spends ε from its budget, adds Laplace noise to
+        the true answers, and stores the noisy answers in its bank.
 
         If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
         pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. The ρ

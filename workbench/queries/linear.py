@@ -154,8 +154,8 @@ class Margins(ABC):
 
 class TableMargins(Margins):
     """Marginals of a table. A marginal is a table of counts on a few of the attributes. The table is given by
-    the sorted keys (numbers) of its cells and by the values of these cells. The codes of each attribute are
-    computed once and kept for other marginals.
+    the sorted keys (numbers) of its cells and by the values of these cells. The code of each value, which is
+    its number among the values of the attribute, is computed once and kept for other marginals.
     """
 
     def __init__(

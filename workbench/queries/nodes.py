@@ -121,7 +121,7 @@ class Level:
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
     """Return the queries of a workload (list of queries) for a tree that divides a space of values. Raise a
-    ValueError if the queries cannot be asked about this tree.
+    ValueError if the queries do not fit this tree.
     """
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}. Ask Nodes instead")

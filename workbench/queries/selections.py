@@ -140,8 +140,8 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of cells (combinations of values) in which it counts records.
-        The number is the product of the sizes of the sets of the query.
+        """Return, for each query, the number of cells (combinations of values) that the query covers. The
+        number is the product of the sizes of the sets of the query.
         """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
@@ -150,9 +150,9 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Boxes that together make up the queries and do not overlap, and the number of the query to which
-        each box belongs. A box has one run of consecutive codes per attribute. The boxes are in the order of
-        the queries.
+        """Boxes into which the queries are split, and for each box the index of its query. The boxes of a
+        query do not overlap. A box has one run of consecutive codes per attribute. The boxes are in the order
+        of the queries.
         """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []

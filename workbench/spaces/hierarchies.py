@@ -191,7 +191,9 @@ class Digits:
         return place if first else place % np.uint64(self.radices[level])
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
-        """Return the highest key in each node. A node is given by its level and its lowest key."""
+        """Return, for each node, the highest key of the leaves below it. A node is given by its level and its
+        lowest key.
+        """
         return nodes + self._last[:, levels]
 
     def contains(self, keys: Keys) -> bool:

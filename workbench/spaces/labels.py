@@ -215,8 +215,8 @@ class Cross(Rule):
 
 @value
 class Unlisted(Rule):
-    """Rule for a column of texts without a public list of values, for example search terms. The texts stay
-    private until a mechanism selects some of these texts for publication.
+    """Rule for a column of texts without a public list of values, for example search terms. Every text
+    stays private unless a mechanism selects it for publication.
 
     Different spellings of a number are the same value, for example "3.00" and 3.
     """

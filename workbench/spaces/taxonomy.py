@@ -289,8 +289,8 @@ class Attributes(Boxed):
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each record of a data frame, which is the number of its cell in the domain.
-        Records with a value that is not in the domain have no key and are left out.
+        """Return the key of each record of a data frame. The key is the index of the record's cell in the
+        domain. Records with a value that is not in the domain have no key and are left out.
 
         The second array has one number per record: 0 if the record has a key, and 1 if it is left out.
         """

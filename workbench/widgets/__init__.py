@@ -53,8 +53,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
 
 def figure(figure: str | Figure, /, **values: Any) -> Panel:
-    """Show a figure of a paper, with controls for its parameters. The figure runs when a page first displays
-    the panel.
+    """Return a panel that shows a figure of a paper, with controls for its parameters. The figure is computed
+    when a page first displays the panel.
 
     Parameters
     ----------

@@ -152,12 +152,12 @@ def on_a_slide() -> int | None:
 
 
 def page() -> Page:
-    """Return the page (width and font) for which figures are drawn at present."""
+    """Return the settings of the page (width and font) for which figures are currently drawn."""
     return _page.get()
 
 
 def rc_params() -> dict[str, Any]:
-    """Return matplotlib's settings for the page (width and font) for which figures are drawn at present."""
+    """Return matplotlib's settings for the page (width and font) for which figures are currently drawn."""
     _add_fonts()
     font = page().font
     math = {"mathtext.fontset": "stix" if font == "serif" else "dejavusans"}
@@ -433,7 +433,8 @@ def _luminance(rgb: Iterable[float]) -> float:
 
 
 def in_words(name: str) -> str:
-    """Convert the name of a series (curve), panel or bar in the results to the name that figures display.
+    """Return the name under which figures display a series (curve), panel or bar. `name` is its name in the
+    results.
 
     >>> in_words("S̄, ε = 1"), in_words("Foursquare twin")
     ('consistent, ε = 1', 'Foursquare stand-in')

@@ -60,7 +60,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
-        """Return the arguments of the command `workbench release` that make a release by this recipe.
+        """Return the arguments to pass to the command `workbench release` to make a release by this recipe.
 
         Parameters
         ----------

@@ -412,8 +412,9 @@ class Printed:
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
-        """Make a printed number for the words "about `value`". The tolerance is the factor 1.25 in both
-        directions, and at least `error`, which is the rounding error of the printed number.
+        """Make a `Printed` for a number that the paper states as "about `value`". A result agrees if it is
+        between `value`/1.25 and 1.25·`value`, or if it differs from `value` by at most `error`, the rounding
+        error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
