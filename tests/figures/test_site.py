@@ -69,7 +69,7 @@ def test_the_front_page_counts_what_holds_by_paper_with_what_is_hollow_apart(top
         "For 0 of 1 papers, no statement is contradicted, and 3 of 9 decided statements hold (33 %)",
         "follows from the definition 3", "contradicted 3",
         "needs runs 3", "needs data 3", "holds for some unprinted value 3",
-        "A tenth of the cells answers queries as accurately as the full noisy table.",
+        "A summary with a tenth of the cells answers queries as accurately as the full noisy table.",
         "needs data: OnTheMap of 2008", "the paper&#39;s generator",
         "Differentially Private Publication of Sparse Data",
         "1 notebook failed",

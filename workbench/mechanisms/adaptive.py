@@ -295,7 +295,7 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split regions with many records, count the parts.
+    """Divide crowded regions, and count their parts.
 
     The mechanism goes down a tree of regions, level by level, until level `depth`. It splits a node (a
     region) into its children if the node's noisy count is at least `threshold`. The leaves, which are the
@@ -393,7 +393,7 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split regions by biased counts, count the parts.
+    """Divide crowded regions, judged by biased counts.
 
     The mechanism goes down a tree of regions. It subtracts δ·level from the count c(v) of a node v (a
     region), where the root has level 0. A result below θ − δ is replaced by θ − δ. The node is split if this
@@ -486,7 +486,7 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split regions by lowered counts, count the parts.
+    """Divide crowded regions, judged by lowered counts.
 
     The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's
     noisy count is at least `threshold`. Before it counts the children's records, it removes `discount`

@@ -435,7 +435,8 @@ def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
     """Compare the frequencies `p` and `q` of events in `runs` releases of each of two data sets that differ
-    in one unit. Return the largest number by which a frequency exceeds the limit of (ε, δ)-DP.
+    in one unit. Return the largest amount by which a frequency in one data set exceeds e^ε times the
+    frequency of the same event in the other, plus δ.
 
     The result is above 0 only if the frequency of an event, or of its complement, exceeds the limit by more
     than `errors` standard errors.

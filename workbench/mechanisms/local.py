@@ -22,7 +22,7 @@ from workbench.value import value
 
 @value
 class RetentionReplacement(Mechanism):
-    """Publish each record, partly replaced at random.
+    """Publish records with some values replaced.
 
     Guarantee  Each published record (a report) is ε-DP by itself, which is called local privacy. If the true
                record is replaced by any other record, the probability of a report increases or decreases by a

@@ -229,8 +229,9 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return the distribution from which the noise of all nodes (transformed counts) of a release follows.
-    `Law.of_nodes` converts this distribution to that of one block, a group of nodes with the same noise.
+    """Return a distribution that determines the noise of all nodes (transformed counts) of a release.
+    `Law.of_nodes` converts it to the distribution of the noise in one block, which is a group of nodes with
+    the same noise.
 
     Parameters
     ----------
@@ -396,9 +397,9 @@ def transform_field() -> Any:
 
 
 def consistent_field() -> Any:
-    """Return the field `consistent` for a mechanism's class that releases nodes of a tree. A node is the sum
-    of the nodes below. If the field is True, the mechanism releases a node only if it also releases all nodes
-    above.
+    """Return the field `consistent` for the class of a mechanism that releases nodes of a tree. The count of a
+    node is the sum of the counts of its children. If the field is True, the mechanism releases a node only if
+    it also releases all nodes above it.
     """
     return parameter(
         False, choices=(False, True), doc="keep a node only if all nodes above it are kept"

@@ -124,8 +124,8 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example of the mechanism for tests. It releases two thousand cells, and at most a
-        thousand cells may be non-empty.
+        """Return an example of the mechanism for tests. It releases two thousand cells. The table may have at
+        most a thousand non-empty cells.
         """
         return cls(budget, nonempty=1000, size=2000)
 

@@ -125,8 +125,8 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive nodes (transformed counts). All nodes of a block get noise from the same
-        distribution. Together, the blocks contain all nodes.
+        """Blocks of consecutive transformed counts, which are called nodes. All nodes of a block get noise
+        from the same distribution. Together, the blocks contain all nodes.
         """
 
     def forward(
@@ -174,9 +174,9 @@ class TransformBasis(Basis, Protocol):
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Yield the nodes (transformed counts) from which the pieces of queries are computed, each with a
-        factor. A piece is the sum of its nodes times their factors. The nodes come in several batches, and a
-        batch contains at most one node per piece.
+        """Yield nodes (transformed counts) with their factors. Each query is the sum of one or more pieces,
+        for example ranges. A piece is the sum of its nodes times their factors. The nodes come in several
+        batches, and a batch contains at most one node per piece.
         """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:

@@ -34,8 +34,8 @@ class Linear(ABC):
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
-        """Return the same queries for the given domain. Raise a ValueError if the queries do not fit the
-        domain.
+        """Return these queries, prepared for the given domain. Raise a ValueError if the queries do not fit
+        the domain.
         """
 
     @abstractmethod

@@ -288,7 +288,9 @@ class Hierarchy(Protocol):
         """
 
     def contains(self, keys: Keys) -> bool:
-        """Return whether all `keys` are keys of this tree, which means that they are numbers of values."""
+        """Return whether all `keys` are valid. A key is valid if it is the number of one of the tree's
+        values.
+        """
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
@@ -304,8 +306,9 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw one uniformly random key (number of a value) in each node (part of the space). For a tree of
-        strings, the result is the key of the node's prefix itself, because a prefix is also a string.
+        """For each node (part of the space), draw one of its values uniformly at random, and return the key
+        (number) of this value. A tree of strings is an exception: the result is the key of the node's prefix,
+        because the prefix is itself a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)

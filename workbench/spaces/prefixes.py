@@ -126,8 +126,8 @@ class Prefixes(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return the keys (numbers) of the given nodes themselves. Nothing is drawn at random, because a
-        prefix is itself a string.
+        """Return the keys (numbers) of the given nodes. Other hierarchies draw a random value in each node.
+        Here nothing is drawn, because the prefix of a node is itself a string, and so a value.
         """
         return nodes
 

@@ -206,8 +206,9 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
 
 
 def is_unrecorded(about: About, folder: Path) -> bool:
-    """Return whether a folder and its zip file contain the edition that publication.json names next. If so, a
-    process published this edition, but was stopped before it recorded the edition in publication.json.
+    """Return whether a folder and its zip file already contain the edition that, according to
+    publication.json, is still to be published. If so, a process published this edition, but was stopped
+    before it recorded the edition in publication.json.
 
     Parameters
     ----------

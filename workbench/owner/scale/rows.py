@@ -129,8 +129,8 @@ class Rows:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Rows:
-        """Describe the private rows in CSV files, in Parquet files, or in a table of a database. This method
-        checks the columns, and `scale.release` reads the rows later.
+        """State where the private rows are: in CSV files, in Parquet files, or in a table of a database. This
+        method checks the columns, and `scale.release` reads the rows later.
 
         Parameters
         ----------
