@@ -90,6 +90,7 @@ def reproduce(
     """
     from workbench.figures import find_notebooks, results_folder
     from workbench.figures.batch import reproduce as run_notebooks
+    from workbench.figures.recorded import compare, sentence
     from workbench.figures.site import write, write_comparison
     from workbench.figures.status import MANY, Task, tasks
     from workbench.trials.running import SCHEDULER, SCHEDULER_INSECURE
@@ -136,13 +137,11 @@ def reproduce(
         names = [task.name for task in chosen if task.id == id]
         if len(names) > 1:
             screen.say(f"Compared: {write_comparison(results, profile, id, names)}")
-    screen.say(f"Report: {write(results, profile)}")
-    if profile == "quick" and not settings:
-        from workbench.figures.recorded import compare, sentence
-
-        said = sentence(compare(Path(results)), runs)
-        if said:
-            screen.say(said)
+    outcomes = compare(results) if profile == "quick" else {}
+    screen.say(f"Report: {write(results, profile, outcomes)}")
+    said = "" if settings else sentence(outcomes, runs)
+    if said:
+        screen.say(said)
     if failed:
         raise typer.Exit(1)
 

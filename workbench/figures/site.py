@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -260,7 +261,7 @@ class Site:
 
     profile: str
     papers: list[Paper]
-    results: Path | None = None
+    outcomes: Mapping[str, str] = MappingProxyType({})
     title: str = "Reproduction report"
 
     @property
@@ -278,12 +279,10 @@ class Site:
         """Number of the papers' statements by outcome."""
         return count(entry for group in self.of_papers for entry in group.entries)
 
-    @cached_property
+    @property
     def agreement(self) -> str:
         """Sentence that says how many figures of a quick run have the recorded numbers."""
-        if self.profile != "quick" or self.results is None:
-            return ""
-        return recorded.sentence(recorded.compare(self.results), [e.stem for e in self.entries])
+        return recorded.sentence(self.outcomes, [entry.stem for entry in self.entries])
 
     @property
     def made(self) -> str:
@@ -297,7 +296,9 @@ class Site:
         return f"{', '.join(parts)}."
 
 
-def write(results: str | Path, profile: str) -> Path:
+def write(
+    results: str | Path, profile: str, outcomes: Mapping[str, str] = MappingProxyType({})
+) -> Path:
     """Write `<results>/<profile>/report.html` and its pages from the results in this folder.
 
     Parameters
@@ -306,6 +307,9 @@ def write(results: str | Path, profile: str) -> Path:
         Folder in which the results of all figures are stored.
     profile : str
         "quick" or "paper".
+    outcomes : mapping, optional
+        Result of `recorded.compare` for a quick run. The first page then says how many figures have the
+        recorded numbers.
 
     Returns
     -------
@@ -316,7 +320,7 @@ def write(results: str | Path, profile: str) -> Path:
     top = figures.figure_folder(results, profile, PAGES).parent
     entries = collect(top)
     pictures = {e.stem: e.figure.images["png"] for e in entries if e.figure and e.figure.images}
-    return _write_pages(Site(profile, _papers(entries), Path(results)), top, pictures)
+    return _write_pages(Site(profile, _papers(entries), outcomes), top, pictures)
 
 
 def write_published(folder: Path) -> Path:

@@ -359,10 +359,10 @@ def apart(
     """
     order = np.argsort(wanted, kind="stable")
     stacked = np.cumsum(heights[order]) - heights[order] / 2
-    feet, n = wanted[order] - stacked, len(wanted)
+    x, n = wanted[order] - stacked, len(wanted)
     # the nearest places that keep the order, without scipy.optimize, which loads for half a second
     feet = [
-        max(min(feet[j:k].mean() for k in range(i + 1, n + 1)) for j in range(i + 1))
+        max(min(x[j:k].mean() for k in range(i + 1, n + 1)) for j in range(i + 1))
         for i in range(n)
     ]
     places = np.empty(len(wanted))
