@@ -261,7 +261,7 @@ class Site:
 
     profile: str
     papers: list[Paper]
-    outcomes: Mapping[str, str] = MappingProxyType({})
+    outcomes: Mapping[str, str]
     title: str = "Reproduction report"
 
     @property
@@ -339,7 +339,7 @@ def write_published(folder: Path) -> Path:
     """
     committed = (template_folder() / THUMBNAILS).glob("*.png")
     pictures = {picture.stem: picture for picture in committed}
-    return _write_pages(Site("paper", _papers(published())), folder, pictures)
+    return _write_pages(Site("paper", _papers(published()), {}), folder, pictures)
 
 
 def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
