@@ -261,7 +261,7 @@ class Site:
 
     profile: str
     papers: list[Paper]
-    outcomes: Mapping[str, str]
+    outcomes: Mapping[str, str] | None  # none without a run
     title: str = "Reproduction report"
 
     @property
@@ -282,7 +282,7 @@ class Site:
     @property
     def agreement(self) -> str:
         """Sentence that says how many figures of a quick run have the recorded numbers."""
-        return recorded.sentence(self.outcomes, [entry.stem for entry in self.entries])
+        return recorded.sentence(self.outcomes or {}, [entry.stem for entry in self.entries])
 
     @property
     def made(self) -> str:
@@ -339,7 +339,7 @@ def write_published(folder: Path) -> Path:
     """
     committed = (template_folder() / THUMBNAILS).glob("*.png")
     pictures = {picture.stem: picture for picture in committed}
-    return _write_pages(Site("paper", _papers(published()), {}), folder, pictures)
+    return _write_pages(Site("paper", _papers(published()), None), folder, pictures)
 
 
 def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
