@@ -72,9 +72,10 @@ def write_pictures(paper: str, results: Path | str = RESULTS, profile: str = "pa
 
 def committed(paper: str) -> pd.DataFrame:
     """Return the verdicts of a paper that are in the repository, as text."""
-    path = Path(__file__).parent / f"{paper}.csv"
-    verdicts = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return verdicts.reindex(columns=COLUMNS.split(), fill_value="")
+    own = pd.read_csv(
+        Path(__file__).with_name(f"{paper}.csv"), dtype=str, keep_default_na=False
+    )
+    return own.reindex(columns=COLUMNS.split(), fill_value="")
 
 
 def findings(paper: str) -> list[tuple[claims.PaperFinding, str]]:
@@ -96,17 +97,14 @@ def summary_table() -> str:
     findings. The last line counts the statements.
     """
     lines = []
-    total = dict.fromkeys(claims.DECIDED, 0)
     for paper in PAPERS:
         found = findings(paper)
         agree = [each.says for each, end in found if end == "reproduces"]
-        counts = claims.count_outcomes(committed(paper))
-        total = {name: total[name] + counts[name] for name in total}
         link = f"[{paper}](notebooks/{paper}/index.ipynb)"
         lines.append(f"- {link}, {len(agree)} of {len(found)}: {agree[0]}")
-    decided, contradicted = claims.share_that_holds(total), total["contradicted"]
-    others = sum(total.values()) - total["holds"] - contradicted
+    total = claims.count_outcomes(pd.concat(map(committed, PAPERS)))
     told = (
-        f"{decided}, {contradicted} are contradicted, and {others} depend on settings that the"
+        f"{claims.share_that_holds(total)}, {total['contradicted']} are contradicted, and "
+        f"{total['holds for some unprinted value']} depend on settings that the papers do not print."
     )
-    return "\n".join([*lines, "", f"{told} papers do not print."])
+    return "\n".join([*lines, "", told])

@@ -140,10 +140,7 @@ def test_a_timing_that_is_judged_runs_alone(tmp_path, go):
     book(tmp_path, "a_timing", stamp, tags=("parameters", "alone"))
     book(tmp_path, "b", stamp)
     book(tmp_path, "c", stamp)
-    runs = {
-        r.stem: [float(x) for x in text(r.notebook).split()]
-        for r in go(profile="paper", workers=2)
-    }
+    runs = {r.stem: [float(x) for x in text(r.notebook).split()] for r in go(profile="paper")}
     assert list(runs) == ["a_timing", "b", "c"]
     assert runs["a_timing"][0] > max(runs["b"][1], runs["c"][1])
 
