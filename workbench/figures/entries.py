@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rich.filesize import decimal
 
 from workbench import figures
+from workbench.compiled import pd
 from workbench.figures import sources
 from workbench.figures.figure import DataUsed, paper_of
 from workbench.figures.saved import write_atomically
@@ -26,10 +27,6 @@ from workbench.mechanisms.options import parameter_help
 from workbench.trials import claims
 from workbench.trials.claims.declared import texts
 from workbench.value import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Thumbnails
 

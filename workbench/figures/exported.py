@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compiled import project_folder
+from workbench.compiled import pd, project_folder
 from workbench.estimates import files as provenance
+from workbench.figures import plots
 from workbench.figures.figure import SUPPLEMENT, Figure, data_used, find_figure
 from workbench.figures.saved import (
     IMAGES,
@@ -30,10 +31,9 @@ from workbench.figures.saved import (
     write_json,
     write_text,
 )
-from workbench.value import counted, number
+from workbench.value import cell, counted, number
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
 
@@ -147,13 +147,10 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return the texts of a table, with its index if the index has a name."""
-    from workbench.figures.plots import in_words
-    from workbench.value import cell
-
     if any(table.index.names):
         table = table.reset_index()
     names = [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in table.columns]
-    rows = [[in_words(cell(x)) for x in row] for row in table.itertuples(index=False)]
+    rows = [[plots.in_words(cell(x)) for x in row] for row in table.itertuples(index=False)]
     return names, rows
 
 
@@ -250,8 +247,6 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
     """Return the content of the files that are exported for a figure, or for some of its panels. Trials whose
     results are not in the folder `store` are run first.
     """
-    import pandas as pd
-
     from workbench.figures.entries import Line
     from workbench.trials import claims
 
@@ -340,8 +335,6 @@ def write(
     OSError
         If files cannot be written to the folder.
     """
-    from workbench.figures import plots
-
     described = export.description
     refuse_private_truth(export.rows, described)
     command = f"{described.command} --width {width} --font {font}"
@@ -447,8 +440,6 @@ def _markdown(export: Export, record: Mapping[str, Any], pictures: Sequence[Path
 
 def _series(drawings: Iterable[Drawing]) -> str:
     """Return a text that lists the names of the series (curves) in the pictures."""
-    from workbench.figures import plots
-
     panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
     names = dict.fromkeys(each["name"] for panel in panels for each in panel["series"])
     words = "; ".join(plots.in_words(name) for name in names if name != "paper")

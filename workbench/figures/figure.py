@@ -13,25 +13,24 @@ from dataclasses import Field, dataclass, fields, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from string import ascii_letters
 from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from workbench import compiled
-from workbench.compiled import project_folder
+from workbench.compiled import pd, project_folder
 from workbench.datasets.kinds import GENERATOR, TWIN, kind_of, remarks_on, unwrapped
+from workbench.figures import plots
+from workbench.figures.plots import Panel
 from workbench.mechanisms import options
-from workbench.trials import claims
+from workbench.trials import Sweep, Trial, claims, run
 from workbench.trials.claims import Check, Claim, Verdict
 from workbench.value import did_you_mean
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure as Drawing
-
-    from workbench.figures.plots import Panel
-    from workbench.trials import Sweep, Trial
 
 
 # Project
@@ -348,14 +347,9 @@ class Figure:
         dataset with one seed) is not run again if its results are already in the folder `store`. The column
         `panel` names the panel that shows a row.
         """
-        import pandas as pd
-
-        from workbench.figures.plots import name_series
-        from workbench.trials import run
-
         frames = [run(s, store).assign(panel=name) for name, s in self.sweeps().items()]
         rows = pd.concat(frames, ignore_index=True)
-        return name_series(rows, *self.series_by, shown=self.shown)
+        return plots.name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
         """Return a description of each panel (one picture with its axes) of the figure. The panels show the
@@ -381,10 +375,8 @@ class Figure:
         Each row contains four means over seeds (repetitions): the mean at the first point of the axis, the
         mean at the last point, the lowest mean and the highest mean.
         """
-        from workbench.figures.plots import tabulate_means
-
         drawn, every = self._layout(rows)
-        return tabulate_means(drawn, every[: self.main])
+        return plots.tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
         """Return one of the figure's trials, as an example. A trial is one run of a mechanism on a dataset
@@ -487,8 +479,6 @@ class Figure:
 
     def command(self, profile: str) -> str:
         """Return the shell command that runs the figure with these parameters."""
-        from shlex import quote
-
         words = ["workbench", "reproduce", self.id, "--profile", profile]
         for name, x in self.differences(profile).items():
             words += ["-p", quote(f"{name}={options.parameter_text(x)}")]
@@ -517,8 +507,6 @@ class Figure:
         ValueError
             If a letter belongs to no panel.
         """
-        from workbench.figures import plots
-
         if panels and not self._has_panels:
             raise ValueError(f"{self.id} has no panels to choose from")
         drawing = self.plot(rows, panels) if panels else self.plot(rows)
@@ -534,8 +522,6 @@ class Figure:
         If you do not pass `panels`, there are up to two pictures: the main picture, and the supplement with
         all other panels. If the page is a slide, the main picture is divided into parts that fit on a slide.
         """
-        from workbench.figures import plots
-
         room = plots.on_a_slide()
         if room is not None and self._has_panels and not panels:
             letters = self._chosen(self._layout(rows)[1], "")
@@ -550,8 +536,6 @@ class Figure:
 
     def supplement(self, rows: pd.DataFrame) -> Drawing | None:
         """Draw the panels that are not in the main picture. Return None if there are no such panels."""
-        from workbench.figures import plots
-
         if not self._has_panels:
             return None
         drawn, every = self._layout(rows)
@@ -609,8 +593,6 @@ class Figure:
 
     def _chosen(self, every: Sequence[Panel], letters: str) -> str:
         """Return the letters of the panels to draw. By default, these are the panels of the main picture."""
-        from workbench.figures import plots
-
         known = ascii_letters[: len(every)]
         if not letters:
             return known[: self.main]
@@ -626,8 +608,6 @@ class Figure:
         return wanted
 
     def _grid(self, drawn: pd.DataFrame, every: Sequence[Panel], letters: str) -> Drawing:
-        from workbench.figures import plots
-
         panels = [every[ascii_letters.index(letter)] for letter in letters]
         columns = self.columns if plots.on_a_slide() is None else len(panels)
         shown = letters if len(every) > 1 else ""
@@ -638,8 +618,6 @@ class Figure:
         """Return a table that shows our numbers next to the numbers that the paper prints. If no number can
         be compared, the table has one row that explains why.
         """
-        import pandas as pd
-
         off = self.off_paper()
         if off:
             return pd.DataFrame({f"not {self.usual}": off.keys(), "value": off.values()})

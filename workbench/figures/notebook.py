@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.compiled import load_nbformat, project_folder
+from workbench.compiled import load_nbformat, pd, project_folder
 from workbench.figures.figure import EFFORT, SETTING, Figure, find_figure, results_folder
 from workbench.figures.saved import save
 from workbench.mechanisms.options import parameter_help
@@ -20,7 +20,6 @@ from workbench.trials.claims import Verdict
 from workbench.value import number
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure as Drawing
     from nbformat import NotebookNode
     from pandas.io.formats.style import Styler
@@ -115,8 +114,6 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
     the repository. The result is a data frame with one row per statement. The data frame is empty if no
     verdicts are stored.
     """
-    import pandas as pd
-
     file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
     columns = [*claims.to_frame([]).columns, "figure", "datasets", "commit"]
     if not file.exists():
@@ -162,7 +159,6 @@ def _set_display() -> None:
     """Set the display of tables and figures. Tables are shown completely, with numbers as people write
     them, and figures look as they are saved.
     """
-    import pandas as pd
     from matplotlib_inline.config import InlineBackend
 
     InlineBackend.instance().print_figure_kwargs = {}  # "tight" would draw each twice

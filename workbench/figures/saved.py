@@ -26,14 +26,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from workbench import compiled
+from workbench.compiled import mpl, pd
 from workbench.datasets.kinds import unwrapped
 from workbench.estimates import files as provenance
 from workbench.estimates.files import Draft, file_sha256
+from workbench.figures import plots
 from workbench.figures.figure import PROFILES, SUPPLEMENT, Figure, data_used, describe
-from workbench.trials import claims
+from workbench.trials import claims, inputs
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
 
@@ -67,15 +68,13 @@ def public_files(figure: Figure) -> dict[str, str]:
     """Return the SHA-256 hashes of the published files that a figure uses, by file name. Private files are
     left out.
     """
-    from workbench.trials.inputs import located
-
     hashes: dict[str, str] = {}
     with suppress(FileNotFoundError, ValueError):  # rows of a machine that has them
         for dataset in figure.datasets_used():
             if getattr(unwrapped(dataset), "truth_public", False) is not True:
                 continue
             for file in dataset.files() if hasattr(dataset, "files") else ():
-                path = located(file)
+                path = inputs.located(file)
                 hashes[path.name] = provenance.file_sha256(path)
     return hashes
 
@@ -117,8 +116,6 @@ class SavedFigure:
         """Results that the figure shows, as a data frame. The data frame can be large, so it is read from the
         file when you first use this property.
         """
-        import pandas as pd
-
         rows = self.folder / "rows.csv"
         return pd.read_csv(rows, low_memory=False)  # a column's kind, from all of it
 
@@ -236,8 +233,6 @@ def save(
         If rows do not state that the true data are public, if the profile is unknown, or if the name of the
         figure is not a valid name of a folder.
     """
-    from workbench.figures import plots
-
     description = describe_figure(spec, profile)
     stem = description.name
     refuse_private_truth(rows, description)
@@ -316,8 +311,6 @@ def load(folder: str | Path) -> SavedFigure:
     ValueError
         If a file was changed after the figure was saved.
     """
-    import pandas as pd
-
     source = Path(folder)
     if not (source / "manifest.json").exists():
         raise FileNotFoundError(f"{source} holds no finished figure (no manifest.json)")
@@ -418,10 +411,6 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
     """Write a picture to a file, together with a record of how it was made. Return the SHA-256 hash of the
     file.
     """
-    import matplotlib as mpl
-
-    from workbench.figures import plots
-
     plots.lay_out(fig)
     metadata = provenance.picture_metadata(kind, dict(record))
     with mpl.rc_context(_STYLE):
@@ -495,8 +484,6 @@ def _inputs(figure: Figure, store: Path) -> dict[str, str]:
     """Return the states of the figure's inputs outside the project: code of other packages, and data
     files.
     """
-    from workbench.trials import inputs
-
     inputs.note_sources(inputs.modules_of([figure, *compiled.found]))
     for x in compiled.found:
         if hasattr(x, "load"):

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 
 from workbench import figures
 from workbench.compiled import pd, template_folder
-from workbench.figures import EFFORT, Figure, FigureRun
+from workbench.figures import EFFORT, Figure, FigureRun, plots
 from workbench.figures.recorded import recorded_rows
 from workbench.figures.stories import THUMBNAILS
 from workbench.mechanisms.options import parameter_help, parameter_text
+from workbench.trials import watched
 from workbench.value import value
 from workbench.widgets.controls import Control, control_of_field
 from workbench.widgets.subjects import Drawn, Subject, Values
@@ -123,8 +124,6 @@ class FigureSubject(Subject):
 
         If the package contains recorded results for these settings, they are drawn instead of a rough run.
         """
-        from workbench.figures import plots
-        from workbench.trials import watched
 
         def tell(done: int, of: int) -> None:
             if progress is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compiled import mpl, plt
+from workbench.compiled import mpl, pd, plt
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     COLUMN_WIDTH,
@@ -26,7 +26,6 @@ from workbench.figures.plots.style import (
 from workbench.value import format_number, number, power_of_ten
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jaxtyping import Float
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes

@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from unicodedata import normalize
 
 import numpy as np
 
-from workbench.compiled import mpl
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from workbench.compiled import mpl, pd
 
 # Style
 
