@@ -225,21 +225,19 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
             ax.tick_params(axis="x", labelbottom=False)
         if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
-    across = max((column for _, column in panels), default=0) + 1
-    letters = int((fig.get_figwidth() / across - _BESIDE) / _LETTER)
-    under = max((row for row, _ in panels), default=0) + 1
-    letters_high = max(8, int((fig.get_figheight() / under - _BESIDE) / _LETTER))
+    wide, high = _panel_size(fig)
+    letters = int((wide - _BESIDE) / _LETTER)
+    letters_high = max(8, int((high - _BESIDE) / _LETTER))
     for ax in panels.values():
         ax.set_xlabel(_in_lines(ax.get_xlabel(), letters))
         ax.set_ylabel(_in_lines(ax.get_ylabel(), letters_high))
     labelled: set[str] = set()
     styles = styles or {}
-    for row in range(under):
-        for at in sorted((at for at in panels if at[0] == row), reverse=True):
-            lines = {line.get_label(): line for line in panels[at].get_lines()}
-            named = {name: lines[name] for name in styles if name in lines}
-            if {*named} - labelled and _label_ends(panels[at], named, styles, across, under):
-                labelled |= {*named}
+    for at in sorted(panels, key=lambda at: (at[0], -at[1])):
+        lines = {line.get_label(): line for line in panels[at].get_lines()}
+        named = {name: lines[name] for name in styles if name in lines}
+        if {*named} - labelled and _label_ends(panels[at], named, styles):
+            labelled |= {*named}
     for ax in panels.values():  # marks in groups have no end
         labelled -= {drawn.get_label() for drawn in ax.containers}
     handles = _handles(fig.axes)
@@ -259,13 +257,13 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
     return _legible(fig)
 
 
-def _label_ends(
-    ax: Axes,
-    lines: Mapping[str, Any],
-    styles: Mapping[str, SeriesStyle],
-    across: int,
-    under: int,
-) -> bool:
+def _panel_size(fig: Figure) -> tuple[float, float]:
+    """Return the width and the height in inches that a figure has for each panel."""
+    grid = fig.axes[0].get_gridspec()
+    return fig.get_figwidth() / grid.ncols, fig.get_figheight() / grid.nrows
+
+
+def _label_ends(ax: Axes, lines: Mapping[str, Any], styles: Mapping[str, SeriesStyle]) -> bool:
     """Write the names of curves at the right ends of these curves, in the same colours. If there is not
     enough space, change nothing and return False.
     """
@@ -275,13 +273,12 @@ def _label_ends(
         name: _in_lines(name.partition(", ")[2] if short else in_words(name), _END_LETTERS)
         for name in lines
     }
-    fig = ax.get_figure()
-    high = sum(text.count("\n") + 1 for text in texts.values()) * _END_LINE
-    wide = _LETTER * max(len(line) for text in texts.values() for line in text.split("\n"))
-    if high > fig.get_figheight() / under - 2 * _BESIDE:
-        return False
+    wide, high = _panel_size(ax.get_figure())
+    each = [line for text in texts.values() for line in text.split("\n")]
     least = 1.3 * _LEAST if page().narrow else _LEAST
-    if fig.get_figwidth() / across - _BESIDE - wide < least:
+    if len(each) * _END_LINE > high - 2 * _BESIDE:
+        return False
+    if wide - _BESIDE - _LETTER * max(map(len, each)) < least:
         return False
     leader = dict(arrowstyle="-", linewidth=0.5, shrinkA=1, shrinkB=3, relpos=(0, 0.5))
     for name, line in lines.items():
@@ -358,10 +355,10 @@ def apart(
     """
     order = np.argsort(wanted, kind="stable")
     stacked = np.cumsum(heights[order]) - heights[order] / 2
-    x, n = wanted[order] - stacked, len(wanted)
+    alone, n = wanted[order] - stacked, len(wanted)
     # the nearest places that keep the order, without scipy.optimize, which loads for half a second
     feet = [
-        max(min(x[j:k].mean() for k in range(i + 1, n + 1)) for j in range(i + 1))
+        max(min(alone[j:k].mean() for k in range(i + 1, n + 1)) for j in range(i + 1))
         for i in range(n)
     ]
     places = np.empty(len(wanted))
@@ -436,13 +433,8 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
             locator.set_params(numticks=max(2, int(width / 0.33)))
         axis.set_major_locator(locator)
         axis.set_minor_formatter(mpl.ticker.NullFormatter())
-        axis.set_major_formatter(
-            mpl.ticker.FuncFormatter(_percent if what in PERCENT_COLUMNS else format_tick)
-        )
-    elif what in PERCENT_COLUMNS:
-        axis.set_major_formatter(mpl.ticker.FuncFormatter(_percent))
-    else:
-        axis.set_major_formatter(mpl.ticker.FuncFormatter(_plain_tick))
+    plain = format_tick if log else _plain_tick
+    axis.set_major_formatter(_percent if what in PERCENT_COLUMNS else plain)
     if page().width and (not log or _within_a_decade(axis)):
         width, height = ax.get_position().size * ax.get_figure().get_size_inches()
         room = int(width / 0.42) if which == "x" else int(height / 0.2)
@@ -464,7 +456,7 @@ def show_zero(ax: Axes, linear_below: float) -> None:
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
     ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    ax.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
+    ax.yaxis.set_major_formatter(format_tick)
     ax.set_ylim(0, top)
 
 

@@ -73,8 +73,7 @@ def cells(
     positions = color_position(rows.value.to_numpy(float), limits)
     x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
     boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    colors = mpl.colormaps[COLORMAP](np.nan_to_num(positions))
-    colors[np.isnan(positions)] = 1
+    colors = mpl.colormaps[COLORMAP].with_extremes(bad="white")(positions)
     edges = "#bbbbbb" if outlines else "face"
     look = dict(facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True)
     ax.add_collection(mpl.collections.PolyCollection(boxes, **look))
@@ -99,7 +98,7 @@ def name_shades(
     bar.set_label(AXIS_LABELS.get(what, what))
     axis = bar.ax.xaxis if location == "bottom" else bar.ax.yaxis
     axis.set_minor_formatter(mpl.ticker.NullFormatter())
-    axis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
+    axis.set_major_formatter(format_tick)
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:

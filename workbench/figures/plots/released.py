@@ -246,19 +246,18 @@ def _series(release: Any, domain: Domain) -> Figure:
     label = "count" if edges[1] == 1 else f"count of {edges[1]:,} values of {name}"
     ax.stairs(values, edges, color=_COLOR, linewidth=1, baseline=None, label=label)
     low, high = values - noise, values + noise
-    if noise.any():
-        words = "± 2 deviations of noise"
-        band = dict(color=_COLOR, alpha=0.25, linewidth=0, zorder=0.8)
-        ax.stairs(high, edges, baseline=low, fill=True, label=words, **band)
-    absent = np.nan_to_num(answers.absent)
-    if absent.any():
-        band = dict(color=_ABSENT, alpha=0.3, linewidth=0, zorder=0.8)
-        words = "absent cells, at most"
-        ax.stairs(high + absent, edges, baseline=high, fill=True, label=words, **band)
+    most = high + np.nan_to_num(answers.absent)
+    for bottom, top, color, alpha, words in (
+        (low, high, _COLOR, 0.25, "± 2 deviations of noise"),
+        (high, most, _ABSENT, 0.3, "absent cells, at most"),
+    ):
+        if (top > bottom).any():
+            band = dict(color=color, alpha=alpha, linewidth=0, zorder=0.8)
+            ax.stairs(top, edges, baseline=bottom, fill=True, label=words, **band)
     name_axis(ax, "y", "Count", False)
-    bottom = min(0.0, float(low.min()))
-    span = max(float(high.max()) - bottom, 1.0)
-    ax.set(xlim=(0, domain.shape[0]), ylim=(bottom - 0.03 * span, bottom + 1.15 * span))
+    least = min(0.0, float(low.min()))
+    span = max(float(high.max()) - least, 1.0)
+    ax.set(xlim=(0, domain.shape[0]), ylim=(least - 0.03 * span, least + 1.15 * span))
     _name_ticks(ax, "x", domain, 0, edges)
     return legend(fig)
 

@@ -43,7 +43,6 @@ RC_PARAMS = {
     "lines.markersize": 4,
     "figure.constrained_layout.use": True,
     "figure.dpi": 150,
-    "pdf.fonttype": 42,
 }
 
 COLORMAP = "YlGnBu"  # of cells
@@ -263,7 +262,6 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "universe": "universe (cells)",
     "tuples": "people",
     "scale": "scale of the noise (tuples)",
-    "attributes": "attributes",
     "ProcessorTime": "processor time (s)",
     "Price": "further ε",
     "error": "error asked for (tuples)",
@@ -314,13 +312,6 @@ SUMMARIES = {  # series in words: colour, marker
     "correlated Gaussian sparse histogram": ("#DDCC77", "."),
 }
 
-TREES = {  # beside some of the above, of which none has the same look
-    "consistent tree": ("#E69F00", "^"),
-    "consistent filter": ("#0072B2", "D"),
-    "InfTDA": ("#EE3377", "X"),
-    "numpy": ("#777777", "d"),
-}
-
 HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again
     "truth": ("#999999", "."),
     "S̃": ("#999933", "H"),
@@ -338,7 +329,13 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
     "prevalence": ("#EE3377", ">"),
 }
 
-SYNTHESES = {  # of records in a hierarchy
+_OTHERS = {
+    # beside some of the summaries, of which none has the same look
+    "consistent tree": ("#E69F00", "^"),
+    "consistent filter": ("#0072B2", "D"),
+    "InfTDA": ("#EE3377", "X"),
+    "numpy": ("#777777", "d"),
+    # syntheses of records in a hierarchy
     "source": ("#000000", "."),
     "resample": ("#000000", "o"),
     "second release": ("#D55E00", "v"),
@@ -346,24 +343,18 @@ SYNTHESES = {  # of records in a hierarchy
     "improved histogram": ("#E69F00", "^"),
     "basic histogram": ("#CC79A7", "X"),
     "PrivTree": ("#009E73", "P"),
-}
-
-PRIORS = {  # of kernel PCA, in its colour
+    # priors of kernel PCA, in its colour
     "no prior": ("#5BC0A0", "s"),
     "with prior": ("#00573F", "o"),
     "bought": ("#56B4E9", "D"),
-}
-
-SAMPLINGS = {  # of records of users, and what they are compared with
+    # samplings of records of users, and what they are compared with
     "original": ("#000000", "o"),
     "SRA": ("#0072B2", "s"),
     "HPA": ("#D55E00", "v"),
     "LPA": ("#CC79A7", "X"),
     "DFT": ("#E69F00", "^"),
     "GS": ("#009E73", "P"),
-}
-
-PUBLISHED = {  # from noisy marginals, or tuple by tuple
+    # tables from noisy marginals, or tuple by tuple
     "maximum entropy": ("#0072B2", "s"),
     "SGD as printed": ("#56B4E9", "D"),
     "retention": ("#D55E00", "v"),
@@ -375,7 +366,7 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
     "buying the answers": ("#000000", "o"),
 }
 
-SERIES_STYLES = SUMMARIES | TREES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
+SERIES_STYLES = SUMMARIES | HISTOGRAMS | _OTHERS
 
 _IN_WORDS = {  # for letters that differ in an accent alone
     "S̃": "noisy",
