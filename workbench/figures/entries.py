@@ -160,11 +160,9 @@ class Line:
         first = self.verdict.measured.split("; ")[0]
         part = re.match(r"(.*): (?:yes|no|undecided) \((.*)", first)
         if part:  # of several parts, the first
-            first = (
-                part[2].removesuffix(")")
-                if part[2].count("(") < part[2].count(")")
-                else part[2]
-            )
+            first = part[2]
+            if first.count("(") < first.count(")"):
+                first = first.removesuffix(")")
         return first if len(first) <= _NUMBER else ""
 
     @property
@@ -175,13 +173,13 @@ class Line:
             return verdict.mark
         if self.needs and verdict.outcome == claims.UNTESTABLE:
             return f"needs the file of {self.needs[0]}"
-        if verdict.outcome == claims.DEPENDS:
-            return _in_few_words(f"depends on {self.swept}", "depends on what is not printed")
-        if verdict.outcome == claims.UNDECIDED:
-            return _in_few_words(verdict.why.split("; ")[-1], "more repetitions would decide")
-        if verdict.outcome == claims.UNTESTABLE:
-            return _in_few_words(verdict.why, "needs the paper's data")
-        return ""
+        reasons = {
+            claims.DEPENDS: (f"depends on {self.swept}", "depends on what is not printed"),
+            claims.UNDECIDED: (verdict.why.split("; ")[-1], "more repetitions would decide"),
+            claims.UNTESTABLE: (verdict.why, "needs the paper's data"),
+        }
+        reason, otherwise = reasons.get(verdict.outcome, ("", ""))
+        return reason if 0 < len(reason.split()) <= _REASON else otherwise
 
     def series(self, names: Collection[str]) -> list[str]:
         """Return those of the given names of series (curves) that the statement is about."""
@@ -204,10 +202,6 @@ def _holds(value: str, wanted: Any) -> bool:
     if isinstance(wanted, list):
         return any(_holds(value, each) for each in wanted)
     return isinstance(wanted, Mapping) or "{" in str(wanted) or str(wanted) == value
-
-
-def _in_few_words(text: str, otherwise: str) -> str:
-    return text if text and len(text.split()) <= _REASON else otherwise
 
 
 def _pattern(text: str) -> str:
@@ -497,8 +491,8 @@ def _load(folder: Path) -> figures.SavedFigure | None:
 
 def natural_order(name: str) -> list[Any]:
     """Return a key that sorts fig10 after fig9."""
-    parts = re.split(r"(\d+)", name)
-    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+    # every second part is a number, so numbers are compared with numbers
+    return [int(x) if x.isdigit() else x for x in re.split(r"([0-9]+)", name)]
 
 
 def duration(seconds: float) -> str:

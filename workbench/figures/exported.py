@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +26,7 @@ from workbench.figures.saved import (
     make_record,
     refuse_private_truth,
     save_picture,
+    versions,
     write_csv,
     write_json,
     write_text,
@@ -176,12 +176,11 @@ def parse_entries(text: str) -> dict[str, str]:
 
 
 def _own_entry() -> str:
-    version = importlib.metadata.version("dp-workbench")
     return (
         f"@misc{{{OURS},\n"
         "  author  = {{The dp-workbench authors}},\n"
         "  title   = {{dp-workbench}: a research workbench for differential privacy},\n"
-        f"  note    = {{Version {version}}},\n"
+        f"  note    = {{Version {versions()['workbench']}}},\n"
         "  year    = {2026},\n"
         "}"
     )

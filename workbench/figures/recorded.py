@@ -66,8 +66,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    about = dict(line.partition(":")[::2] for line in lines if ":" in line)
-    about = {name.strip(): text.strip() for name, text in about.items()}
+    parts = (line.partition(":") for line in lines)
+    about = {name.strip(): text.strip() for name, _, text in parts}
     names = ("model name", "cpu family", "model", "stepping")
     return " ".join(about[name] for name in names if name in about)
 

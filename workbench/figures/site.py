@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
@@ -38,7 +38,6 @@ from workbench.value import cell, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-    from nbconvert.exporters import TemplateExporter
     from nbformat import NotebookNode
 
 
@@ -62,7 +61,7 @@ def notebook_body(path: Path) -> str:
         outputs[:] = [output for output in outputs if not _is_progress(output)]
         for output in outputs:
             _leave_out_what_moves(output)
-    body, _ = _exporter().from_notebook_node(notebook)
+    body, _ = _exporter()(notebook)
     return _NO_WORDS.sub(f'<img alt="{_PICTURE}"', body)
 
 
@@ -80,25 +79,19 @@ def _leave_out_what_moves(output: NotebookNode) -> None:
 
 
 @cache
-def _exporter() -> TemplateExporter:
+def _exporter() -> Callable[[NotebookNode], tuple[str, Any]]:
+    """Return the function that converts a notebook to HTML."""
     from nbconvert import HTMLExporter
     from nbconvert.exporters import TemplateExporter
     from nbconvert.filters import Highlight2HTML, clean_html
 
-    class Exporter(HTMLExporter):
-        """Exporter of notebooks that does not parse its result again."""
-
-        def from_notebook_node(
-            self, nb: NotebookNode, resources: Any = None, **kw: Any
-        ) -> tuple[str, dict[str, Any]]:
-            return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
-
-    exporter = Exporter(template_name="basic", default_preprocessors=[])
+    exporter = HTMLExporter(template_name="basic", default_preprocessors=[])
     highlighted = Highlight2HTML(pygments_lexer="ipython3", parent=exporter)
     exporter.register_filter("markdown2html", partial(markdown, first_heading=1))
     exporter.register_filter("highlight_code", highlighted)
     exporter.register_filter("clean_html", cache(clean_html))  # notebooks have cells in common
-    return exporter
+    # HTMLExporter's own method would parse the HTML again
+    return partial(TemplateExporter.from_notebook_node, exporter)
 
 
 # Index
@@ -415,7 +408,7 @@ def _environment() -> Environment:
         "by_outcome": _by_outcome,
         "by_value": _by_value,
         "kind": _KINDS.__getitem__,
-        "markdown": _markdown,
+        "markdown": lambda text: Markup(markdown(text)),
         "number": cell,
         "share": claims.share_that_holds,
         "ending": _ending,
@@ -484,7 +477,3 @@ def _ending(outcome: str) -> str:
         "needs data": "untestable",
     }
     return next((kinds[start] for start in kinds if outcome.startswith(start)), "undecided")
-
-
-def _markdown(text: str) -> Markup:
-    return Markup(markdown(text))
