@@ -306,6 +306,9 @@ class Figure:
         Whether the results come from formulas, without any dataset.
     usual : str
         Name of the setting in which all parameters have their default values.
+    seeds : int, optional
+        Number of seeds in the profile "paper", which is the largest number that a run uses by default. Most
+        figures declare it as a parameter. None if the figure has no seeds.
     """
 
     id: ClassVar[str] = ""
@@ -325,6 +328,7 @@ class Figure:
     main: ClassVar[int] = 6
     no_data: ClassVar[bool] = False
     usual: ClassVar[str] = "the paper's setting"
+    seeds: ClassVar[int | None] = None
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -629,13 +633,6 @@ class Figure:
     # ---- what it decides
 
     @classmethod
-    def _default_seeds(cls) -> int | None:
-        """Return the number of seeds in the profile "paper", or None if the figure has no seeds. By default,
-        a run uses at most as many seeds.
-        """
-        return getattr(cls, "seeds", None)
-
-    @classmethod
     def looks(cls) -> tuple[int, ...]:
         """Return the numbers of seeds (repetitions) after which a run with the paper's parameters checks the
         statements of the paper. The run ends as soon as all statements are decided.
@@ -643,14 +640,11 @@ class Figure:
         The numbers are 5, 10, 20, 40 and so on, up to the number of seeds in the profile "paper". The number
         of seeds in the profile "quick" is also included. For a figure without seeds, the result is (0,).
         """
-        cap = cls._default_seeds()
+        cap = cls.seeds
         if cap is None:
             return (0,)
-        looks = {cap, cls.quick.get("seeds", cap)}
-        seeds = FIRST_LOOK
-        while seeds < cap:
-            looks.add(seeds)
-            seeds *= 2
+        doubled = (FIRST_LOOK * 2**i for i in range(cap.bit_length()))
+        looks = {cap, cls.quick.get("seeds", cap), *(n for n in doubled if n < cap)}
         return tuple(sorted(looks))
 
     @classmethod
@@ -685,8 +679,8 @@ class Figure:
         """Return one copy of the figure for each look (a check after a certain number of seeds). Return only
         the figure itself if its values or its number of seeds differ from the paper's.
         """
-        cap, own = self._default_seeds(), getattr(self, "seeds", None)
-        if cap is None or own != cap or not self.checks() or self.off_paper():
+        cap = type(self).seeds
+        if cap is None or self.seeds != cap or not self.checks() or self.off_paper():
             return [self]
         least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
@@ -747,10 +741,10 @@ class Figure:
         """Return the rows for each look (a check after a certain number of seeds) that this run has reached.
         Rows without a seed are always included.
         """
-        if self._default_seeds() is None:
+        if self.seeds is None:
             return [rows]
         if "seed" not in rows:
-            return [rows for look in self.looks() if look <= getattr(self, "seeds", 0)]
+            return [rows for look in self.looks() if look <= self.seeds]
         return [rows[~(rows.seed >= n)] for n in self.looks() if n <= int(rows.seed.max()) + 1]
 
     def _is_less(self, name: str) -> bool:
