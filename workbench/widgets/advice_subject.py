@@ -38,14 +38,10 @@ class AdviceSubject(Subject):
 
     name: ClassVar[str] = "advice"
     title: ClassVar[str] = "Advice without a look at the table"
-
-    @property
-    def words(self) -> str:
-        """Text that explains on what the advice is based, and that only releases cost budget."""
-        return (
-            "The errors are simulated on a table that follows from the domain, the bound and what "
-            "you believe from public knowledge. Advice is free, and each release costs its ε again."
-        )
+    words: ClassVar[str] = (
+        "The errors are simulated on a table that follows from the domain, the bound and what "
+        "you believe from public knowledge. Advice is free, and each release costs its ε again."
+    )
 
     def controls(self, values: Values) -> tuple[Control, ...]:
         """Return controls for the budget and the size of a release, and for beliefs about the table."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 from workbench import figures
 from workbench.compiled import pd, template_folder
 from workbench.figures import EFFORT, Figure, FigureRun, plots
+from workbench.figures.figure import paper_of
 from workbench.figures.recorded import recorded_rows
 from workbench.figures.stories import THUMBNAILS
 from workbench.mechanisms.options import parameter_help, parameter_text
@@ -25,7 +25,6 @@ from workbench.widgets.subjects import Drawn, Subject, Values
 
 CHOOSE = "figure"
 _DPI = 110
-_PAPER = re.compile("[a-z]+[0-9]{4}_")
 _TABLE_ROWS = 60
 
 
@@ -39,6 +38,10 @@ class FigureSubject(Subject):
     results: Path
 
     slow: ClassVar[bool] = True
+    words: ClassVar[str] = (
+        "A move runs the figure again, roughly at once and then with the effort that its controls "
+        "state. Finished trials are kept and are not run again."
+    )
 
     @property
     def name(self) -> str:
@@ -49,14 +52,6 @@ class FigureSubject(Subject):
     def title(self) -> str:
         """Title of the figure."""
         return figures.find_figure(self.id).title if self.id else "Figures of the papers"
-
-    @property
-    def words(self) -> str:
-        """Text that explains the effect of the controls."""
-        return (
-            "A move runs the figure again, roughly at once and then with the effort that its controls "
-            "state. Finished trials are kept and are not run again."
-        )
 
     def _class(self, values: Values) -> type[Figure] | None:
         chosen = self.id or values.get(CHOOSE)
@@ -202,9 +197,8 @@ def listed_figures() -> dict[str, str]:
     listed = {}
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     for id, path in notebooks.items():
-        if _PAPER.match(id):
+        if paper := paper_of(id):
             first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
             title = "".join(first).partition("\n")[0].lstrip("# ")
-            paper = id.partition("_")[0]
             listed[id] = f"{paper[:-4].title()} {paper[-4:]}, {title}"
     return listed

@@ -164,13 +164,10 @@ class State:
         return float(self.options.get("epsilon", 1.0))
 
     @property
-    def limit(self) -> int:
-        """Largest number of records or cells that are used for each person."""
-        return int(str(self.options.get("bound", "1")).split(",")[0])
-
-    @property
     def bound(self) -> Bound:
-        """Bound, which is the largest change of the table that one person can cause."""
+        """Bound, which is the largest change of the table that one person can cause. Its `l0` is the largest
+        number of records or cells that are used for each person.
+        """
         return Bound(*(int(x) for x in str(self.options.get("bound", "1,1")).split(",")))
 
     @property

@@ -141,7 +141,7 @@ class PublishingPage(anywidget.AnyWidget):
                 return dict(
                     believed=state.beliefs,
                     found=found,
-                    curve=found and curve(found, state.limit),
+                    curve=found and curve(found, state.bound.l0),
                 )
             case 4:
                 advice = steps.simulation(state.believed, state.epsilon)
