@@ -5,6 +5,7 @@ from itertools import product
 from math import exp, log
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -208,6 +209,23 @@ def test_receipts_say_local_and_other_tables_are_refused(cls):
         cls(DP(1.0))(table([1, 2], bound=PUBLIC))
     with pytest.raises(ValueError, match="different"):
         release.estimate.joint(("a", "a"))
+
+
+@both
+@pytest.mark.parametrize("action", ["other", "missing"])
+def test_rows_that_are_left_out_would_tell_their_values(cls, action):
+    """Whoever knows all others learns from the number of reports whether a row had a label."""
+    rows = [["F", "M", "F"], ["F", "M", "X" if action == "other" else None]]
+    sexes = {"labels": ["F", "M"], "other": "label", "missing": "label"}
+    for how, reports in (("label", [3, 3]), ("drop", [3, 2])):
+        domain = Domain.from_dict({"sex": sexes | {action: how}})
+        tables = [SparseTable.read(pd.DataFrame({"sex": x}), domain, Bound()) for x in rows]
+        assert [table.total for table in tables] == reports
+        if how == "label":
+            assert cls(DP(1))(tables[1]).privacy == DP(1)
+            continue
+        with pytest.raises(ValueError, match="reveals values whose rows are left out"):
+            cls(DP(1))(tables[0])
 
 
 def test_bits_of_huge_domains_are_refused():

@@ -522,7 +522,16 @@ class Mechanism(Protocol):
             raise not_allowed(self, "size", f"need at most {cells}, the number of cells")
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
-        """Raise a ValueError if the table's bound allows a unit to have more than one record."""
+        """Raise a ValueError if the table's bound allows a unit to have more than one record. Also if a rule
+        leaves rows out, because the number of records is published. It would reveal whether a row was left
+        out, and so something about its value.
+        """
+        rules = [rule for rule in table.domain.preparation or () if rule is not None]
+        if any("drop" in (x.other, x.missing) for rule in rules for x in rule.leaves):
+            raise ValueError(
+                f"{type(self).__name__} publishes the number of records, which reveals values whose rows are "
+                'left out. In the domain, need "label" or "refuse" in place of "drop"'
+            )
         if sensitivity(table) != 1:
             raise ValueError(
                 f"a table with the bound {table.bound!r} is not allowed: {type(self).__name__} protects "
