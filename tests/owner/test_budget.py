@@ -175,7 +175,7 @@ def test_the_unit_of_a_bound_is_the_budgets(path):
     own.budget.release(HistogramOf(DP(0.125)), trips)
     with pytest.raises(ValueError, match="protects 'a trip', not 'a user'"):
         own.budget.release(HistogramOf(DP(0.125)), users)
-    with pytest.raises(ValueError, match="declares no unit"):
+    with pytest.raises(ValueError, match="protects 'a trip', not 'a user'"):
         Budget(path.with_name("own")).release(HistogramOf(DP(0.125)), users)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from workbench.data import PUBLIC, Bound, SparseTable
 from workbench.mechanisms import GeometricHistogram, LaplaceQueries
-from workbench.owner import Session
+from workbench.owner import Budget, Session
 from workbench.owner.ledger import Counter, budget_of, new_counter
 from workbench.privacy import DP
 from workbench.queries import (
@@ -59,6 +59,27 @@ def test_a_question_is_answered_written_down_and_recalled(path):
         session.ask(ONE, 0.1)
     values, errors = session.bank.recall(ONE, alpha=inf)
     assert errors[0] < np.sqrt(2 * release.estimate.variances[0]) and np.isfinite(values).all()
+
+
+def test_a_session_pays_for_the_unit_of_its_first_table(path):
+    """Bounds of the same size about other units are equal, but their costs do not add up."""
+    with Session.open(path, table(Bound(unit="a patient")), DP(1.0)) as session:
+        session.ask(ONE, 0.5)
+        assert Budget(path).unit == "a patient"
+    visits = table(Bound(unit="a visit"))
+    with pytest.raises(ValueError, match="protects 'a patient', not 'a visit'"):
+        Session.open(path, visits)
+    with pytest.raises(ValueError, match="protects 'a patient', not 'a visit'"):
+        Budget(path).release(GeometricHistogram(DP(0.25)), visits)
+    assert Session.open(path, table(Bound(unit="Patient"))).budget.remaining == 0.5
+
+
+def test_an_older_session_without_a_unit_gets_that_of_its_next_question(path):
+    begin(path).ask(ONE, 0.25)
+    assert Budget(path).unit is None
+    Session.open(path, table(Bound(unit="a patient"))).ask(ONE, 0.25)
+    with pytest.raises(ValueError, match="protects 'a patient', not 'a visit'"):
+        Session.open(path, table(Bound(unit="a visit")))
 
 
 class SeededHistogram(GeometricHistogram):

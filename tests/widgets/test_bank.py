@@ -149,6 +149,19 @@ def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
         BankPage(copy)
 
 
+def test_a_counter_in_another_folder_is_not_named(tmp_path):
+    files = [tmp_path / name / "bank" for name in ("mine", "yours")]
+    counters = [tmp_path / name / "count" for name in ("kept", "also kept")]
+    for file, counter in zip(files, counters, strict=True):
+        file.parent.mkdir()
+        counter.parent.mkdir()
+        Budget.create(file, DP(2.0), people="us", unit="a user", counter=counter)
+    view = BankView(Session(files[0], table=a_table()))
+    counters[1].rename(counters[0])
+    text = view.ask({}).html
+    assert "cannot be read now" in text and str(tmp_path) not in text
+
+
 def test_who_does_not_know_the_address_sees_nothing(page):
     for place in ("/", "/?q=sex", "/x/", f"/{page.token[:-1]}/", f"/{page.token}"):
         with pytest.raises(HTTPError, match="404"):

@@ -271,7 +271,8 @@ class Bank:
     def declare(self, table: SparseTable | WideTable) -> None:
         """State which table the answers in this bank are about. The table's domain contains all possible
         cells, and its bound is the largest change that one protected unit can cause. Both are stored in the
-        file when the first question is asked.
+        file when the first question is asked. If the budget names no unit, the unit of the bound is stored
+        too.
 
         Raises
         ------
@@ -285,6 +286,8 @@ class Bank:
         self._declared = {"dataset": None} | self._declared
         self._declared["bound"] = [int(bound.l0), float(bound.linf), l1]
         self._declared["domain"] = table.domain.to_dict()
+        if self.budget.unit is None and bound.unit:
+            self._declared["unit"] = bound.unit
         self._agrees = False
         self._settle()
 
@@ -309,6 +312,7 @@ class Bank:
         """Set the dataset, total, domain and bound of this object to those in the file."""
         self.total = _checked_total(about["total"])
         self.dataset = about["dataset"]
+        self.budget.unit = about["unit"]
         self.domain = None
         self.bound = None
         if about["domain"] is not None:

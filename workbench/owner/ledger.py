@@ -230,7 +230,6 @@ _TRIGGER = re.compile(  # of ours, of this format and the first
     r"CREATE TRIGGER \w+ BEFORE (DELETE|UPDATE OF [\w, ]+) ON ledger "
     r"BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
 )
-OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
 
 
 class _About(msgspec.Struct, kw_only=True):
@@ -251,14 +250,7 @@ class _About(msgspec.Struct, kw_only=True):
 
 _NOTHING = (0, b"")  # the latest spend of an empty ledger
 ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
-_COLUMNS = (
-    "question",
-    "time",
-    "asked",
-    "queries",
-    "deviation",
-    "file",
-)  # then the price, delta
+_COLUMNS = ("question", "time", "asked", "queries", "deviation", "file")  # then price, delta
 
 
 class SessionFile:
@@ -272,7 +264,7 @@ class SessionFile:
         self.path = path
         self.id = ""  # until it is settled
         self._latest = _NOTHING
-        self._counters: list[Counter] = []
+        self.counters: list[Counter] = []
 
     @contextmanager
     def transaction(
@@ -329,7 +321,7 @@ class SessionFile:
             ) from None
         has_bank = stored["domain"] is not None
         for name, value in stated.items():
-            if name in OF_THE_BANK and not has_bank:
+            if stored[name] is None and (name == "unit" or not has_bank):
                 stored[name] = value  # until the first question is asked
             elif not _agree(name, stored[name], value):
                 raise ValueError(
@@ -341,12 +333,12 @@ class SessionFile:
         return stored
 
     def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Write the description of the bank's table to the file. If the file already describes another table,
-        raise a ValueError.
+        """Write the description of the bank's table to the file, and the protected unit if the file has none
+        yet. If the file already describes another table or another unit, raise a ValueError.
         """
-        is_begun = _about(db, self.path)["domain"] != "null"
+        before = _about(db, self.path)
         stored = self.settle(db, stated)
-        if not is_begun:
+        if before["domain"] == "null" or before["unit"] != json.dumps(stored["unit"]):
             _write_about(db, stored)
         return stored
 
@@ -354,7 +346,7 @@ class SessionFile:
         """Compare the ledger (the list of all costs) with this counter now and in all later transactions of
         this object.
         """
-        self._counters.append(counter)
+        self.counters.append(counter)
         self._check_same(db)
 
     @contextmanager
@@ -375,7 +367,7 @@ class SessionFile:
             try:
                 drafts = [
                     (counter, stack.enter_context(closing(counter.draft())))
-                    for counter in self._counters
+                    for counter in self.counters
                 ]
             except OSError as e:
                 raise OSError(f"{e}. Nothing was spent") from None
@@ -398,7 +390,7 @@ class SessionFile:
         if stored != (json.dumps(self.id),):
             raise ValueError(f"{self.path}: another session has replaced this one")
         checksums = _checksums(db, self.path, self.id)
-        for latest, checksum in (self._latest, *(c.read() for c in self._counters)):
+        for latest, checksum in (self._latest, *(c.read() for c in self.counters)):
             if checksums.get(latest) != checksum:
                 raise ValueError(
                     f"{self.path}: an older copy has replaced this session. It lacks later spends, so nothing "

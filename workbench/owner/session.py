@@ -72,8 +72,6 @@ class Session:
         self.table = table
         if table is not None:
             self.bank.declare(table)
-            if self.budget.unit is None:
-                self.budget.unit = getattr(table.bound, "unit", "") or None
             self.budget.refuse_other_unit(unit, table.bound)
 
     @classmethod

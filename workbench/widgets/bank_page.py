@@ -277,7 +277,8 @@ class BankView:
         if isinstance(e, TimeoutError):
             return _LOCKED
         path = self.session.budget.path
-        hidden = (str(path), path.name, str(path.parent))
+        counters = (str(counter.path) for counter in self.session.budget.file.counters)
+        hidden = (str(path), path.name, str(path.parent), *counters)
         is_secret = not self.owner and any(name in str(e) for name in hidden)
         return _UNREADABLE if is_secret else str(e)
 
