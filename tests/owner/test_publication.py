@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from docs.pages.pictures import pictured
 from tests.cli.commands import run_command
 from workbench import DP, ZCDP, Bound, Domain, Marginals, Release, SparseTable
+from workbench.cli.publishing import _public_word
 from workbench.mechanisms import (
     ALL,
     GaussianHistogram,
@@ -20,6 +22,7 @@ from workbench.mechanisms import (
     LaplaceQueries,
     PrioritySampling,
     Privelet,
+    StabilityHistogram,
 )
 from workbench.owner.publication import read_about
 from workbench.owner.publication.folder import metadata, published_tables
@@ -441,3 +444,33 @@ def test_an_edition_is_recorded_although_its_process_was_stopped(tmp_path, monke
     assert [x.epsilon for x in read_about("publication.json").earlier] == [1]
     assert "exists already" in run("publish t.csv --publish first", 2)
     run("publish t.csv --publish second")
+
+
+def test_a_publication_names_the_unit_that_its_release_protects(tmp_path, monkeypatch):
+    """A release that protects a trip is no release that protects a patient, who has several."""
+    series(tmp_path, monkeypatch)
+    how = "release GeometricHistogram t.csv --domain domain.json --bound 2,1 --epsilon 1"
+    words = "the release protects 'a trip', but the publication would say 'a patient'"
+    for option in ("--unit 'a trip'", "--unit 'a trip' --user who"):
+        assert words in run(f"{how} {option} --publish out --about publication.json", 2)
+        assert not (tmp_path / "out.parquet").exists()
+    run(f"{how} --unit 'a trip' --out out.parquet")  # as if it was paid for earlier
+    assert words in run("publish t.csv --publish out", 2)
+    with pytest.raises(ValueError, match="protects 'a trip'"):
+        Release.load("out.parquet").publish("out", ABOUT)
+    assert not (tmp_path / "out").exists() and not (tmp_path / "out.zip").exists()
+    Release.load("out.parquet").publish("out", ABOUT | {"person": "Trip"})
+
+
+def test_the_published_command_names_no_cluster(tmp_path):
+    request = SimpleNamespace(table=[], folder=None, scheduler="tls://db3.hospital:8786")
+    words = ["--scheduler", request.scheduler, f"--scheduler={request.scheduler}", "--workers"]
+    said = ["--scheduler", "ADDRESS", "--scheduler=ADDRESS", "--workers"]
+    assert [_public_word(request, word) for word in words] == said
+
+
+def test_a_delta_that_a_price_in_rho_has_spent_is_left_alone():
+    sheet = sheet_of(released(StabilityHistogram(ZCDP(0.1, 1e-5))))
+    spent = sheet.release.privacy.delta
+    assert 1e-6 < spent < sheet.price.delta < 3 * spent and "At δ" in sheet.said
+    assert sheet_of(released(StabilityHistogram(ZCDP(0.1, 1e-8)))).price.delta == 1e-6

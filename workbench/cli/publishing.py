@@ -180,19 +180,19 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
 
 
 def _public_command(request: Request) -> str:
-    """Return the command that the user typed. Each private table becomes TABLE, and of every other file only
-    the name is left.
+    """Return the command that the user typed. Each private table becomes TABLE, and the address of a cluster
+    becomes ADDRESS. Of every other file only the name is left.
     """
     return shlex.join(["workbench", *(_public_word(request, x) for x in screen.given())])
 
 
 def _public_word(request: Request, word: str) -> str:
-    option, equals, text = "", "", word
-    if word.startswith("--"):
-        option, equals, text = word.partition("=")
+    option, equals, text = word.partition("=") if word.startswith("--") else ("", "", word)
     path = Path(text)
     if path in request.table:
         text = "TABLE"
+    elif text == request.scheduler:
+        text = "ADDRESS"
     elif path == request.folder or os.path.exists(path):
         text = path.name or text
     return f"{option}{equals}{text}"

@@ -172,12 +172,6 @@ class Request(StatedSpace):
         """
         super().__post_init__()
         if self.folder is not None:
-            from workbench.owner.publication import read_about, refuse_folder
-
-            why = "a release that promises nothing is not for the public"
-            self._refuse_given("--publish", "domain_from_data", why)
-            refuse_folder(self.folder)
-            read_about(self.about_file)
             object.__setattr__(self, "out", self.out or Path(f"{self.folder}.parquet"))
         if self.out is None:
             raise ValueError(
@@ -224,6 +218,12 @@ class Request(StatedSpace):
         else:
             why = "it is about the users of a column"
             self._refuse_given("a table without --user", "user_type report_cut", why)
+        if self.folder is not None:
+            from workbench.owner import publication
+
+            self._refuse_given("--publish", "domain_from_data", "it would promise nothing")
+            publication.refuse_folder(self.folder)
+            publication.refuse_other_person(self.about_file, self._protected or "")
         if self.report_cut is not None:
             refuse_report_cut(self.report_cut)
         if self.is_in_parts:

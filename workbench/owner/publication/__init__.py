@@ -8,6 +8,7 @@ from workbench.owner.publication.about import Recipe as Recipe
 from workbench.owner.publication.about import is_unrecorded as is_unrecorded
 from workbench.owner.publication.about import read_about as read_about
 from workbench.owner.publication.about import record_edition as record_edition
+from workbench.owner.publication.about import refuse_other_person as refuse_other_person
 from workbench.owner.publication.folder import alone_in as alone_in
 from workbench.owner.publication.folder import publish as publish
 from workbench.owner.publication.folder import refuse_folder as refuse_folder

@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from workbench.data import without_column
 from workbench.figures.saved import write_json
+from workbench.owner.ledger import same_unit
 
 _ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "domain-from-data"}
 
@@ -203,6 +205,26 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
         known = ", ".join(About.__struct_fields__) if "unknown field" in str(e) else ""
         raise ValueError(f"{name}: {e}{known and f'. Known fields: {known}'}") from None
     return msgspec.structs.replace(found, date=day.isoformat())
+
+
+def refuse_other_person(about: About | str | Path, unit: str) -> None:
+    """Raise a ValueError if a release protects another unit than the publication would say, for example a
+    trip and not a rider.
+
+    Parameters
+    ----------
+    about : About or path
+        Facts from the publisher. Every text of the publication names the unit in their field `person`.
+    unit : str
+        Unit that the release protects. If it is only "a user", or is not known, `person` says who the users
+        are.
+    """
+    protected, told = without_column(unit), read_about(about).unit
+    if protected and not any(same_unit(protected, x) for x in ("a user", told)):
+        raise ValueError(
+            f"the release protects {protected!r}, but the publication would say {told!r}. Name the "
+            'protected unit in the field "person", for example "trip"'
+        )
 
 
 def is_unrecorded(about: About, folder: Path) -> bool:

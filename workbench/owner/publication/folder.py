@@ -22,7 +22,7 @@ import pandas as pd
 
 from workbench.compiled import load_nbformat
 from workbench.estimates.files import temporary_folder
-from workbench.owner.publication.about import About, read_about
+from workbench.owner.publication.about import About, read_about, refuse_other_person
 from workbench.owner.publication.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -116,12 +116,14 @@ def publish(
     FileExistsError
         If the folder or the zip file already exists.
     ValueError
-        If a field in `about` is missing, or if the release may not be published.
+        If a field in `about` is missing or names another protected unit than the release, or if the release
+        may not be published.
     """
     if getattr(release.privacy, "epsilon", 0) == inf:
         raise ValueError(f"this release has {release.privacy}, so it is never published")
     target = refuse_folder(folder)
     told = read_about(about)
+    refuse_other_person(told, getattr(release.bound, "unit", ""))
     with temporary_folder(str(target.resolve().parent)) as home:
         draft = home / target.name
         draft.mkdir()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.estimates.release import Release
     from workbench.owner.publication.about import About
 
-_DELTA = 1e-6  # at which a price in ρ is said as an ε
+_DELTA = 1e-6  # at which a price in ρ is said as an ε, unless it spends half of that itself
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
@@ -82,9 +82,11 @@ class Sheet:
         self.table = next(iter(tables.values()))
         self.absent = self.table.attrs.get("absent_cells", 0)
         cost = release.privacy
-        self.price = release.at(_DELTA) if isinstance(cost, ZCDP) else cost
+        is_rho = isinstance(cost, ZCDP)
+        delta: Any = max(_DELTA, float(f"{2 * cost.delta:.0e}")) if is_rho else None
+        self.price = release.at(delta) if isinstance(cost, ZCDP) else cost
         self.strength = f"ε = {stated_at_most(self.price.epsilon)}"
-        self.said = dict(release.describe(_DELTA if isinstance(cost, ZCDP) else None))
+        self.said = dict(release.describe(delta))
         noise = np.asarray(release.deviations(), float)
         self.sd = float(noise.flat[0]) if noise.size and np.ptp(noise) == 0 else float("nan")
         self.noise, self.within = format_number(self.sd), format_number(2 * self.sd)
