@@ -150,7 +150,7 @@ def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
 
 
 def test_a_counter_in_another_folder_is_not_named(tmp_path):
-    files = [tmp_path / name / "bank" for name in ("mine", "yours")]
+    files = [tmp_path / name / name for name in ("mine", "yours")]
     counters = [tmp_path / name / "count" for name in ("kept", "also kept")]
     for file, counter in zip(files, counters, strict=True):
         file.parent.mkdir()
