@@ -474,3 +474,11 @@ def test_a_delta_that_a_price_in_rho_has_spent_is_left_alone():
     spent = sheet.release.privacy.delta
     assert 1e-6 < spent < sheet.price.delta < 3 * spent and "At δ" in sheet.said
     assert sheet_of(released(StabilityHistogram(ZCDP(0.1, 1e-8)))).price.delta == 1e-6
+
+
+def test_the_statement_says_that_a_bound_is_believed():
+    bound = Bound(2, 1, unit="a patient")
+    for own, assumes in ((bound, False), (bound.believed("a patient"), True)):
+        release = GeometricHistogram(DP(1))(SparseTable.from_frame(rows(), SPACE, own))
+        words = "It assumes that each patient adds at most 1 to each of 2 cells."
+        assert (words in sheet_of(release).statement) == assumes

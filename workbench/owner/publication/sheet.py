@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.data import ENFORCED, STATED
+from workbench.data import BELIEVED, ENFORCED, STATED
 from workbench.privacy import LOCAL, REPLACE, ZCDP
 from workbench.spaces import Domain
 from workbench.value import cell, counted, format_number, number, stated_at_most
@@ -177,6 +177,8 @@ class Sheet:
         last = f"{about.publisher} answers questions ({about.contact})."
         if self.limit:
             last = f"{self.limit}, because the rest was left out at random."
+        elif (bound := self.release.bound) and bound.status == BELIEVED:
+            last = f"It assumes that each {about.person} adds at most {bound.limit_in_words}."
         return (
             f"{simulated}The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
             f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it, "
