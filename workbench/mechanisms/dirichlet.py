@@ -13,7 +13,12 @@ from workbench.data import SparseTable
 from workbench.estimates import Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.neighbours import audited_at
-from workbench.mechanisms.protocol import Mechanism, budget_field, private_bound, sensitivity
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    budget_field,
+    private_bound,
+    sensitivity,
+)
 from workbench.privacy import DP, REPLACE
 from workbench.value import Float, not_allowed, parameter, value
 

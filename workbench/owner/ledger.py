@@ -250,7 +250,14 @@ class _About(msgspec.Struct, kw_only=True):
 
 _NOTHING = (0, b"")  # the latest spend of an empty ledger
 ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
-_COLUMNS = ("question", "time", "asked", "queries", "deviation", "file")  # then price, delta
+_COLUMNS = (
+    "question",
+    "time",
+    "asked",
+    "queries",
+    "deviation",
+    "file",
+)  # then the price, delta
 
 
 class SessionFile:

@@ -28,7 +28,13 @@ from workbench.figures.saved import write_json
 from workbench.mechanisms.options import mechanism_options
 from workbench.owner import Budget
 from workbench.owner.advice import Advice, Beliefs, BoundAdvice, advise, advise_bounds
-from workbench.owner.publication import About, Recipe, alone_in, read_about, refuse_folder
+from workbench.owner.publication import (
+    About,
+    Recipe,
+    alone_in,
+    read_about,
+    refuse_folder,
+)
 from workbench.privacy import DP
 from workbench.spaces import Domain
 from workbench.spaces.statements import BLANK

@@ -14,4 +14,12 @@ from workbench.mechanisms.neighbours import Pair, pairs_for
 from workbench.owner.audit.measure import Audit, audit
 from workbench.owner.audit.plan import Job, default_jobs, run_audits
 
-__all__ = ["Audit", "Job", "Pair", "audit", "default_jobs", "pairs_for", "run_audits"]
+__all__ = [
+    "Audit",
+    "Job",
+    "Pair",
+    "audit",
+    "default_jobs",
+    "pairs_for",
+    "run_audits",
+]
