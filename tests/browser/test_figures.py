@@ -21,6 +21,29 @@ class Failing(FigureSubject):
 
 Panel(Failing('hay2010_thm4', Path('none')))
 """
+SLOW = FAILING.replace("Failing", "Slow").replace("hay2010_thm4", "")
+SLOW = SLOW.replace("return 1 / 0", "__import__('time').sleep(600)")
+
+
+def test_a_choice_does_not_wait_for_the_picture_before(opened, tmp_path):
+    book = tmp_path / "01_explore.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(SLOW)]), book)
+    with served("explore", tmp_path, tmp_path, 8973) as address:
+        opened.goto(address)
+        root = opened.locator("[data-panel=figures]")
+        choice = root.locator("[data-name=figure] select")
+        choice.select_option(label="Hay 2010, Theorem 4: no better tree")
+        epsilon = root.locator("[data-name=epsilon] .wb-box")
+        for typed in ("0.4", "0"):
+            epsilon.fill(typed)
+            epsilon.press("Enter")
+            opened.wait_for_timeout(200)
+        wrong = root.locator("[data-name=epsilon] .wb-error")
+        wrong.wait_for(timeout=20_000)
+        assert "epsilon = 0.0 is not allowed" in wrong.inner_text()
+        epsilon.fill("0.5")
+        epsilon.press("Enter")
+        wrong.wait_for(state="detached", timeout=20_000)  # long before its picture
 
 
 def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_path):

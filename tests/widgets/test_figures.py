@@ -171,6 +171,9 @@ def test_the_list_has_figures_alone_and_brings_their_controls():
     moved(shown, figure="hay2010_thm4")  # whose epsilon is its own
     until(lambda: len(started) > 1)
     assert started[1]["epsilon"] == 1.0 and "theta" not in started[1]
+    view = moved(shown, rest=True, levels_2="x y")
+    assert "levels_2 = 'x y' is not allowed" in view["error"] and view["at"] == "levels_2"
+    assert shown.values["figure"] == "hay2010_thm4"
 
 
 @pytest.mark.slow

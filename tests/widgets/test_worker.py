@@ -4,17 +4,19 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from workbench import cli
+from workbench.widgets.worker import Ended, Worker
 
 KILLED = """
 import os, signal, threading
 from workbench.widgets.worker import worker
-print(worker.run(None, threading.Event(), os.getpid), flush=True)
+print(worker.run(threading.Event(), os.getpid), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -31,6 +33,15 @@ def test_a_worker_ends_after_its_parent_was_killed():
         while time.monotonic() < end:
             os.kill(worker, 0)
             time.sleep(0.2)
+
+
+def test_a_task_that_is_dropped_as_it_begins_does_not_hold_back_the_next():
+    worker, dropped = Worker(), threading.Event()
+    worker.start()
+    threading.Timer(0.3, dropped.set).start()
+    with pytest.raises(Ended):
+        worker.run(dropped, time.sleep, 600)
+    assert worker.run(threading.Event(), max, 1, 2) == 2
 
 
 @pytest.mark.slow

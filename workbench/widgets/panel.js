@@ -2,7 +2,7 @@
 // nothing. Charts are drawn by `charts.js`, which comes before it in the same module.
 
 const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
-const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
+const PATIENCE = 4000; // ms in which an unanswered question holds back the next, but not those about figures
 const BAND = 20; // releases behind a band
 const SLOW = 400; // ms after which a panel says that it works
 
@@ -137,7 +137,7 @@ async function render({ model, el, host }) {
       values[declared.name] = state.values[declared.name];
     }
     const message = { kind: "set", seq: ++seq, values, rest };
-    if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
+    if (!spec.slow && waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
     send(message);
   }
 
@@ -150,6 +150,7 @@ async function render({ model, el, host }) {
   }
 
   function working() {
+    wrong.remove(); // of the setting before
     root.classList.add("wb-busy");
     statusText.textContent = "working …";
   }
@@ -213,6 +214,7 @@ async function render({ model, el, host }) {
     root.setAttribute("aria-label", spec.title);
     form.setAttribute("aria-label", `Controls of ${spec.title}`);
     if (place >= 0) inputs(at)[place]?.focus({ preventScroll: true });
+    follow();
   }
 
   function follow() {
@@ -323,14 +325,9 @@ async function render({ model, el, host }) {
     statusText.textContent = "The kernel has ended. Run the cell again, or load the page again.";
   }
 
-  function respecified() {
-    build();
-    follow();
-  }
-
   const themed = () => root.classList.toggle("wb-dark", isDark(root));
   el.append(root);
-  respecified();
+  build();
   themed();
   draw();
   let width = pictures.clientWidth;
@@ -341,7 +338,7 @@ async function render({ model, el, host }) {
   const scheme = matchMedia("(prefers-color-scheme: dark)"), theme = new MutationObserver(themed);
   scheme.addEventListener("change", themed);
   theme.observe(document.body, { attributes: true });
-  const heard = { "change:spec": respecified, "change:view": answered, "change:progress": progressed,
+  const heard = { "change:spec": build, "change:view": answered, "change:progress": progressed,
     "msg:custom": saved, comm_live_update: ended };
   for (const [event, handle] of Object.entries(heard)) model.on(event, handle);
   const words0 = linked(spec.name);

@@ -147,7 +147,8 @@ class Panel(anywidget.AnyWidget):
             self.subject.check(values)
         except ValueError:
             for c in controls.values() if moved else ():
-                choices = [None] if c.optional else c.stops if c.kind in GIVE_WAY else []
+                gives_way = c.kind in GIVE_WAY and not c.resets
+                choices = [None] if c.optional else c.stops if gives_way else []
                 for other in (values | {c.name: x} for x in choices if c.name not in moved):
                     with suppress(ValueError, KeyError):
                         self.subject.check(other)
@@ -207,7 +208,6 @@ class Panel(anywidget.AnyWidget):
     def _move_on(self) -> threading.Event:
         """Drop the work for the previous setting. A task that has run for more than a second is ended."""
         self._stopped.set()
-        worker.stop(self, after=1.0)
         self._stopped = threading.Event()
         self.progress = {}
         return self._stopped
@@ -226,7 +226,6 @@ class Panel(anywidget.AnyWidget):
                 threading.Thread(target=worker.start, daemon=True).start()
         elif kind == "stop":
             self._stopped.set()
-            worker.stop(self)
         elif kind == "export":
             self._answer(self._export, thread=self.subject.slow)
         elif kind == "link":
@@ -333,7 +332,7 @@ class Panel(anywidget.AnyWidget):
                         self.progress = dict(done=done, of=of)
 
             given = self.subject.draw, values, exact, progress
-            return worker.run(self, stopped, *given, meanwhile=show_progress)
+            return worker.run(stopped, *given, meanwhile=show_progress)
 
     # files
 
@@ -374,7 +373,7 @@ class Panel(anywidget.AnyWidget):
         """
         with self._lock:
             if self.subject.slow:
-                return Path(worker.run(self, self._stopped, self.subject.save, self.values))
+                return Path(worker.run(self._stopped, self.subject.save, self.values))
             if not self.view["exact"]:
                 self.set()
             spec, rows = self._described(stem, title)

@@ -1,4 +1,6 @@
-"""Worker process for long tasks. It runs one task at a time. The Stop button ends the task and the process."""
+"""Worker process for long tasks. It runs one task at a time. The Stop button, or the next change of a control,
+ends the task and the process.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from workbench.compiled import end_after
+
+SPARED = 1.0  # seconds in which a task may finish, because a new process costs as much
 
 
 class Ended(Exception):
@@ -26,21 +30,12 @@ class Worker:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._pool: Any = None
-        self._client = None  # for whom it works
-        self._since = 0.0  # since when
         atexit.register(self._end)
 
     def start(self) -> None:
         """Start the process if it is not running."""
         with suppress(Ended, MemoryError):
-            self.run(None, threading.Event(), warm)
-
-    def stop(self, client: Any, after: float = 0.0) -> None:
-        """End the task of `client`, if it has run for more than `after` seconds."""
-        with self._lock:
-            ours = self._client is client and time.monotonic() - self._since >= after
-        if ours:
-            self._end()
+            self.run(threading.Event(), warm)
 
     def _end(self) -> None:
         with self._lock:
@@ -51,14 +46,13 @@ class Worker:
 
     def run(
         self,
-        client: Any,
         stopped: threading.Event,
         task: Callable[..., Any],
         *args: Any,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Run `task(*args)` in the process for `client`, and return the result. Until then, call `meanwhile`
-        every 0.2 s.
+        """Run `task(*args)` in the process, and return the result. Until then, call `meanwhile` every 0.2 s.
+        If `stopped` is set and the task has run for more than a second, the process is ended.
 
         Raises
         ------
@@ -85,8 +79,7 @@ class Worker:
                             1, timeout=600, initializer=end_after, initargs=(os.getpid(),)
                         )
                     pool = self._pool
-                    self._client = client
-                    self._since = time.monotonic()
+                since = time.monotonic()
                 with suppress(*gone):
                     future = pool.submit(task, *args)
                     break
@@ -94,6 +87,8 @@ class Worker:
                 raise MemoryError("(no process starts)")
             try:
                 while not wait([future], timeout=0.2).done:
+                    if stopped.is_set() and time.monotonic() > since + SPARED:
+                        self._end()
                     meanwhile()
                 return future.result()
             except gone:
@@ -101,9 +96,6 @@ class Worker:
                     raise Ended from None
                 self._end()
                 raise MemoryError("(the process that drew has died)") from None
-            finally:
-                with self._lock:
-                    self._client = None
 
 
 def warm() -> None:
