@@ -566,3 +566,20 @@ def test_theory_of_two_names_in_two_panels_has_two_kinds_of_dashes():
     fig = plots.grid(rows, wanted, 2)
     one, other = (drawn(ax)[n] for ax, n in zip(fig.axes, ("one", "other"), strict=True))
     assert one._unscaled_dash_pattern != other._unscaled_dash_pattern
+
+
+@pytest.mark.filterwarnings("error")
+def test_panels_of_a_column_keep_their_height_under_many_names():
+    names = [f"mechanism {i}, dyadic" for i in range(7)]
+    x = {"query_size": [1, 10], "value": [1, 10], "metric": "MeanAbsoluteError", "of": "all"}
+    rows = pd.concat([pd.DataFrame(x | {"series": name}) for name in names])
+    panels = [
+        plots.Panel(f"uniform data, ε = {i}: {'words ' * 9}", {"of": "all"}, "query_size")
+        for i in (1, 2)
+    ]
+    with plots.on_page("column"):
+        fig = plots.grid(rows, panels, columns=2)
+        plots.entitle(fig, "Ranges make the error of long ranges almost independent of length")
+        plots.lay_out(fig)
+    assert all(ax.get_window_extent().height > 0.5 * fig.dpi for ax in fig.axes)
+    plt.close(fig)

@@ -252,7 +252,8 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
             if columns == 1 or box.get_window_extent().width < fig.bbox.width:
                 break
             box.remove()
-        more = max(0, -(-len(handles) // columns) - _LEGEND_LINES)
+        room = _LEGEND_LINES * (under > 1 or not page().narrow)
+        more = max(0, -(-len(handles) // columns) - room)
         fig.set_figheight(fig.get_figheight() + more * _LINE)  # so that panels stay as high
     return _legible(fig)
 
