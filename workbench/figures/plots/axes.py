@@ -252,7 +252,8 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
             if columns == 1 or box.get_window_extent().width < fig.bbox.width:
                 break
             box.remove()
-        room = _LEGEND_LINES * (under > 1 or not page().narrow)
+        one_row = not any(row for row, _ in panels)
+        room = 0 if one_row and page().narrow else _LEGEND_LINES
         more = max(0, -(-len(handles) // columns) - room)
         fig.set_figheight(fig.get_figheight() + more * _LINE)  # so that panels stay as high
     return _legible(fig)
