@@ -26,6 +26,12 @@ _DELTA = 1e-6  # at which a price in ρ is said as an ε, unless it spends half 
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
+_OF_CELLS = (
+    "summary",
+    "sequence",
+    "tables",
+    "values",
+)  # estimates; rows of others add cells up
 _LARGE = (
     "Rows are shown because their noisy counts are large, so their noise is larger than usual, and rows with "
     "the smallest counts may be noise alone."
@@ -97,7 +103,12 @@ class Sheet:
         bound = release.bound
         self.bound = bound if bound and bound.status == ENFORCED else None
         self.counted, self.others, one = about.several, about.persons, about.row
-        self.counts_people = self.bound is not None and self.bound.linf == 1
+        rows_are_cells = release.estimate.kind in _OF_CELLS
+        self.counts_people = (
+            self.bound is not None
+            and self.bound.linf == 1
+            and (self.bound.l0 == 1 or rows_are_cells)
+        )
         if self.counts_people:
             self.counted, self.others, one = about.persons, about.several, about.person
         self.one_count = about.one_count or f"One count is one {one}."
