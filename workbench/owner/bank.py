@@ -479,7 +479,7 @@ class Bank:
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
             message = (
-                f"a standard error of {error:.6g} costs {self.budget.price} = {cost:.6g}, "
+                f"a standard error of {error:.3g} costs {self.budget.price} = {cost:.4g}, "
             )
             message += f"but {stated(remaining)} remain of {self.budget.limit}"
             if best**2 < LARGE_VARIANCE / 2:
