@@ -215,9 +215,7 @@ def advise(
                 "rows": None if rows == "paid" else int(parse_number("--rows", rows)),
             }
             found = advise(told, **how, progress=show)
-        title = (
-            f"Simulated mean absolute errors at ε = {value.stated(found.epsilon)}, in counts"
-        )
+        title = f"Simulated errors at ε = {value.stated(found.epsilon)}, in counts"
         known = {"bound": bound} | known
     table = found.display_table()
     columns = list(table.columns)

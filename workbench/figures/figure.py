@@ -101,7 +101,7 @@ def find_figure(id: str) -> type[Figure]:
         if other is not None:
             return other
         known = find_notebooks(project_folder() / "notebooks")
-        raise ValueError(f"no figure {id!r}{did_you_mean(id, known.keys() - {id})}")
+        raise ValueError(f"no figure {id!r}{did_you_mean(id, [x for x in known if x != id])}")
     if str(folder.parent) not in sys.path:
         sys.path.insert(0, str(folder.parent))  # specs import each other
     path = files[name]

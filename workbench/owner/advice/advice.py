@@ -32,7 +32,7 @@ TASKS = {
     "records": "regions of points, or beginnings of strings",
 }
 SHOWS = 0.5  # relative error up to which a number shows something
-_RESTS = "Errors are mean absolute errors at places of simulated records. They rest on your beliefs alone."
+_RESTS = "Errors are {} errors at places of simulated records. They rest on your beliefs alone."
 _ROWS = 20_000  # of microdata that are simulated
 _SECONDS = 6.5
 _REPEATS = 1, 3  # of each mechanism: first one, then three
@@ -227,7 +227,8 @@ def advise(
         found.sort(
             key=lambda row: (row.cells > simulation.limit, not row.errors[kind] <= error)
         )
-    notes = [_RESTS]
+    measure = "root mean squared" if task == "users" else "mean absolute"
+    notes = [_RESTS.format(measure)]
     if part < 1:
         notes.append(f"The simulation covers {100 * part:.2g} % of the believed data.")
     if any(row.cells > simulation.limit for row in found):
