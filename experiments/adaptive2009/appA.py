@@ -7,7 +7,7 @@ Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix A. An
 Read    We compare with the text, which has neither a plot nor a number.
 Open    The paper prints no data. We use commutes in Rhode Island, or a synthetic stand-in for the country if
         the files are missing. We also use surnames, or a stand-in for the query log if their files are
-        missing. Of the people with each surname, only one in `every` is kept, because proportional
+        missing. Only one in `every` of the people with a surname is kept, because proportional
         discounting needs memory for each record. ε, b and t are the same for all ways of discounting, and t
         is the one of Theorem 3. Uniform discounting takes t records from every child. The appendix can also
         be read as t/k records per child. Then not every child would lose t records, so there would be no

@@ -25,8 +25,8 @@ Open    The data are synthetic: ten regions, and counts near 100. The size of a 
 Found   (One record added or removed, quick runs.) On single cells and short ranges, the item blanket has the
         smallest errors of the ε-DP releases for ε of 1 or more: 0.018 counts per cell, where the filter has
         0.064. It uses the number of non-empty cells, which the filter does not need. For ε up to 0.3, filters
-        have smaller errors. Of the (ε, δ)-DP releases, the stability histogram has the smallest errors for ε
-        of 0.3 or more, because a record changes one cell. The Gaussian sparse histogram is good if a unit
+        have smaller errors. The stability histogram has the smallest errors among the (ε, δ)-DP releases for
+        ε of 0.3 or more, because a record changes one cell. The Gaussian sparse histogram is good if a unit
         changes many cells. The correlated one has large errors, because it allows a unit to be in every cell.
 Words   none.
 """

@@ -377,9 +377,9 @@ def mean_nodes(cells: int, m: int) -> float:
     cells.
 
     Consider nodes of 2^k cells, where two such nodes fit into the range from lo to hi. The range needs one of
-    them at its left end if ⌈lo/2^k⌉ is odd, and one at its right end if ⌊hi/2^k⌋ is odd. Of the largest nodes
-    that fit into the range, it needs one or none. If m is not a power of two, a range up to the end of the
-    domain may need fewer nodes.
+    them at its left end if ⌈lo/2^k⌉ is odd, and one at its right end if ⌊hi/2^k⌋ is odd. It needs one or
+    none of the largest nodes that fit into the range. If m is not a power of two, a range up to the end of
+    the domain may need fewer nodes.
     """
     places = m - cells + 1
     nodes = 0

@@ -19,8 +19,8 @@ Found   (One job replaced, ε = 1, paper runs.) For pairs of regions, InfTDA has
         compared with 90 for noise on every pair and 150 for the best tree. The levels of InfTDA's tree are
         these regions, and there are few of them. For the jobs at a place, the consistent tree with Gaussian
         noise has the smallest errors, with 26 jobs. InfTDA has 43. For pairs of places, the filter and noise
-        on every pair have the smallest errors, with 1.8 and 1.9 jobs. InfTDA has 6.5. Of the pairs that
-        InfTDA shows, one in 19 has no jobs. It is one in 12 for the filter, and none if thresholds use δ. On
+        on every pair have the smallest errors, with 1.8 and 1.9 jobs. InfTDA has 6.5. One in 19 of the
+        pairs that InfTDA shows has no jobs. It is one in 12 for the filter, and none if thresholds use δ. On
         the stand-in, InfTDA also has the smallest errors for the jobs at a place.
 Words   none.
 """

@@ -56,8 +56,8 @@ FILES = {  # what statements need, by the panel that has it
 
 @value
 class RatedFilms(OfDataset):
-    """MovieLens over the films that somebody has rated. Of the numbers 1 to 3952, 3,706 belong to
-    such films.
+    """MovieLens over the films that somebody has rated. Their number is 3,706, and the publisher
+    numbers films from 1 to 3952.
     """
 
     dataset: MovieLens = parameter(check=check_dataset, doc="ratings by group")

@@ -105,8 +105,8 @@ class Modern(FanFigure, Figure):
         )
 
     def rows(self, store) -> pd.DataFrame:
-        """Return the figure's results, with the ε of each whole release. Of the candidates for "best in
-        hindsight", only the one with the smallest mean error is returned.
+        """Return the figure's results, with the ε of each whole release. Only one
+        candidate for "best in hindsight" is returned, the one with the smallest mean error.
         """
         rows = super().rows(store)
         made = mechanism_of_trials(rows)

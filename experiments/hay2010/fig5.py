@@ -310,8 +310,8 @@ class Fig5(Figure):
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the results that the figure draws. Of the sequences for Theorem 2 of Hay et al. (2010), only
-        those with the smaller steps are drawn.
+        """Return the results that the figure draws. It draws only those sequences for Theorem 2
+        of Hay et al. (2010) that have the smaller steps.
         """
         stepped = (rows.series == INFERRED) & rows.step.notna()
         named = INFERRED + rows.step.map(", step·ε = {:g}".format)

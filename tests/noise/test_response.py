@@ -214,7 +214,7 @@ def test_receipts_say_local_and_other_tables_are_refused(cls):
 @both
 @pytest.mark.parametrize("action", ["other", "missing"])
 def test_rows_that_are_left_out_would_tell_their_values(cls, action):
-    """Whoever knows all others learns from the number of reports whether a row had a label."""
+    """Anyone who knows all other rows learns from the number of reports whether a row had a label."""
     rows = [["F", "M", "F"], ["F", "M", "X" if action == "other" else None]]
     sexes = {"labels": ["F", "M"], "other": "label", "missing": "label"}
     for how, reports in (("label", [3, 3]), ("drop", [3, 2])):

@@ -119,13 +119,11 @@ def test_odds_are_those_of_epsilon():
 
 
 def test_rows_that_add_cells_up_do_not_count_people():
+    """A patient who is in two cells may be twice in their sum."""
     assert "once in a row" in sheet_of(released(GeometricHistogram(DP(1)))).limit
-    sums = sheet_of(
-        released(LaplaceQueries(DP(1), Marginals(1)))
-    )  # a patient may be twice in a row
-    assert (
-        "at most 1 to each of 2 cells" in sums.limit and "counts appointments" in sums.statement
-    )
+    sums = sheet_of(released(LaplaceQueries(DP(1), Marginals(1))))
+    assert "at most 1 to each of 2 cells" in sums.limit
+    assert "counts appointments" in sums.statement
 
 
 @pytest.mark.parametrize(

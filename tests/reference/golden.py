@@ -66,7 +66,7 @@ def _check_case(case):
     _same(survival(a, 0, tau, 2), case["p_tau"], relative=5e-12)
     _same(survival(a, 1, tau, 2), case["p_tau"], relative=5e-12)
     _same(survival(a, theta, tau, 2), case["p_theta_tau"], relative=5e-12)
-    # 9.1: tau = 1 is Pr[G != 0]; tau <= theta is the filter alone
+    # 9.1: tau = 1 is Pr[G != 0], and tau <= theta is the filter alone
     _same(survival(a, 0, 1, 2), 1 - geometric.pmf(0, a), relative=1e-13)
     _same(survival(a, theta, theta, 2), case["p2"], relative=5e-12)
     for value, golden in case["cdf_tau"].items():

@@ -181,7 +181,7 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
 
 def _public_command(request: Request) -> str:
     """Return the command that the user typed. Each private table becomes TABLE, and the address of a cluster
-    becomes ADDRESS. Of every other file only the name is left.
+    becomes ADDRESS. Paths of other files are shortened to their names.
     """
     return shlex.join(["workbench", *(_public_word(request, x) for x in screen.given())])
 

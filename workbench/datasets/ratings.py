@@ -50,7 +50,7 @@ class MovieLens(RecordsFile):
     gender and age of the user (the context).
 
     There are 1,000,209 ratings by 6,040 users (MovieLens 1M, published in February 2003). The items are the
-    publisher's numbers of films, from 1 to 3952. Of these numbers, 3,883 belong to films, and 3,706 belong to
+    publisher's numbers of films, from 1 to 3952. 3,883 of these numbers belong to films, and 3,706 belong to
     films with ratings. Table 4 of Fan & Jin (2015) prints 3,706. We do not restrict the items to these films,
     because a list of them would reveal something about the ratings.
 

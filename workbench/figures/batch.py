@@ -148,8 +148,8 @@ def reproduce(
     )
     done: dict[str, NotebookRun] = {}
     try:
+        judged = {x.name for x in chosen if profile == "paper" and runs_alone(x)}
         for alone in (False, True):
-            judged = {x.name for x in chosen if profile == "paper" and runs_alone(x)}
             group = [task for task in longest_first if (task.name in judged) == alone]
             at_once = 1 if alone else max(1, min(workers or joblib.cpu_count(), len(group)))
             run = joblib.delayed(batch.run)

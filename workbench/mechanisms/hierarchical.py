@@ -431,7 +431,8 @@ def chebyshev_counts(
     function makes the largest change of any noisy count as small as possible.
 
     Let t be this largest change. Each count is raised or lowered by at most t. If several results have the
-    same t, the smallest noisy counts are lowered first. Of equal noisy counts, the last one is lowered first.
+    same t, the smallest noisy counts are lowered first. If noisy counts are equal, the
+    last one is lowered first.
     """
     starts = np.cumsum(sizes) - sizes
     parent = np.repeat(np.arange(len(sizes)), sizes)

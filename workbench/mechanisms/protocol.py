@@ -522,9 +522,9 @@ class Mechanism(Protocol):
             raise not_allowed(self, "size", f"need at most {cells}, the number of cells")
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
-        """Raise a ValueError if the table's bound allows a unit to have more than one record. Also if a rule
-        leaves rows out, because the number of records is published. It would reveal whether a row was left
-        out, and so something about its value.
+        """Raise a ValueError if the table's bound allows a unit to have more than one record, or if a rule
+        leaves rows out. The mechanism publishes the number of records, which would reveal whether a row was
+        left out, and so something about its value.
         """
         rules = [rule for rule in table.domain.preparation or () if rule is not None]
         if any("drop" in (x.other, x.missing) for rule in rules for x in rule.leaves):

@@ -26,12 +26,13 @@ _DELTA = 1e-6  # at which a price in ρ is said as an ε, unless it spends half 
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
+# Kinds of estimates whose rows are cells. Rows of other estimates add cells up.
 _OF_CELLS = (
     "summary",
     "sequence",
     "tables",
     "values",
-)  # estimates; rows of others add cells up
+)
 _LARGE = (
     "Rows are shown because their noisy counts are large, so their noise is larger than usual, and rows with "
     "the smallest counts may be noise alone."
@@ -103,12 +104,10 @@ class Sheet:
         bound = release.bound
         self.bound = bound if bound and bound.status == ENFORCED else None
         self.counted, self.others, one = about.several, about.persons, about.row
-        rows_are_cells = release.estimate.kind in _OF_CELLS
-        self.counts_people = (
-            self.bound is not None
-            and self.bound.linf == 1
-            and (self.bound.l0 == 1 or rows_are_cells)
-        )
+        most = 0 if self.bound is None else self.bound.linf
+        if self.bound is not None and release.estimate.kind not in _OF_CELLS:
+            most *= self.bound.l0
+        self.counts_people = most == 1  # each is once in a row
         if self.counts_people:
             self.counted, self.others, one = about.persons, about.several, about.person
         self.one_count = about.one_count or f"One count is one {one}."
