@@ -1,5 +1,6 @@
 """Batches of notebooks in real kernels: failures are reported, finished work stays."""
 
+import gc
 import json
 import os
 import shutil
@@ -77,6 +78,21 @@ def test_runs_in_the_notebooks_folder_with_its_parameters(tmp_path, go):
     assert text(run.notebook).split() == [
         "paper", str(tmp_path / "results"), str(tmp_path / "notebooks"), sys.executable,
     ]  # fmt: skip
+
+
+def test_a_kernel_listens_where_no_other_user_or_process_can(tmp_path, go):
+    code = """
+from pathlib import Path
+from ipykernel import get_connection_file
+folder = Path(get_connection_file()).parent
+print(folder, oct(folder.stat().st_mode)[-3:], *sorted(file.name for file in folder.iterdir()))
+"""
+    book(tmp_path, "fig1", code)
+    (run,) = go()
+    folder, rights, *files = text(run.notebook).split()
+    assert rights == "700" and files == ["k", *(f"k-ipc-{i}" for i in range(1, 6))]
+    gc.collect()
+    assert not Path(folder).exists()
 
 
 @pytest.mark.slow

@@ -8,8 +8,10 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +20,7 @@ from math import inf
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import joblib
 from jupyter_client.kernelspec import KernelSpecManager
@@ -297,11 +299,7 @@ class _Batch:
             raise_on_iopub_timeout=False,
             kernel_manager_class=Kernel,
             config=Config(
-                Kernel={
-                    "environment": environment,
-                    "messages": str(out.parent / LOG),
-                    "transport_encryption": "auto",  # others on this machine cannot read along
-                }
+                Kernel={"environment": environment, "messages": str(out.parent / LOG)}
             ),
             resources={"metadata": {"path": str(self.notebooks)}},
             shutdown_kernel="immediate",
@@ -316,7 +314,16 @@ class Kernel(AsyncKernelManager):
     started: ClassVar[WeakSet[Kernel]] = WeakSet()
 
     def __init__(self, **options: Any):
-        super().__init__(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]), **options)
+        # Sockets in a folder of one's own: no other user can read along, and no other process can
+        # take a port between its choice and the start of the kernel. Their paths must be short.
+        folder = tempfile.mkdtemp(prefix="workbench-", dir=None if os.name == "nt" else "/tmp")
+        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        super().__init__(
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            transport="ipc",
+            connection_file=f"{folder}/k",
+            **options,
+        )
 
     async def start_kernel(self, **options: Any) -> None:
         """Start the kernel process."""
