@@ -228,6 +228,26 @@ def test_rows_that_are_left_out_would_tell_their_values(cls, action):
             cls(DP(1))(tables[0])
 
 
+@both
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"sex": {"labels": ["F", "M"], "other": "drop"}, "age": {"labels": ["young", "old"]}},
+        {"sex": ["F", "M"], "age": ["young", "old"], "missing_user": "drop"},
+        {"sex": ["F", "M"], "age": ["young", "old"], "missing_user": {"drop": ["?"]}},
+    ],
+)
+def test_and_so_would_they_in_a_marginal(cls, domain):
+    rows = pd.DataFrame({"sex": ["F", "M"], "age": ["old", "young"]})
+    table = SparseTable.read(rows, Domain.from_dict(domain), Bound())
+    for made in (table, table.project(["age"]), table.project(["age"]).project(["age"])):
+        with pytest.raises(ValueError, match="reveals values whose rows are left out"):
+            cls(DP(1))(made)
+    assert cls(DP(1))(
+        SparseTable.read(rows, Domain.from_dict({"age": ["young", "old"]}), Bound())
+    )
+
+
 def test_bits_of_huge_domains_are_refused():
     huge = SparseTable.from_keys(Domain(("a",), (2**40,)), [7], [3], Bound())
     with pytest.raises(ValueError, match="one bit per code"):

@@ -46,6 +46,7 @@ class Table:
     bound: Bound | Public
     truth_public: bool
     users_cut: int | None
+    rows_left_out: bool
     _of_rows: ClassVar[Any]  # makes a table of keys as the domain has them
     _cells: Any  # these keys
 
@@ -178,7 +179,12 @@ class Table:
             made = WideTable.from_codes(domain, codes, bound, counts=self.counts)
         else:
             made = SparseTable.from_keys(domain, domain.keys(codes), self.counts, bound)
-        return replace(made, truth_public=self.truth_public, users_cut=self.users_cut)
+        return replace(
+            made,
+            truth_public=self.truth_public,
+            users_cut=self.users_cut,
+            rows_left_out=self.may_lack_rows,
+        )
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
         """Return the private answers to linear queries (weighted sums of counts) as integers. An integer n
@@ -201,6 +207,13 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @property
+    def may_lack_rows(self) -> bool:
+        """Whether rows may have been left out because of their values. The total would then reveal such
+        values.
+        """
+        return self.rows_left_out or self.domain.leaves_rows_out
 
     @property
     def total(self) -> int:
@@ -230,6 +243,9 @@ class SparseTable(Table):
     users_cut : int, optional
         Number of users for whom counts were left out, because the users had more than the bound allows. This
         number is private.
+    rows_left_out : bool
+        Whether rows may have been left out by the rules of another domain, from which the table was computed.
+        Default False.
 
     Raises
     ------
@@ -244,6 +260,7 @@ class SparseTable(Table):
     bound: Bound | Public
     truth_public: bool = False
     users_cut: int | None = field(default=None, repr=False)
+    rows_left_out: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -421,7 +438,13 @@ class SparseTable(Table):
             bound = replace(bound, l0=l0, linf=linf, l1=min(bound.l1, l0 * linf))
         domain = Domain(("rank",), (size,))
         return SparseTable(
-            domain, sealed(keys), sealed(counts), bound, self.truth_public, self.users_cut
+            domain,
+            sealed(keys),
+            sealed(counts),
+            bound,
+            self.truth_public,
+            self.users_cut,
+            self.may_lack_rows,
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:
@@ -467,6 +490,9 @@ class WideTable(Table):
     users_cut : int, optional
         Number of users for whom counts were left out, because the users had more than the bound allows. This
         number is private.
+    rows_left_out : bool
+        Whether rows may have been left out by the rules of another domain, from which the table was computed.
+        Default False.
     """
 
     domain: Domain
@@ -475,6 +501,7 @@ class WideTable(Table):
     bound: Bound | Public
     truth_public: bool = False
     users_cut: int | None = field(default=None, repr=False)
+    rows_left_out: bool = field(default=False, repr=False)
 
     @staticmethod
     def _refuse_domain(domain: Domain) -> None:

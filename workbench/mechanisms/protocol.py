@@ -526,8 +526,7 @@ class Mechanism(Protocol):
         leaves rows out. The mechanism publishes the number of records, which would reveal whether a row was
         left out, and so something about its value.
         """
-        rules = [rule for rule in table.domain.preparation or () if rule is not None]
-        if any("drop" in (x.other, x.missing) for rule in rules for x in rule.leaves):
+        if table.may_lack_rows:
             raise ValueError(
                 f"{type(self).__name__} publishes the number of records, which reveals values whose rows are "
                 'left out. In the domain, need "label" or "refuse" in place of "drop"'

@@ -382,6 +382,13 @@ class Domain:
         high = keys // self.strides[axis] if self.strides[axis] > 1 else keys
         return high % self.shape[axis] if axis else high
 
+    @property
+    def leaves_rows_out(self) -> bool:
+        """Whether the domain leaves out rows that have certain values or no user, instead of refusing them."""
+        leaves = [leaf for rule in self.preparation or () if rule for leaf in rule.leaves]
+        treated = {x for leaf in leaves for x in (leaf.other, leaf.missing)}
+        return self.missing_user != "refuse" or "drop" in treated
+
     def project(self, attributes: Sequence[str]) -> Domain:
         """Return a domain that has only the given attributes, in the given order."""
         axes = [self.axis(a) for a in attributes]
