@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from math import exp
 from types import SimpleNamespace
 
 import nbformat
@@ -27,6 +28,7 @@ from workbench.mechanisms import (
 from workbench.owner.publication import read_about
 from workbench.owner.publication.folder import metadata, published_tables
 from workbench.owner.publication.sheet import Sheet
+from workbench.value import stated_at_most
 
 SPACE = Domain(("district", "sex"), (8, 2), ([f"D{i}" for i in range(8)], ["F", "M"]))
 ABOUT = {
@@ -196,7 +198,9 @@ def test_losses_of_earlier_publications_add_up():
 def test_a_price_in_rho_is_said_at_a_delta():
     sheet = sheet_of(released(GaussianHistogram(ZCDP(0.1))))
     assert sheet.price == sheet.release.at(1e-6) and sheet.price.delta == 1e-6
-    assert "except with a probability of" in " ".join(said(sheet, "Who").texts)
+    both = (1 + exp(sheet.price.epsilon)) * 1e-6  # one person is removed, and then another added
+    expected = f"hold except with a probability of at most {stated_at_most(both)}."
+    assert expected in " ".join(said(sheet, "Who").texts)
 
 
 def test_noise_of_sums_is_that_of_the_release():
