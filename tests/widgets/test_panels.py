@@ -509,9 +509,9 @@ def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
     moved(second, rest=True, bands=True, epsilon=0.3)
     pool = worker._pool
     second._on_message(None, {"kind": "stop"}, [])
-    assert worker._pool is pool  # still at work for the first
-    first._on_message(None, {"kind": "stop"}, [])
     assert settled(second)["note"] == "stopped after 0 of 20 seeds"
+    assert worker._pool is pool and first.progress  # still at work for the first
+    first._on_message(None, {"kind": "stop"}, [])
     assert settled(first)["note"] == "stopped after 0 of 20 seeds"
 
 

@@ -69,7 +69,10 @@ class Worker:
         )
 
         gone = BrokenExecutor, CancelledError, ShutdownExecutorError
-        with self._turn:
+        while not self._turn.acquire(timeout=0.2):
+            if stopped.is_set():
+                raise Ended
+        try:
             if stopped.is_set():
                 raise Ended
             for fresh in (False, True):  # one that died while it was idle is replaced
@@ -96,6 +99,8 @@ class Worker:
                     raise Ended from None
                 self._end()
                 raise MemoryError("(the process that drew has died)") from None
+        finally:
+            self._turn.release()
 
 
 def warm() -> None:
