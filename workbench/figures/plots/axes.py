@@ -50,12 +50,26 @@ def lay_out(fig: Figure) -> None:
     if page().width is not None:
         fig.set_figheight(min(fig.get_figheight(), page().height))
     engine.execute(fig)
-    if [*_break_titles(fig), *_add_ticks(fig)]:
+    if _add_height(fig) + sum(1 for _ in (*_break_titles(fig), *_add_ticks(fig))):
         engine.execute(fig)
     _spread_ends(fig)
     _thin_ticks(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
+
+
+def _add_height(fig: Figure) -> float:
+    """Make a figure as high as its panels need, but at most as high as the page. Return the added height in
+    inches.
+    """
+    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
+    if page().width is None or not panels:
+        return 0.0
+    high = fig.get_figheight()
+    lowest = min(ax.get_position(original=True).height for ax in panels) * high
+    rows = 1 + max(ax.get_subplotspec().rowspan.start for ax in panels)
+    fig.set_figheight(min(high + rows * max(0.0, _LEAST - lowest), page().height))
+    return fig.get_figheight() - high
 
 
 def _break_titles(fig: Figure) -> Iterator[Text]:
@@ -256,7 +270,7 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
         room = 0 if one_row and page().narrow else _LEGEND_LINES
         more = max(0, -(-len(handles) // columns) - room)
         fig.set_figheight(fig.get_figheight() + more * _LINE)  # so that panels stay as high
-    return _legible(fig)
+    return fig
 
 
 def _panel_size(fig: Figure) -> tuple[float, float]:
@@ -367,19 +381,6 @@ def apart(
     last = high - heights.sum()
     places[order] = np.clip(feet, min(low, last), last) + stacked
     return places
-
-
-def _legible(fig: Figure) -> Figure:
-    """Set the height of a figure to the height that its panels need, but at most that of the page."""
-    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
-    if page().width is None or not panels:
-        return fig
-    fig.draw_without_rendering()  # lays it out
-    lowest = min(ax.get_position(original=True).height for ax in panels) * fig.get_figheight()
-    rows = 1 + max(ax.get_subplotspec().rowspan.start for ax in panels)
-    wanted = fig.get_figheight() + rows * max(0.0, _LEAST - lowest)
-    fig.set_figheight(min(wanted, page().height))
-    return fig
 
 
 def _names(ax: Axes) -> list[str]:
