@@ -143,6 +143,14 @@ def test_panels_are_chosen_by_their_letters():
         find_figure("cormode2012_table1").at("quick").draw(rows, panels="a")
 
 
+def test_a_caption_of_a_panel_is_about_its_own_data():
+    figure = find_figure("hay2010_fig6").at("quick")
+    shown = figure.rows_shown(rows_of("hay2010_fig6"), "a")
+    assert {*shown.epsilon} == {1.0} and {*shown.dataset} == {"NetTraceTwin()"}
+    assert [*map(repr, figure.datasets_used(shown))] == ["NetTraceTwin()"]
+    assert len(figure.datasets_used()) == 2
+
+
 def test_rows_of_another_version_are_refused():
     figure = find_figure("cormode2012_fig3").at("quick")
     rows = rows_of("cormode2012_fig3")

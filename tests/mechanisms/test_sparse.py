@@ -308,7 +308,9 @@ def test_extreme_budgets_have_noise_and_a_threshold():
 )
 def test_releases_of_delta_lose_what_they_pay_by_enumeration(mechanism):
     neighbours = [*NEIGHBOURS]
-    if isinstance(mechanism, CorrelatedGaussianSparseHistogram):  # two cells: three take a minute
+    if isinstance(
+        mechanism, CorrelatedGaussianSparseHistogram
+    ):  # two cells: three take a minute
         neighbours[4] = ([1, 1, 0, 0, 0, 0], [0] * 6, Bound(2, 1))
     for more, less, bound in neighbours:
         pair = Pair("", table(more, bound), table(less, bound))

@@ -264,11 +264,12 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
         command=figure.command(profile).replace(" reproduce ", " export ", 1)
         + (f" --panels {panels}" if panels else ""),
     )
-    datasets = [] if figure.no_data else figure.datasets_used()
+    shown = figure.rows_shown(rows, panels) if panels else rows
+    datasets = [] if figure.no_data else figure.datasets_used(shown)
     seeds = rows.seed.nunique() if "seed" in rows else 0
     parts = [
         figure.page[:1].upper() + figure.page[1:],
-        _epsilons(rows),
+        _epsilons(shown),
         *data_in_words(datasets),
         f"{_PROFILES[profile]}{', ' + counted(seeds, 'seed') if seeds else ''}",
     ]

@@ -611,6 +611,12 @@ class Figure:
             raise ValueError(f"a slide has room for {room} panels, not for {len(wanted)}")
         return wanted
 
+    def rows_shown(self, rows: pd.DataFrame, panels: str) -> pd.DataFrame:
+        """Return the rows that the panels with the given letters show."""
+        drawn, every = self._layout(rows)
+        chosen = [every[ascii_letters.index(x)] for x in self._chosen(every, panels)]
+        return pd.concat([plots.panel_rows(drawn, panel) for panel in chosen])
+
     def _grid(self, drawn: pd.DataFrame, every: Sequence[Panel], letters: str) -> Drawing:
         panels = [every[ascii_letters.index(letter)] for letter in letters]
         columns = self.columns if plots.on_a_slide() is None else len(panels)
@@ -691,11 +697,15 @@ class Figure:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
-    def datasets_used(self) -> list[Any]:
-        """Return a list of the datasets from which the figure's data come, each once. If a dataset sorts or
-        adds up the counts of another dataset, the list contains the other dataset.
+    def datasets_used(self, rows: pd.DataFrame | None = None) -> list[Any]:
+        """Return a list of the datasets from which the figure's data come, each once. If you pass `rows`, the
+        list contains only the datasets that occur in them. If a dataset sorts or adds up the counts of
+        another dataset, the list contains the other dataset.
         """
-        return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
+        run = self.datasets_run()
+        if rows is not None and "dataset" in rows:
+            run = [dataset for dataset in run if repr(dataset) in {*rows.dataset}]
+        return list(dict.fromkeys(map(unwrapped, run)))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Return whether the results in `rows` come from the published file that the dataset class `name`

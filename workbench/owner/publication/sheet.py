@@ -277,7 +277,9 @@ class Sheet:
             # Replacing is removing and then adding: δ for the one, and up to e^ε·δ for the other.
             steps = 1 if len(self._odds) == 1 else 1 + exp(min(price.epsilon, 700))
             failed = stated_at_most(min(1.0, steps * price.delta))
-            texts.append(f"The limits below hold except with a probability of at most {failed}.")
+            texts.append(
+                f"The limits below hold except with a probability of at most {failed}."
+            )
         rows = [(what, _percent(p), certainty(e, p)) for what, p, e in self._odds]
         head = ("a reader believes", "before", "after, at most")
         return Answer("Who is protected, and how strongly?", texts, (), head, rows)
