@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +83,12 @@ def served(command, folder, notebooks, port):
         yield re.search(
             r"http://127\.0\.0\.1:\d+/\S*token=\S+", process.stdout.readline()
         ).group()
+        children = psutil.Process(process.pid).children(recursive=True)
+        kernels = [child for child in children if "ipykernel_launcher" in child.cmdline()]
+        ports = [c.laddr for kernel in kernels for c in kernel.net_connections("inet")]
+        assert len(ports) <= len(
+            kernels
+        )  # one each takes prints of its processes; none shows outputs
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=30)
         logged = (folder / "server.log").read_text()

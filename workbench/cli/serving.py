@@ -42,6 +42,8 @@ def serve(
     The server uses the first free port, beginning with the number `port`. `project` is the folder that
     contains the notebooks' folder. Notebooks import the package `experiments` from there.
     """
+    from workbench.estimates.files import socket_folder
+
     port = free_port(port)
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
@@ -49,6 +51,8 @@ def serve(
         paths = [str(first), os.environ.get(variable)]
         os.environ[variable] = os.pathsep.join(filter(None, paths))
     os.environ["JUPYTER_TOKEN"] = token  # `ps` would show an argument
+    # A port of a kernel shows its outputs to every user of this machine, and a socket in this folder does not.
+    os.environ["JUPYTER_RUNTIME_DIR"] = str(socket_folder())
 
     def announce() -> None:
         while not _answers(port):
@@ -58,7 +62,7 @@ def serve(
             webbrowser.open(address)
 
     Thread(target=announce, daemon=True).start()
-    sys.argv = [*arguments, f"--port={port}", "--no-browser"]
+    sys.argv = [*arguments, f"--port={port}", "--no-browser", "--KernelManager.transport=ipc"]
     interrupted = Event()
 
     def interrupt(*caught: Any) -> None:

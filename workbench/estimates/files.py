@@ -139,13 +139,21 @@ def _remove_in_use(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def process_folder() -> Path:
+def process_folder(parent: str | None = None) -> Path:
     """Return a new temporary folder. It is removed when this process ends. Child processes that were forked
     do not remove it.
     """
-    folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
+    folder, _ = _new_folder(parent or tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
     return folder
+
+
+@cache
+def socket_folder() -> Path:
+    """Return this process's folder for the sockets of kernels. Only its owner can open it, so no other user
+    can read what a kernel shows. Its path is short, because systems limit the paths of sockets.
+    """
+    return process_folder(None if os.name == "nt" else "/tmp")
 
 
 def _remove_own(owner: int, folder: Path) -> None:

@@ -8,10 +8,9 @@ import hashlib
 import json
 import logging
 import os
-import shutil
+import secrets
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from math import inf
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakSet, finalize
+from weakref import WeakSet
 
 import joblib
 from jupyter_client.kernelspec import KernelSpecManager
@@ -29,6 +28,7 @@ from traitlets import Dict, Unicode
 from traitlets.config import Config
 
 from workbench.compiled import load_nbformat
+from workbench.estimates.files import socket_folder
 from workbench.figures.figure import find_figure, find_notebooks
 from workbench.figures.notebook import METADATA, default_notebook
 from workbench.figures.saved import INPUTS, figure_folder, versions
@@ -314,14 +314,11 @@ class Kernel(AsyncKernelManager):
     started: ClassVar[WeakSet[Kernel]] = WeakSet()
 
     def __init__(self, **options: Any):
-        # Sockets in a folder of one's own: no other user can read along, and no other process can
-        # take a port between its choice and the start of the kernel. Their paths must be short.
-        folder = tempfile.mkdtemp(prefix="workbench-", dir=None if os.name == "nt" else "/tmp")
-        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        # Another process can take a port between its choice and the start of the kernel, but not a socket.
         super().__init__(
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
             transport="ipc",
-            connection_file=f"{folder}/k",
+            connection_file=f"{socket_folder()}/{secrets.token_hex(4)}",
             **options,
         )
 
