@@ -109,8 +109,8 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Interface of linear transforms of the counts of a table. Transformed counts are called nodes, and a
-    mechanism adds noise to the nodes. In the simplest case, the nodes are the counts themselves.
+    """Interface of linear transforms of the counts of a table. A transformed count is called a node.
+    Mechanisms add noise to the nodes. In the simplest case, the nodes are the counts themselves.
     """
 
     @property
@@ -125,21 +125,23 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of consecutive transformed counts, which are called nodes. All nodes of a block get noise
-        from the same distribution. Together, the blocks contain all nodes.
+        """Blocks of consecutive nodes (transformed counts). All nodes of a block get noise from the same
+        distribution. Together, the blocks contain all nodes.
         """
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Transform the counts of a table. The counts belong to the cells with the numbers `keys`. Return the
-        numbers of the nodes (transformed counts) that depend on these cells, in ascending order, and their
-        values. All other nodes are 0.
+        """Transform the counts of a table. `counts` contains the counts of the cells with the numbers `keys`.
+        All other cells are empty. Return two arrays: the numbers of the nodes (transformed counts) that
+        depend on the cells in `keys`, in ascending order, and the values of these nodes. All other nodes are
+        0.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the nodes (transformed counts) that depend only on one range of cells. The result is a list
-        of runs of nodes, each given by the number of its first node and the number after its last node.
+        """Return the nodes (transformed counts) that depend on the cells of one range and on no other cell.
+        The result is a list of runs of consecutive nodes. A run is a pair: the number of its first node, and
+        the number after its last node.
 
         The range has 2^`bits` cells and begins at the cell `start`, which is a multiple of 2^`bits`.
         """
@@ -148,40 +150,40 @@ class Basis(Protocol):
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Transform the counts of the cells in one range of 2^`bits` cells. Return only those nodes
-        (transformed counts) that do not depend on any other cell.
+        (transformed counts) that depend on no cell outside the range.
         """
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the nodes (transformed counts) that the method `within` returns for none of the given
-        ranges. Such nodes usually depend on the cells of several ranges. Return the numbers and the values of
-        these nodes.
+        """Compute the remaining nodes (transformed counts), which `within` does not return for any of the
+        given ranges. Such nodes usually depend on the cells of several ranges. Return the numbers and the
+        values of these nodes.
 
-        Together, the ranges contain all cells. Range i begins at the cell starts[i], has 2^bits[i] cells, and
-        has the sum of counts totals[i].
+        Together, the ranges contain all cells. Range i begins at the cell starts[i] and has 2^bits[i] cells.
+        The sum of its counts is totals[i].
         """
 
 
 class TransformBasis(Basis, Protocol):
-    """Interface of a transform of a table's counts. In addition to the methods of `Basis`, it has methods
-    that find the transformed counts (nodes) from which the answer to a query is computed.
+    """Interface of a transform of a table's counts. In addition to the methods of `Basis`, this interface has
+    methods that find the nodes (transformed counts) needed for the answer to a query.
     """
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """Split queries into pieces that `terms` can process, for example into ranges. Return the number of
-        the query to which each piece belongs, and the pieces.
+        """Split queries into pieces that `terms` can process, for example into ranges. Return two values: an
+        array with the number of each piece's query, and the pieces.
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Yield nodes (transformed counts) with their factors. Each query is the sum of one or more pieces,
-        for example ranges. A piece is the sum of its nodes times their factors. The nodes come in several
-        batches, and a batch contains at most one node per piece.
+        """Yield the nodes (transformed counts) that are needed for pieces of queries, for example for ranges.
+        Each node comes with a factor. The value of a piece is the sum of its nodes, each multiplied by its
+        factor. The nodes come in several batches, and a batch contains at most one node per piece.
         """
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns that describe the given nodes (transformed counts). The columns contain, for each
-        node, its level in the tree of nodes, its first cell, and the cell after its last one.
+        """Return a dictionary of columns that describe the given nodes (transformed counts). For each node,
+        the columns contain its level in the tree, its first cell, and the cell after its last cell.
         """
 
 
@@ -206,7 +208,7 @@ class Cells:
         return keys, counts
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return the cells of a range as one run, given by the first cell and the cell after the last one."""
+        """Return the cells of a range as one run: a pair of its first cell and the cell after its last cell."""
         return [(start, min(start + (1 << bits), self.domain.size))]
 
     def forward_within(
@@ -225,8 +227,8 @@ class Cells:
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return a basis, which is an object that computes the transformed counts of a table on a domain. If the
-    transform is None, the counts stay unchanged.
+    """Return a basis: an object that applies the transform to the counts of tables on a domain. If the
+    transform is None, the basis leaves the counts unchanged.
     """
     return Cells(domain) if transform is None else transform.on(domain)
 

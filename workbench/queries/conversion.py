@@ -23,7 +23,7 @@ MAX_TERMS = 2**22  # limit for the terms of converted ranges, subsets or margina
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
     """Convert a workload (list of queries) to linear queries, which are weighted sums of counts. If you give
-    a recipe for random queries, the queries are drawn first.
+    a recipe for random queries, the function first draws the queries.
 
     On a domain with d attributes, a range of cells becomes a sum of at most 2d − 1 boxes. Raise a ValueError
     if the workload cannot be converted, for example because it contains too many scattered cells.
@@ -54,8 +54,8 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads (lists of queries) that are joined into one. The joined workload contains the queries
-    of the first workload, then the queries of the second, and so on.
+    """Workload (list of queries) that joins several workloads. It contains the queries of the first workload,
+    then the queries of the second, and so on.
     """
 
     parts: tuple[Any, ...]
@@ -67,8 +67,8 @@ class Together(Linear):
         object.__setattr__(self, "parts", tuple(parts))
 
     def on(self, domain: Domain) -> Together:
-        """Return the joined workload on a domain, with all parts converted to linear queries (weighted sums
-        of counts).
+        """Convert all parts to linear queries (weighted sums of counts) on a domain, and return the joined
+        workload.
         """
         parts = tuple(linear_queries(part, domain) for part in self.parts)
         same = all(a is b for a, b in zip(parts, self.parts, strict=True))
@@ -98,8 +98,8 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value that one term of a query takes for one record, or an upper bound on this
-        value. A query is a sum of one or more terms.
+        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
+        of one or more terms.
         """
         return max((p.max_term for p in self.parts), default=0.0)
 
@@ -127,9 +127,8 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries of all parts, given as integers. An integer n stands for n times
-        the step `grid`. Each term of a query is rounded to a multiple of the step, separately for each
-        record.
+        """Return the answers to the queries of all parts as integers. The integer n stands for the answer
+        n·`grid`. For each record, every term of a query is rounded to a multiple of `grid`.
         """
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

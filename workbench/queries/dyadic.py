@@ -29,16 +29,15 @@ _L2_RATIO = 2 ** (1 / 2)
 @value
 class Dyadic:
     """Transform of the counts of a table to sums over dyadic intervals, which form a tree. The interval at
-    the top contains all cells, and each level halves the intervals of the level above. The answer to a range
-    query is a sum over at most two intervals per level.
+    the top contains all cells. Each level consists of the halves of the intervals above. To answer a range
+    query, the workbench adds up the sums of at most two intervals per level.
 
     With `dims` = 2, the sums are over boxes. A box has one dyadic interval in each of two attributes.
 
-    `split` says how the levels share the privacy budget. With "uniform", all levels of the tree get the same
-    share, as in the paper of Cormode, Procopiuc, Srivastava & Tran (ICDT 2012). With "geometric", each level
-    gets 2^⅓ times as much ε, or √2 times as much ρ, as the level above it. Cormode, Procopiuc, Srivastava,
-    Shen & Yu (ICDE 2012) propose the geometric split. It is for queries that need more of the small intervals
-    than a range query needs.
+    `split` says how the levels of the tree share the privacy budget. With "uniform", all levels get the same
+    share, as Cormode, Procopiuc, Srivastava & Tran (ICDT 2012) propose. With "geometric", each level gets 2^⅓
+    times as much ε, or √2 times as much ρ, as the level above it. Cormode, Procopiuc, Srivastava, Shen & Yu
+    (ICDE 2012) propose this split for queries that use many small intervals.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes (2 for boxes)")
@@ -53,7 +52,7 @@ class Dyadic:
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """Return an object that computes the sums of counts over all dyadic intervals of a domain. These
+        """Return an object that computes the sums of counts over all dyadic intervals of a domain. Dyadic
         intervals are obtained by halving the list of all cells again and again.
 
         Parameters

@@ -28,13 +28,13 @@ class Haar:
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """Return an object that computes Haar coefficients, which are the results of the transform. The
-        transform uses the counts of all cells of a domain, in the order of the cells.
+        """Return an object that applies the transform to the counts of tables on a domain. The results are
+        called Haar coefficients.
 
         Parameters
         ----------
         domain : Domain
-            Domain of the table. The domain must not be wide (have more than 2⁶³ − 1 cells).
+            Domain of the table. The domain must have at most 2⁶³ − 1 cells.
 
         Returns
         -------

@@ -49,8 +49,8 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value that one term of a query takes for one record, or an upper bound on this
-        value. A query is a sum of one or more terms.
+        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
+        of one or more terms.
         """
 
     @property
@@ -73,19 +73,17 @@ class Linear(ABC):
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         """Return the answers to the queries, computed from marginals (tables of counts on some of the
-        attributes). For each query, only the marginal on the attributes of this query is needed.
+        attributes). For a query, the method needs only the marginal on this query's attributes.
         """
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries, given as integers. An integer n stands for n times the step
-        `grid`. Each term of a query is rounded to a multiple of the step, separately for each record.
+        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
+        each record, every term of a query is rounded to a multiple of `grid`.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError, because linear queries cannot be written as ranges of cells. The cells with a
-        weight in a query are scattered over the domain.
-        """
+        """Raise a ValueError, because linear queries cannot be written as ranges of cells."""
         raise ValueError(
             f"{self!r} has no ranges of keys. Ask a table, or use inference from NoisyAnswers"
         )
@@ -99,9 +97,9 @@ class Linear(ABC):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of its weights times the `values` of the cells. The
-        `values` belong to the cells with the numbers `keys`, and all other cells are empty. If weights and
-        values are integers, the answers are exact as long as all sums stay below 2⁵³.
+        """Return the answer to each query: the weighted sum of the `values` of the cells. The `values` belong
+        to the cells with the numbers `keys`. All other cells are empty. If weights and values are integers,
+        the answers are exact as long as all sums stay below 2⁵³.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -112,12 +110,12 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return the answers to the queries, given as integers. An integer n stands for n times the step
-        `grid`. The weights of records are rounded to multiples of the step, and then added up exactly.
-        Integers beyond ±2⁶² are replaced by ±2⁶².
+        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
+        method rounds the weights of records to multiples of `grid`, and then adds them up exactly. Integers
+        beyond ±2⁶² are replaced by ±2⁶².
 
-        Each term of a query is rounded separately for each record, so one record does not change how another
-        record is rounded. Raise a ValueError if a term is larger than 2²⁷ steps.
+        Each record's terms are rounded separately, so one record does not change how another record is
+        rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -140,22 +138,21 @@ class Margins(ABC):
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal (table of counts) on the attributes with the positions `axes`, as an array of
-        all its cells. Return None if there are too many cells.
+        """Return a marginal (table of counts) as an array of all its cells. `axes` contains the positions of
+        its attributes. Return None if there are too many cells.
         """
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal (table on some of the attributes) that are not empty, and their
-        counts. The cells are given by their codes (numbers of the values), with one row per attribute. Use
+        """Return the non-empty cells of a marginal (table of counts on some of the attributes), and their
+        counts. The cells are given as an array of codes (numbers of values), with one row per attribute. Use
         this method if `dense` returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of a table. A marginal is a table of counts on a few of the attributes. The table is given by
-    the sorted keys (numbers) of its cells and by the values of these cells. The code of each value, which is
-    its number among the values of the attribute, is computed once and kept for other marginals.
+    """Marginals of a table. A marginal is a table of counts on a few of the attributes. You give the table as
+    the sorted keys (numbers) of its cells, and the values of these cells.
     """
 
     def __init__(
@@ -182,8 +179,8 @@ class TableMargins(Margins):
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Return the marginal (table of counts) on the attributes with the positions `axes`, as an array of
-        all its cells. Sums of integers are exact below 2⁵³. Return None if there are too many cells.
+        """Return a marginal (table of counts) as an array of all its cells. `axes` contains the positions of
+        its attributes. Sums of integers are exact below 2⁵³. Return None if there are too many cells.
         """
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
@@ -193,9 +190,9 @@ class TableMargins(Margins):
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of a marginal (table on some of the attributes) that are not empty, and their
-        counts. The cells are given by their codes (numbers of the values), with one row per attribute. If the
-        values of the table are integers, the counts are also integers.
+        """Return the non-empty cells of a marginal (table of counts on some of the attributes), and their
+        counts. The cells are given as an array of codes (numbers of values), with one row per attribute. If
+        the values of the table are integers, the counts are also integers.
         """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)

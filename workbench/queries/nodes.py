@@ -21,15 +21,15 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """Queries on records in a tree that divides the space of values into smaller and smaller parts (nodes).
-    Each query counts the records in one node.
+    """Queries on a tree, which divides the space of values into smaller and smaller parts (nodes). Each query
+    counts the records in one node.
 
     Parameters
     ----------
     levels : int64[queries]
         Level of each node. The root has level 0.
     keys : uint64[words, queries]
-        For each node, the lowest key of the values in it. The key of a value is its number in the tree.
+        Lowest key among the values in each node. The key of a value is its number in the tree.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Nodes:
 
     @classmethod
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
-        """Create one query per text, which counts the strings that begin with this text.
+        """Create one query per text. The query counts the strings that begin with this text.
 
         Raise a ValueError if no string of the tree can begin with one of the texts.
         """
@@ -73,7 +73,7 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of possible keys in its node (part of the tree)."""
+        """Return, for each query, the number of keys (numbers of values) in its node."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
@@ -81,8 +81,8 @@ class Nodes:
 @value
 class Level:
     """Recipe with one query for each node on one level of a tree. A node is a part of the space of values,
-    for example a square, and its query counts the records in this part. A level consists of all nodes with
-    the same distance from the root, and may have at most 2²² nodes.
+    for example a square. Its query counts the records in this part. A level consists of all nodes with the
+    same distance from the root. The level may have at most 2²² nodes.
     """
 
     level: int = parameter(
@@ -139,7 +139,7 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the queries of a workload (list of queries) as ranges of keys, which are the numbers of values
+    """Return the queries of a workload (list of queries) as ranges of keys. The key of a value is its number
     in a tree. Raise a ValueError if the queries cannot be written as ranges of keys.
     """
     if isinstance(workload, Nodes):

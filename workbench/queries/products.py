@@ -38,11 +38,12 @@ _MOST_VALUES = 2**26  # of all different factors: half a gigabyte
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(Linear):
-    """Linear queries, which give a value to each record and add up these values. The value is a product of
+    """Linear queries, which give a number to each record and add up these numbers. The number is a product of
     one factor per attribute, or a sum of such products (Chen et al., EDBT 2012, Equation 9).
 
-    For example, a query that counts women under 18 has the factor 1 for these ages and 0 for others, and the
-    factor 1 for women and 0 for men. Each product is called a term and has a coefficient.
+    For example, a query counts women under 18. Its factor for the attribute age is 1 below 18 and 0
+    otherwise. Its factor for the attribute sex is 1 for women and 0 for men. A product is called a term, and
+    each term is multiplied by a coefficient.
 
     Create such queries with `Products.of`, which takes dictionaries and computes the arrays.
 
@@ -51,16 +52,16 @@ class Products(Linear):
     attributes : tuple of str
         Names of the attributes.
     factors : tuple of float64[rows, values]
-        One matrix per attribute. Each row is a factor, with one number for each code (number of a value) of
-        the attribute. The first row contains only ones.
+        One matrix per attribute. Each row is a factor: it contains one number for each value of the
+        attribute. The first row contains only ones.
     which : int64[terms, attributes]
-        For each term and each attribute, the row of the matrix in `factors` that the term uses. The number is
-        0 if the term does not depend on the attribute.
+        Number of the row in the attribute's matrix that each term uses. The number is 0 if the term does not
+        depend on the attribute.
     times : float64[terms]
         Coefficient by which each term is multiplied.
     offsets : int64[queries + 1]
-        Position in the list of terms at which each query starts. Query i is the sum of the terms from
-        offsets[i] to offsets[i + 1] − 1.
+        Number of the first term of each query. Query i is the sum of the terms from offsets[i] to offsets[i +
+        1] − 1.
 
     Raises
     ------
@@ -121,10 +122,9 @@ class Products(Linear):
             Domain that contains the attributes.
         queries : sequence
             Queries. A term is given as {attribute: factor} or as (coefficient, {attribute: factor}). The
-            empty term {} counts every record once. You can give a factor in three ways. A pair (lo, hi)
-            stands for the factor 1 for the codes from lo to hi − 1, and 0 for other codes. A set of codes
-            stands for the factor 1 for these codes, and 0 for other codes. An array contains the factor of
-            each code.
+            empty term {} counts every record once. You can give a factor in three ways. A pair (lo, hi) means
+            1 for the codes (numbers of values) from lo to hi − 1, and 0 for other codes. A set of codes means
+            1 for these codes, and 0 for other codes. An array contains one number for each code.
 
         Returns
         -------
@@ -183,9 +183,9 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Create queries that count the records in boxes. A box has one interval per attribute, which
-        contains the codes (numbers of the values) from `lo` to `hi` − 1. With `offsets`, a query is the sum
-        over several boxes: query i uses the boxes from offsets[i] to offsets[i + 1] − 1.
+        """Create queries that count the records in boxes. A box has one interval per attribute. The interval
+        contains the codes (numbers of values) from `lo` to `hi` − 1. With `offsets`, a query counts the
+        records in several boxes. Query i uses the boxes from offsets[i] to offsets[i + 1] − 1.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -207,8 +207,8 @@ class Products(Linear):
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
         """Create queries for sums of products of powers. For example, {"age": 1, "income": 2} asks for the
-        sum of age·income² over all records. If the labels of an attribute are not numbers, the codes (numbers
-        of the values) are used instead.
+        sum of age·income² over all records. If the labels of an attribute are not numbers, the method uses
+        their codes (0, 1, 2, …) instead.
         """
         queries = []
         for query in powers:
@@ -224,8 +224,8 @@ class Products(Linear):
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
         """Create one query per set of attributes, which asks for a Fourier coefficient. The coefficient is a
-        sum over all records. Each record adds the product of (−1)^code over the attributes in the set, where
-        the code is the number of the record's value.
+        sum over all records. Each attribute in the set gives a record the factor (−1)^code, where the code is
+        the number of the record's value. The record adds the product of these factors to the sum.
         """
         queries = []
         for names in subsets:
@@ -239,8 +239,9 @@ class Products(Linear):
         wavelet is 1 everywhere. Each other wavelet is 1 on the left half of a dyadic interval, −1 on its
         right half, and 0 elsewhere.
 
-        The dyadic intervals are obtained by halving again and again. For an attribute with n codes, the
-        halving begins with the next power of two above n. Wavelets that are 0 on all n codes are left out.
+        For an attribute with n values, the first dyadic interval contains as many codes as the smallest power
+        of two that is at least n. All other dyadic intervals are obtained by halving this interval again and
+        again. The method leaves out wavelets that are 0 on all n values.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
@@ -284,20 +285,18 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Mask of the attributes that at least one term uses. A term is one of the products that a query adds
-        up.
-        """
+        """Mask of the attributes that at least one term uses. A query is a sum of such terms."""
         return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Number of the query that contains each term. A term is one of the products that a query adds up."""
+        """Number of the query that contains each term. A query is a sum of such terms."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms (products that the queries add up), in groups of terms that use the same attributes. Each
-        group is a pair: the positions of the attributes, and the numbers of the terms.
+        """Terms in groups, where the terms of a group use the same attributes. A query is a sum of terms.
+        Each group is a pair: the positions of the attributes, and the numbers of the terms.
         """
         if not len(self.which):
             return ()
@@ -321,9 +320,7 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """Largest absolute value that each term takes for a record. A term is one of the products that a
-        query adds up.
-        """
+        """Largest absolute value of each term for one record. A query is a sum of such terms."""
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -331,9 +328,7 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value that any term takes for a record. A term is one of the products that a query
-        adds up.
-        """
+        """Largest absolute value of any term for one record. A query is a sum of such terms."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
@@ -353,9 +348,10 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms (products) for all combinations of values of the attributes at the
-        positions `axes`. The terms come in several blocks. Each block is a pair: the numbers of its terms,
-        and their values. The values of a term are already multiplied by its coefficient.
+        """Yield the values of terms (products) for all combinations of values of some attributes. `axes`
+        contains the positions of these attributes. The terms come in several blocks. Each block is a pair:
+        the numbers of its terms, and the values of these terms. The values of a term are already multiplied
+        by its coefficient.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -379,7 +375,7 @@ class Products(Linear):
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         """Return the answers to the queries, computed from marginals (tables of counts on some of the
-        attributes). For each term of a query, only the marginal on the attributes of this term is needed.
+        attributes). For a term of a query, the method needs only the marginal on this term's attributes.
         """
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
@@ -398,8 +394,8 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries, given as integers. An integer n stands for n times the step
-        `grid`. Each term of a query is rounded to a multiple of the step, separately for each record.
+        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
+        each record, every term of a query is rounded to a multiple of `grid`.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:

@@ -23,7 +23,7 @@ _MAX_RANGES = 2**26  # limit for the ranges of boxes: about 2 GiB
 
 class Workload(Protocol):
     """Interface of lists of queries on a table of counts. Each query adds up the counts of some cells. A cell
-    is a combination of values, one per attribute, and the cells of a domain are numbered.
+    is a combination of values, one per attribute. The cells of a domain are numbered.
     """
 
     def on(self, domain: Domain) -> Workload:
@@ -35,7 +35,7 @@ class Workload(Protocol):
         """Return the number of queries."""
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of cells over which it adds up the counts."""
+        """Return, for each query, the number of cells whose counts it adds up."""
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -45,15 +45,15 @@ class Workload(Protocol):
         """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return ranges of cells that together make up the queries and do not overlap. Also return the number
-        of the query to which each range belongs.
+        """Return ranges of cells that together make up the queries and do not overlap. Also return, for each
+        range, the number of its query.
         """
 
 
 class Recipe(Protocol):
-    """Interface of descriptions of queries, for example of 200 random ranges. The method `on` creates the
-    queries for a domain. A list of existing queries is also a recipe, and its method `on` returns the queries
-    themselves.
+    """Interface of recipes, which describe queries, for example 200 random ranges. The method `on` creates
+    the queries for a domain. A list of existing queries is also a recipe. Its method `on` returns the list
+    itself.
     """
 
     def on(self, domain: Any) -> Any:
@@ -168,7 +168,8 @@ class Ranges:
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
         """Return the answer to each query, computed from running sums of the cells' values. `prefix` contains
-        the running sums over the cells with the numbers `keys`, or over all cells if `keys` is None.
+        the running sums. They are sums over the cells with the numbers `keys`, or over all cells if `keys` is
+        None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -182,16 +183,14 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes that together make up the ranges. Also return the number of the range to which each
-        box belongs.
+        """Return boxes that together make up the ranges. Also return, for each box, the number of its range.
 
         A box has one interval of codes (numbers of values) per attribute. On a domain with d attributes, a
         range consists of at most 2d − 1 boxes.
 
-        The method goes through the attributes from the last to the first. Cells that differ only in the
-        current attribute form a block. A range consists of whole blocks, and of a part of a block at each end
-        of the range. The parts of blocks become boxes. The whole blocks are treated when the method comes to
-        the next attribute.
+        For example, with the attributes day and hour, a range may begin at hour 20 of day 1 and end with hour
+        5 of day 4. Then one box contains hours 20 to 23 of day 1, a second contains all hours of days 2 and
+        3, and a third contains hours 0 to 5 of day 4.
         """
         boxes = []
         owners = []
@@ -240,8 +239,8 @@ def _boxes_of_block(
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
     """Queries that count the records in arbitrary sets of cells. A cell is a combination of values, one per
-    attribute, and its number is called its key. Create the queries with `Subsets.of`, which takes sets of
-    keys.
+    attribute. The number of a cell is called its key. Create the queries with `Subsets.of`, which takes sets
+    of keys.
 
     Parameters
     ----------
@@ -249,8 +248,8 @@ class Subsets:
         Position in `members` at which each query starts. Query i counts the records in the cells
         members[offsets[i]:offsets[i + 1]].
     members : int64[cells]
-        Numbers of the cells of all queries, one query after the other. The numbers of one query are different
-        and in ascending order.
+        Numbers of the cells of all queries, one query after the other. Within a query, the numbers are in
+        ascending order, and no number occurs twice.
 
     Examples
     --------
@@ -301,8 +300,8 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
-        """Return the subsets as ranges of consecutive cells. Also return the number of the query to which
-        each range belongs.
+        """Return the subsets as ranges of consecutive cells. Also return, for each range, the number of its
+        query.
         """
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
@@ -319,7 +318,7 @@ class Boxes:
     Parameters
     ----------
     lo, hi : int64[queries, attributes]
-        First code of each interval, and the code after its last one, with 0 <= lo < hi.
+        First code of each interval, and the code after its last code, with 0 <= lo < hi.
 
     Raises
     ------
@@ -381,12 +380,12 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return ranges of consecutive cells that together make up the boxes. Also return the number of the
-        box to which each range belongs.
+        """Return ranges of consecutive cells that together make up the boxes. Also return, for each range,
+        the number of its box.
 
-        For each combination of codes of the other attributes, the interval of the last attribute is one range
-        of consecutive cells. If all boxes contain all codes of the last attribute, ranges that follow one
-        another are joined to longer ranges.
+        For each combination of codes of the other attributes, the codes of the last attribute give one range
+        of consecutive cells. If all boxes contain all codes of the last attribute, the method joins adjacent
+        ranges to longer ranges.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -419,12 +418,12 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Pseudo-random order of the integers from 0 to `size` − 1. The position of each integer is computed from
-    a seed when it is needed, so the order takes no memory. The order is public.
+    """Pseudo-random order of the integers from 0 to `size` − 1. The order takes no memory, because the
+    position of an integer is computed from a seed when it is needed. The order is public.
 
-    The computation uses a permutation of the integers below the next power of two. This permutation is
-    applied again and again until the result is below `size`. It consists of multiplications by odd numbers
-    and of xor-shifts, as in the last step of the hash function MurmurHash3.
+    To find a position, the object applies a permutation to the integer, again and again until the result is
+    below `size`. The permutation acts on the integers below the next power of two. Its steps are
+    multiplications by odd numbers and xor-shifts, as at the end of the hash function MurmurHash3.
     """
 
     size: int

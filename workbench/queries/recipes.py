@@ -59,9 +59,9 @@ class RandomRanges:
 
 @value
 class RandomSubsets:
-    """Description of queries on random subsets of cells. Its method `on` draws the subsets for a domain.
-    Each of the `count` queries counts the records in `size` random cells. To draw the subsets, all cells
-    are put into one random order, and each subset is a run of `size` cells in this order.
+    """Recipe for queries on random subsets of cells, which the method `on` draws for a domain. Each of the
+    `count` queries counts the records in `size` random cells. To draw the subsets, `on` puts all cells into
+    one random order. Each subset then consists of `size` consecutive cells in this order.
     """
 
     size: int = parameter(
@@ -76,8 +76,7 @@ class RandomSubsets:
         Parameters
         ----------
         domain : Domain
-            Domain of the table, with at least `size` cells. The domain must not be wide (have more than 2⁶³ −
-            1 cells).
+            Domain of the table, with at least `size` cells. The domain must have at most 2⁶³ − 1 cells.
 
         Returns
         -------
@@ -87,7 +86,7 @@ class RandomSubsets:
         Raises
         ------
         ValueError
-            If the domain is wide or has fewer than `size` cells.
+            If the domain has more than 2⁶³ − 1 cells, or fewer than `size` cells.
         """
         if isinstance(domain, Domain):
             domain.refuse_wide()
@@ -114,9 +113,10 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """Description of queries on random boxes. Its method `on` draws the boxes for a domain. Each of the `count`
-    queries counts the records in a box, which has an interval of values for each attribute. `shape` contains
-    the length of the interval for each attribute. All positions of the box in the domain are equally likely.
+    """Recipe for queries on random boxes, which the method `on` draws for a domain. A box has an interval of
+    values for each attribute, and its query counts the records with values in these intervals. `shape`
+    contains the number of values in each interval. All positions of a box in the domain are equally likely.
+    There are `count` queries.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -136,7 +136,7 @@ class RandomBoxes:
         Parameters
         ----------
         domain : Domain
-            Domain of the table. For each number in `shape`, the domain has one attribute with at least this
+            Domain of the table. It must have one attribute for each number in `shape`, with at least this
             number of values.
 
         Returns
@@ -147,7 +147,8 @@ class RandomBoxes:
         Raises
         ------
         ValueError
-            If the domain has another number of attributes, or an attribute has too few values.
+            If the domain has more or fewer attributes than `shape` has numbers, or if an attribute has too
+            few values.
         """
         fits = len(self.shape) == len(domain.shape)
         if not fits or any(n > m for n, m in zip(self.shape, domain.shape, strict=True)):
@@ -172,8 +173,8 @@ def _random_axes(
 @value
 class RandomMarginalRanges:
     """Recipe for random queries on a few attributes, which the method `on` draws for a domain. For each of
-    the `count` queries, `dims` attributes are chosen at random, and each chosen attribute gets a random
-    interval of values. The query counts the records whose values are in these intervals.
+    the `count` queries, the method chooses `dims` attributes at random, and a random interval of values of
+    each. The query counts the records whose values are in these intervals.
 
     All non-empty intervals of values of an attribute are equally likely.
 
@@ -224,8 +225,8 @@ class RandomMarginalRanges:
 @value
 class RandomTables:
     """Recipe for random queries on `k` attributes, which the method `on` draws for a domain. For each of the
-    `count` queries, `k` attributes are chosen at random. The query counts the records with certain
-    combinations of values of the chosen attributes. Each combination is counted with probability ½.
+    `count` queries, the method chooses `k` attributes at random. It then selects each combination of values
+    of these attributes with probability ½. The query counts the records with a selected combination.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -275,8 +276,8 @@ _MOST_CODES = 2**14  # values of an attribute in a marginal: a matrix of 2 GiB
 @value
 class Marginals:
     """Recipe for queries that ask for the marginal on each set of `k` attributes. A marginal is a table of
-    counts on some of the attributes. There is one query for each cell of a marginal, that is, for each
-    combination of values of its attributes.
+    counts on some of the attributes. There is one query for each combination of values of a marginal's
+    attributes.
 
     The marginals are in the order in which `itertools.combinations` lists the sets of `k` attributes.
 
@@ -299,8 +300,8 @@ class Marginals:
         Returns
         -------
         Products
-            Queries, one marginal after the other. The cells of a marginal are in the order of a nested loop,
-            with the last attribute in the innermost loop.
+            Queries, one marginal after the other. Within a marginal, the values of the last attribute change
+            fastest from query to query.
 
         Raises
         ------
@@ -325,8 +326,7 @@ def _check_sets(sets: Any) -> str | None:
 @value
 class NamedMarginals:
     """Recipe for queries that ask for the marginals that you list. A marginal is a table of counts on some of
-    the attributes. There is one query for each cell of a marginal, that is, for each combination of values of
-    its attributes.
+    the attributes. There is one query for each combination of values of a marginal's attributes.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14
@@ -347,8 +347,8 @@ class NamedMarginals:
         Returns
         -------
         Products
-            Queries, one marginal after the other. The cells of a marginal are in the order of a nested loop,
-            with the attribute that you list last in the innermost loop.
+            Queries, one marginal after the other. Within a marginal, the values of the attribute that you
+            list last change fastest from query to query.
 
         Raises
         ------

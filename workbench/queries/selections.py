@@ -24,9 +24,9 @@ _MAX_FACTOR_VALUES = 2**27  # numbers in the matrix of one attribute: 1 GiB
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes, which are the numbers of the values of one attribute. A set consists of runs of
-    consecutive codes. A run contains the codes from `lo` to `hi` − 1. The runs of set i are at the positions
-    from offsets[i] to offsets[i + 1] − 1.
+    """Sets of values of one attribute. Values are given by their codes (0, 1, 2, …). A set consists of runs
+    of consecutive codes, and the arrays `lo` and `hi` list the runs of all sets. Run j contains the codes
+    from lo[j] to hi[j] − 1. Set i consists of the runs from offsets[i] to offsets[i + 1] − 1.
 
     Set 0 always contains all codes.
     """
@@ -37,12 +37,12 @@ class CodeSets(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, " sets"]:
-        """Number of codes in each set. A code is the number of one value of an attribute."""
+        """Number of codes in each set. Codes are the numbers of an attribute's values."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Return a mask with one entry per code (number of a value) of the attribute. The mask is true for
-        the codes in set i.
+        """Return an array with one entry per code (number of a value) of the attribute. An entry is True if
+        its code is in set i.
         """
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
@@ -60,8 +60,9 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Create sets of codes (numbers of values) for an attribute with n codes. Each set is given as a list
-        of runs (lo, hi), which contain the codes from lo to hi − 1. Set 0, with all codes, is added in front.
+        """Create sets of codes (numbers of values) for an attribute with n codes. You give each set as a list
+        of runs. A run (lo, hi) contains the codes from lo to hi − 1. The method adds set 0, which contains
+        all codes, in front of your sets.
         """
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
@@ -70,9 +71,9 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count the records with certain values. A query has one set of values per attribute, and
-    counts a record if each value of the record is in the set of its attribute. Values are given by their
-    codes, which are the numbers of an attribute's values.
+    """Queries that count the records with certain values. A query has one set of values per attribute. It
+    counts a record if, for every attribute, the record's value is in this set. Values are given by their
+    codes (numbers).
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ class Selections:
         """Create one query for each combination of values of the given attributes. All other attributes may
         have any value.
 
-        The queries are in the order of a nested loop, with the last attribute in the innermost loop. Raise a
-        ValueError if there are more than 2²² combinations.
+        The values of the last attribute change fastest from query to query. Raise a ValueError if there are
+        more than 2²² combinations.
         """
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
@@ -140,8 +141,8 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of cells (combinations of values) that the query covers. The
-        number is the product of the sizes of the sets of the query.
+        """Return, for each query, the number of cells whose records the query counts. This number is the
+        product of the sizes of the query's sets.
         """
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
@@ -150,9 +151,9 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Boxes into which the queries are split, and for each box the index of its query. The boxes of a
-        query do not overlap. A box has one run of consecutive codes per attribute. The boxes are in the order
-        of the queries.
+        """Boxes that together make up the queries, and for each box the number of its query. A box has one
+        run of consecutive codes per attribute. The boxes of a query do not overlap. They are in the order of
+        the queries.
         """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
@@ -168,9 +169,10 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """Return the answer to each query, which is the sum of the answers to its `boxes`. With `error`,
-        `answers` is a pair of the boxes' answers and standard deviations, and the result is such a pair for
-        the queries. The errors of the boxes must be independent, because their variances are added up.
+        """Add up the answers for the `boxes` of each query, and return the sums as the answers to the
+        queries. With `error`, pass a pair of arrays: the answers for the boxes, and their standard
+        deviations. Then the result is also such a pair, for the queries. The errors of the boxes must be
+        independent, because the method adds up their variances.
         """
         query, _ = self.boxes
         if not error:
@@ -192,8 +194,6 @@ class Selections:
     ) -> Float[np.ndarray, " queries"]:
         """Return the answer to each query: the sum of the `values` of the cells that the query selects. The
         `values` belong to the cells with the numbers `keys`, which are in ascending order.
-
-        If no query restricts an attribute, the values are first added up over this attribute.
         """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -245,8 +245,8 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """Sets of codes (numbers of values) in the form that `Products` uses: for each attribute, a matrix
-        with one row per set. The row contains 1 for the codes in the set, and 0 for other codes.
+        """Sets of codes (numbers of values) as matrices, in the form that `Products` uses. Each attribute has
+        a matrix with one row per set. A row contains 1 for the codes in the set, and 0 for other codes.
         """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):

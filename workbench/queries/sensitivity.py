@@ -43,10 +43,10 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
     all answers if one record is added or replaced. The result is exact or a proven upper bound.
 
     `relation` says whether a record is added or replaced. If a record is replaced and the domain is small,
-    the result is exact. For larger domains, the result is the smaller of two upper bounds. The first is twice
-    the sensitivity to an added record. The second adds up, over all queries, the difference between the
-    largest and the smallest value of the query for a record. If a query is a sum of several terms, the
-    differences of its terms are added up.
+    the result is exact. For larger domains, the result is the smaller of two upper bounds. The first bound is
+    twice the sensitivity to an added record. For the second bound, the function takes the largest and the
+    smallest value of each query for one record, and adds up the differences between the two. If a query is a
+    sum of several terms, the function adds up the differences of its terms instead.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -75,8 +75,8 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
     Returns
     -------
     Fraction
-        Squared l2 sensitivity. It is exact if the queries have integer values and the computation fits into
-        memory. Otherwise it is a proven upper bound.
+        Squared l2 sensitivity. The number is exact if the queries have integer values and the computation
+        fits into memory. Otherwise the number is a proven upper bound.
     """
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)

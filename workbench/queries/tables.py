@@ -38,18 +38,18 @@ class TableGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
-    """Linear queries that each depend on a few attributes. A linear query gives a value to each record and
-    adds up these values. For each query, a table contains this value for each combination of values of the
-    query's attributes (Chen et al., EDBT 2012, Theorem 2). Values are given by their codes (numbers).
+    """Linear queries, each on a few attributes. A linear query gives a number to each record and adds up
+    these numbers. Each query has a table with one number for each combination of values of its attributes
+    (Chen et al., EDBT 2012, Theorem 2). Values are given by their codes (0, 1, 2, …).
 
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
         One pair per set of attributes. A pair contains the names of the attributes, in the order of the
-        domain, and the tables of all queries on these attributes.
+        domain, and an array with the tables of all queries on these attributes.
     order : int64[queries], optional
-        For each table, the position of its query in the list of all queries. The tables of all groups are
-        numbered together. By default, the queries are in the order of the tables.
+        Position of each table's query in the list of all queries. The tables of the first group come first,
+        then the tables of the second, and so on. By default, the queries are in the order of the tables.
 
     Raises
     ------
@@ -72,16 +72,16 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """Create queries from pairs. The pair of a query contains the names of its attributes and a table.
-        The table contains the value of the query for each combination of codes (numbers of the values).
+        """Create queries from pairs. A pair contains the names of a query's attributes and a table. The table
+        contains one number for each combination of the attributes' values.
 
         Parameters
         ----------
         domain : Domain
             Domain that contains the attributes.
         queries : sequence of (sequence of str, array)
-            Names of the attributes and the table of each query. The axes of a table are in the order of the
-            names.
+            Pair for each query: the names of its attributes, and its table. The axes of the table are in the
+            order of the names.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class TableQueries(Linear):
         """Return the same queries for another domain. The other domain must contain the attributes of the
         queries, each with the same number of values.
 
-        The axes of the tables are brought into the order of the attributes in the new domain.
+        The method reorders the axes of the tables, if the attributes have another order in the new domain.
         """
         groups = []
         for names, tables in self.groups:
@@ -183,7 +183,7 @@ class TableQueries(Linear):
     @cached_property
     def integer_valued(self) -> bool:
         """Whether all answers are integers if all counts are integers. The result is also False if an entry
-        of the table of a query is larger than 2²⁷.
+        of a table is larger than 2²⁷.
         """
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
@@ -200,8 +200,8 @@ class TableQueries(Linear):
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         """Return the answers to the queries, computed from marginals (tables of counts on some of the
-        attributes). Queries on the same attributes form a group, and for each group, the marginal on its
-        attributes is needed.
+        attributes). Queries on the same attributes form a group. For each group, the method needs the
+        marginal on these attributes.
         """
         sums = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -216,8 +216,8 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries, given as integers. An integer n stands for n times the step
-        `grid`. The entries of the tables of the queries are rounded to multiples of the step.
+        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
+        entries of the queries' tables are rounded to multiples of `grid`.
         """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():

@@ -34,8 +34,8 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """Parse a query that was written as text. Return the query as a dictionary, in the form that
-    `labelled_queries` takes.
+    """Parse a query that is written as text. Return the query as a dictionary that `labelled_queries`
+    accepts.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def typed_query(text: str) -> dict[str, Any]:
         `attribute=label`, `attribute=first..last` for a range that includes both ends, `attribute=one|other`
         for a set of labels or ranges, and `attribute=*` for any value. The text `*` alone counts all records.
         You may write `in` in place of `=`, so `age in 30..39` means `age=30..39`. Put a name or label in
-        quotes if it contains a space or any of `= .. | ,`. Inside quotes, write a quote as two quotes.
+        quotes if it contains a space or any of `= .. | ,`. If it contains a quote, write this quote twice.
 
     Returns
     -------
@@ -174,11 +174,11 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     domain : Domain
         Domain that contains the attributes and labels.
     queries : mapping, str, or a list of them
-        One query or a list of queries. A query {attribute: labels} counts the records that satisfy the
-        condition on every attribute in it. The labels of an attribute are one label, a pair (first, last), or
-        a list or set of labels and pairs. A pair stands for all labels from the first to the last in the
-        order of the domain, including both. Attributes that are not in the query may have any value. A query
-        may also be a text, in the form that `typed_query` parses.
+        One query or a list of queries. A query {attribute: labels} counts a record if, for every attribute in
+        the query, the record has one of the labels. The labels of an attribute are one label, a pair (first,
+        last), or a list or set of labels and pairs. A pair stands for all labels from `first` to `last`,
+        including both, in the order of the domain. Attributes that are not in the query may have any value. A
+        query may also be a text, in the form that `typed_query` parses.
 
     Returns
     -------
@@ -188,8 +188,8 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     Raises
     ------
     ValueError
-        If the domain does not have an attribute or label, or if a condition contains no label. The message
-        names the most similar attribute or label.
+        If a query names an attribute or label that is not in the domain, or if it gives no label for an
+        attribute. The message suggests the most similar attribute or label of the domain.
 
     Examples
     --------
@@ -225,8 +225,8 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Return `queries` as a workload (list of queries). Queries that are written with labels are converted
-    for the domain. Workloads, and recipes that describe a workload, are returned unchanged.
+    """Convert `queries` to a workload (list of queries) for the domain, if they are written with labels.
+    Return workloads and recipes (descriptions of workloads) unchanged.
     """
     if hasattr(queries, "on"):
         recipe: Recipe = queries
@@ -248,8 +248,8 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Create one query for each combination of labels of the given attributes. The queries are in the order
-    of a nested loop, with the last attribute in the innermost loop.
+    """Create one query for each combination of labels of the given attributes. The labels of the last
+    attribute change fastest from query to query.
 
     Parameters
     ----------
@@ -266,8 +266,8 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
     Raises
     ------
     ValueError
-        If there is no name, if a name occurs twice or is not in the domain, or if there are too many
-        combinations.
+        If `attributes` is empty, if a name occurs twice or is not in the domain, or if there are more than
+        2²² combinations.
     """
     names = tuple(attributes)
     if not names or len(set(names)) < len(names):
@@ -280,12 +280,12 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """Question that was parsed from a text. The question consists of one query for each combination of labels
-    of some attributes.
+    """Result of `typed_question`: queries that were parsed from a text. There is one query for each
+    combination of labels of the attributes that have no condition in the text.
 
-    The field `by` contains the names of these attributes, and `labels` contains their labels for each query.
-    If every attribute in the text has a condition, there is only one query, and the tuple of labels of this
-    query is empty.
+    The field `by` contains the names of these attributes. The field `labels` contains one tuple per query,
+    with the labels of these attributes. If every attribute in the text has a condition, there is only one
+    query, and its tuple is empty.
     """
 
     queries: Selections
@@ -294,9 +294,9 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a question, for example `sex & age in 30..39`. A question contains conditions, and names of
-    attributes without a condition. In the example, `sex` has no condition. The result has one query for each
-    combination of labels of the attributes without a condition.
+    """Parse a question, for example `sex & age in 30..39`. A question consists of conditions, such as
+    `age in 30..39`, and of names of attributes without a condition, such as `sex`. The result has one query
+    for each combination of labels of the attributes without a condition: in the example, one for each sex.
 
     Parameters
     ----------
@@ -311,8 +311,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     Returns
     -------
     TypedQuestion
-        Queries, and the labels of each query. The queries are in the order of a nested loop, with the last
-        attribute in the innermost loop.
+        Queries, and the labels of each query. The labels of the last attribute change fastest from query to
+        query.
 
     Raises
     ------
