@@ -1,5 +1,5 @@
-"""Published and synthetic datasets for experiments. A dataset is an immutable object, for example `Adult()`.
-Its property `domain` lists all possible cells, and its method `load()` returns the data.
+"""Published and synthetic datasets for experiments. A dataset is an object, for example `Adult()`. Its
+property `domain` lists all possible cells. Its method `load()` returns the data.
 
 `ALL` contains the classes of all datasets that need no argument, for example `Adult`. The module `published`
 finds, downloads and verifies the files of published datasets. To read a table of your own, use

@@ -30,9 +30,7 @@ class _Survey(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All combinations of values of the chosen attributes. The values are those that the publisher
-        lists.
-        """
+        """All combinations of values of the chosen attributes, from the publisher's lists of values."""
         labels: Any = tuple(self._rule(a).labels for a in self.attributes)
         return Domain(self.attributes, tuple(map(len, labels)), labels)
 
@@ -82,15 +80,16 @@ FILES = tuple(
 @value
 class Adult(_Survey):
     """Table that counts 48,842 adults of the US census survey of 1994 by some of their attributes, for
-    example education and sex. The adults are listed in two files, `adult.data` (32,561 adults) and
+    example education and sex. The publisher lists the adults in two files, `adult.data` (32,561 adults) and
     `adult.test`.
 
     The protected unit is one person, who is in one cell. By default, the table has the seven attributes that
     Cormode et al. (2012) use. These attributes give 907,200 cells, of which 8,619 are not empty (0.95 %). The
-    mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, people with an unknown value ("?")
-    in a chosen attribute are left out, and a warning states their number. The table then has 752,640 cells,
-    of which 1.08 % are not empty. Cormode et al. print a share of 0.14 % and a mean count of 9. These two
-    numbers contradict the number of people: with 907,200 cells, they would give only 11,431 people.
+    mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, the table leaves out people with
+    an unknown value ("?") in a chosen attribute. A warning then states their number. That table has 752,640
+    cells, of which 1.08 % are not empty. Cormode et al. print that 0.14 % of the cells are not empty, with a
+    mean count of 9. These two numbers contradict the number of people, because 0.14 % of 907,200 cells with a
+    mean count of 9 contain only 11,431 people.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20.
     The paper of Cormode et al. is Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
@@ -150,17 +149,18 @@ FILE = File(
 class CensusIncome(_Survey):
     """Table that counts 199,523 people of the US Current Population Survey of 1994 and 1995 by some of their
     attributes. The publisher divides the data into a part for training classifiers and a part for testing
-    them. The table uses the first part.
+    classifiers. The table uses the training part.
 
     The protected unit is one person of the sample, who is in one cell. Survey weights are not used. By
-    default, the table has the nine attributes of Chen, Zhou and Bhowmick (EDBT 2012, Figure 1), who used
-    another extract of the survey. If you pass `age_band=5`, ages are grouped in bands of five years. The last
-    band is 90 and above.
+    default, the table has the nine attributes in Figure 1 of Chen, Zhou and Bhowmick (EDBT 2012). That paper
+    uses another extract of the survey. If you pass `age_band=5`, ages are grouped in bands of five years. The
+    last band is 90 and above.
 
-    The paper of Cormode et al., ICDT 2012, Appendix A, uses a table in which incomes are in classes of 10,000
-    dollars. The published file says only whether an income is below or above 50,000 dollars, so we cannot
-    make the same table. The most similar one is `CensusIncome(("Age", "Birthplace", "Occupation", "Income"),
-    age_band=5)`. It has 76,798 cells, of which 7,098 (9.2 %) are not empty. Cormode et al. print 3 to 5 %.
+    In Appendix A of their paper (ICDT 2012), Cormode et al. use a table with classes of income of 10,000
+    dollars. The published file states only whether an income is below or above 50,000 dollars, so we cannot
+    make the same table. The most similar table is
+    `CensusIncome(("Age", "Birthplace", "Occupation", "Income"), age_band=5)`. This table has 76,798 cells, of
+    which 7,098 (9.2 %) are not empty. Cormode et al. print that 3 to 5 % of the cells are not empty.
 
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """

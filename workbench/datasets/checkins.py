@@ -37,17 +37,17 @@ class Foursquare(RecordsFile):
     user, a venue (the item) and the day of the week (the context).
 
     The check-ins are from 12 April 2012 to 16 February 2013. There are two cities: New York ("nyc") with
-    227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The day of the
-    week is in local time, which is computed from the published time in UTC and the published offset. The
-    class reads the published archive, so you need not unpack it. The paper of Fan & Jin (2015) uses another
-    collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
+    227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The class
+    computes the day of the week in local time, from the published time in UTC and its published offset. It
+    reads the published archive, so you need not unpack the archive. The paper of Fan & Jin (2015) uses
+    another collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
 
     We treat the list of venues as public, because it is published with the check-ins. The list consists of
     all identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
-    something, because a venue is in the file only if someone was there.
+    a little about users, because a venue is in the file only if someone was there.
 
-    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
-    several at the same venue.
+    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, and
+    may have several at the same venue.
 
     Terms: for research only, and with a citation. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on
     Systems, Man, and Cybernetics: Systems 45(1), 2015.
@@ -132,24 +132,24 @@ class Gowalla(RecordsFile):
 
     There are three versions of the data. The version "lglmf" is the copy that the authors of the recommender
     LGLMF published, in three parts (train, tune, test). This copy contains 620,683 check-ins of 5,628 users
-    at 31,803 places. Only users with at least 15 places are included, who have 15 to 1,624 check-ins each.
-    The copy contains no times, so we use the region of the place as the context. There are seven regions,
-    which we chose. So in this version each place has only one context.
+    at 31,803 places. It includes only users with at least 15 places. These users have 15 to 1,624 check-ins
+    each. The copy contains no times, so we use the region of the place as the context. We chose seven
+    regions. In this version, each place has only one context, because a place is in only one region.
 
     The version "snap" contains all check-ins that the Stanford collection SNAP publishes, from February 2009
-    to October 2010. The version "austin" contains only those in and around Austin, from June to October 2010.
-    Fan & Jin (2015) used 739,600 check-ins from the same area and months, which Berjani & Strufe collected
-    and did not publish. In these two versions, the context is the day of the week in UTC, the time zone of
-    the published times. Their number of rows is not checked, so you get no error if lines are missing at the
-    end of the file.
+    to October 2010. The version "austin" contains only the check-ins of "snap" in and around Austin, from
+    June to October 2010. Fan & Jin (2015) used 739,600 check-ins from the same area and months. Berjani &
+    Strufe collected those check-ins and did not publish them. In the versions "snap" and "austin", the
+    context is the day of the week in UTC, the time zone of the published times. The class does not check
+    their number of rows, so you get no error if lines are missing at the end of the file.
 
     We treat the list of places as public, because it is published with the check-ins. Strictly speaking, the
-    list reveals something, because a place is in the file only if someone was there. In "lglmf", the places
-    have the numbers 0 to 31802. In the other two versions, the places are the numbers that occur in the file.
-    The published friendships between users are not read.
+    list reveals a little about users, because a place is in the file only if someone was there. In "lglmf",
+    the places have the numbers 0 to 31802. In the other two versions, the items are the numbers of places
+    that occur in the file. The class does not read the published friendships between users.
 
-    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, also
-    several at the same place.
+    The protected unit is one user with all of their check-ins. A user may have any number of check-ins, and
+    may have several at the same place.
 
     Terms: for research only, and with a citation. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi,
     Afsharchi, Crestani, AIRS 2019 (for LGLMF), and Cho, Myers, Leskovec, KDD 2011 (for SNAP).
@@ -161,14 +161,14 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Published numbers of the places. For the versions "snap" and "austin", the property reads the file
-        to find them.
+        """Published numbers of the places. For the versions "snap" and "austin", the property reads these
+        numbers from the file.
         """
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property
     def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the seven regions for the version "lglmf", and of the weekdays for other versions."""
+        """Names of the seven regions (version "lglmf") or of the weekdays (other versions)."""
         return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:

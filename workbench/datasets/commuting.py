@@ -59,23 +59,23 @@ class OnTheMap(RealFile):
     the worker's home. The table includes all jobs (the publisher's job type JT00).
 
     With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
-    `part="aux"`, it contains the jobs of people who live in another state, and the home is only the state
-    (FIPS codes of the 50 states, DC and Puerto Rico). The field `level` says what all other locations are:
-    census blocks (the default), or larger areas, which are tracts, counties or "tract2". A "tract2" is the
-    area of all tracts of a county whose numbers begin with the same two digits, as in Cormode et al. (2012).
-    Labels are the codes of locations as text.
+    `part="aux"`, the table contains the jobs of people who live in another state. Then the location of the
+    home is only a state (one of the 50 states, DC or Puerto Rico). The field `level` chooses the kind of all
+    other locations. They are census blocks by default, or larger areas: tracts, counties or "tract2". A
+    "tract2" is the area of all tracts of a county whose numbers begin with the same two digits, as in Cormode
+    et al. (2012). Labels are the codes of locations as text.
 
     The domain contains every location in the public crosswalks of the chosen states. A crosswalk is a list of
-    all census blocks of a state. Work is the first attribute, so cells are ordered by the location of work.
-    The publisher calls the files LODES. Version 7 (years to 2019) has the blocks of the 2010 census, and
-    version 8 (all years) has the blocks of the 2020 census. The header of a crosswalk shows whether it has
-    the blocks of 2010 (`tabblk2010`) or of 2020 (`tabblk2020`). Loading raises an error if a job is outside
-    the blocks of the crosswalk, or if the crosswalks of several states have different versions.
+    all census blocks of a state. The workplace is the first attribute, so cells are ordered by workplace. The
+    publisher calls the files LODES. Version 7 (years to 2019) has the blocks of the 2010 census. Version 8
+    (all years) has the blocks of the 2020 census. The header of a crosswalk shows its version: `tabblk2010`
+    means the blocks of 2010, and `tabblk2020` means those of 2020. Loading raises an error if a job is in no
+    block of the crosswalk, or if the crosswalks of several states have different versions.
 
-    The default is Rhode Island in 2019. There are 406,052 jobs in 372,191 of the 25,181² pairs of blocks. The
-    file of the part "aux" has 70,737 jobs in 69,355 pairs of blocks. The protected unit is one job, which is
-    in one cell. A person with two jobs is two units. The published counts are already synthetic, and they are
-    public.
+    The default is Rhode Island in 2019. There, the file of the part "main" has 406,052 jobs in 372,191 of the
+    25,181² pairs of blocks. The file of the part "aux" has 70,737 jobs in 69,355 pairs of blocks. The
+    protected unit is one job, which is in one cell. So a person with two jobs counts as two units. The
+    published counts are synthetic and public.
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, LEHD
     Origin-Destination Employment Statistics, versions 7 and 8. Cormode, Procopiuc, Srivastava, Tran, ICDT
@@ -95,8 +95,8 @@ class OnTheMap(RealFile):
 
     @cached_property
     def domain(self) -> Domain:
-        """All pairs of a work location and a home location. To find them, the property reads only the public
-        crosswalks (lists of census blocks).
+        """All pairs of a work location and a home location. The property reads only the public crosswalks
+        (lists of census blocks), which contain all locations.
         """
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
         blocks = (block for crosswalk in self.crosswalks.values() for block in crosswalk.blocks)
@@ -105,8 +105,8 @@ class OnTheMap(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def files(self) -> tuple[File, ...]:
-        """Return the published files of the chosen year, three for each chosen state. These are the main
-        file, the auxiliary file (homes in other states) and the crosswalk (list of census blocks).
+        """Return the published files of the chosen year. Each chosen state has three files: the main file,
+        the auxiliary file (homes in other states) and the crosswalk (list of census blocks).
         """
         jobs = (f"od_{part}_JT00_{self.year}" for part in ("main", "aux"))
         names = (*jobs, "xwalk")
@@ -115,7 +115,7 @@ class OnTheMap(RealFile):
 
     def load(self) -> SparseTable:
         """Load the table of jobs. Raise a ValueError if a row is invalid, for example because the file is
-        about another state or part, or has the blocks of another census.
+        about another state, or has the blocks of another census.
         """
         return table(self.domain, self._jobs(), Bound(1))
 
@@ -137,8 +137,8 @@ class OnTheMap(RealFile):
 
     def points(self, depth: int = 16) -> CommutePoints:
         """Return a dataset with the same jobs as points. A point consists of the latitude and longitude of
-        home and of work, in degrees. `depth` is the number of times that the map is halved along each
-        dimension, which limits how exactly the points are stored.
+        home and of work, in degrees. The dataset divides the map by halving it `depth` times along each
+        dimension, and stores for each point only the part in which the point is.
         """
         return CommutePoints(self, depth)
 
@@ -226,17 +226,16 @@ class CommutePoints(OverHierarchy, RealFile):
     """Homes and workplaces of the jobs in `OnTheMap`, as points. The four dimensions of a point are the
     latitude and longitude of home and of work, in degrees.
 
-    A point consists of the centres of two census blocks, first the block of home, then the block of work. The
-    publisher's lists of blocks (crosswalks) contain the centres. All homes and workplaces are in the same
-    box, which is the smallest box that contains the centres of all blocks of the chosen states. The box is
-    public, because it does not depend on who lives or works there. Mechanisms divide the box into cells,
-    these cells into smaller cells, and so on. `depth` is the number of divisions. After 16 divisions (the
-    default), the smallest cells of Rhode Island are about 1.5 by 1 m.
+    A census block is a small area, for example a city block. The workbench places each home and each
+    workplace at the centre of its census block. The publisher's lists of blocks (crosswalks) contain the
+    centres. All homes and workplaces are in one box, the smallest box that contains the centres of all blocks
+    of the chosen states. The box is public, because it does not depend on who lives or works there.
+    Mechanisms divide the box into smaller and smaller cells. `depth` is the number of times that they divide
+    it. After 16 divisions (the default), the smallest cells of Rhode Island are about 1.5 by 1 m.
 
-    The protected unit is one job, which is one record. The published jobs are already synthetic, and they are
-    public.
+    The protected unit is one job, which is one record. The publisher's jobs are synthetic and public.
 
-    The terms and the source are the same as for `OnTheMap`. The populations of places are from the 2010
+    The terms and the source are the same as for `OnTheMap`. The numbers of people in places are from the 2010
     census (US Census Bureau).
     """
 
@@ -247,9 +246,9 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of boxes, in degrees. The first box contains the centres of all blocks, for home and for
-        work, and each level halves every box along each of the four dimensions. The property reads only the
-        publisher's lists of blocks.
+        """Hierarchy (tree) of boxes with four dimensions, in degrees. The first box contains the centres of
+        all blocks, for home and for work. Each level halves every box along each dimension. To find the first
+        box, the property reads only the publisher's lists of blocks.
         """
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
@@ -267,14 +266,15 @@ class CommutePoints(OverHierarchy, RealFile):
         return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of places, for example to compare commutes from some of them. The list is a
-        data frame of all county subdivisions (cities and towns) of the chosen states, from the most populous
-        to the least populous.
+        """Return the public list of places, for example to compare commutes from different towns. The list is
+        a data frame of all county subdivisions (cities and towns) of the chosen states, with the most
+        populous places first.
 
         The column `place` contains the names of the places, as in the data frame `blocks`. `population` is
         the number of people in the 2010 census. The workbench contains these numbers only for Rhode Island.
         `blocks` is the number of census blocks in the place. `latitude` and `longitude` are the means over
-        the centres of these blocks. Places without a known population are ordered by their number of blocks.
+        the centres of these blocks. The list orders places without a known population by their number of
+        blocks.
         """
         blocks = self._geography.drop_nulls("place")
         by_place = blocks.group_by("code", "place", maintain_order=True)  # so that means repeat
@@ -293,8 +293,8 @@ class CommutePoints(OverHierarchy, RealFile):
         return self.dataset.files()
 
     def load(self) -> Records:
-        """Load the points. A point that occurs several times is stored once, with a count. Raise a ValueError
-        if a row is invalid.
+        """Load the points. The loaded records contain each different point once, with a count. Raise a
+        ValueError if a row is invalid.
         """
         return self._records
 
@@ -365,14 +365,15 @@ class CommutingFlows(RealFile):
 
     The home is one of 3,221 counties and municipios (the counties of Puerto Rico). The workplace is one of
     the same 3,221 areas, or Canada, Mexico or elsewhere abroad. Labels are five-digit FIPS codes. There are
-    10,384,504 cells, of which 137,492 are not empty (1.3 %), with a mean count of 1024. The list of counties
-    comes from the file `counties.txt` of this package, and not from the data. The published counts are
-    estimates. The survey asks only a sample of people, and each person in the sample stands for several
-    workers. The protected unit is one estimated worker, who is in one cell. So a person in the sample, who
-    changes the estimates by more than one worker, is protected less.
+    10,384,504 cells, of which 137,492 are not empty (1.3 %). The mean count of these cells is 1024. The list
+    of counties is public: it comes from the file `counties.txt` of this package, and not from the data. The
+    published counts are estimates, because the survey asks only a sample of people. Each person in the sample
+    stands for several workers. The protected unit is one of these estimated workers, who is in one cell. A
+    person in the sample changes the estimates by more than one worker, so this person is less protected than
+    one unit.
 
-    Two forms of the file are in circulation, and the class reads both. The two forms differ in the leading
-    zeros of codes, in separators of thousands, and in missing codes ("NA" or empty).
+    There are two forms of the file, and the class reads both. They differ in the leading zeros of codes, in
+    the separators of thousands, and in the sign for a missing code ("NA" or empty).
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, American
     Community Survey 2009-2013, residence county to workplace county commuting flows, Table 1.

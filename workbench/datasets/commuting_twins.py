@@ -35,28 +35,30 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 @value
 class OnTheMapTwin(Twin):
     """Synthetic table of jobs by work location and home location, which replaces the OnTheMap data of Cormode
-    et al. (2012). The table has 4001 × 4001 cells. 820,000 of these cells are not empty, and their mean count
-    is 150.
+    et al. (2012). The table has 4001 × 4001 cells. 820,000 of these cells are not empty. The mean count of
+    the non-empty cells is 150.
 
-    Three numbers agree with the paper: the number of locations, the number of non-empty cells (a share of
-    0.051), and their mean count. The paper also says that "many cells have frequency 1 or 2". In these
-    synthetic data, nearly half of the non-empty cells have a count of 1 or 2. Everything else is our
-    invention. There are 47 states, whose sizes have a lognormal distribution, on a map of 4000 × 2200 km. The
-    locations of a state scatter around its centre, and are numbered state by state. Each cell gets a score,
-    which is large if there are many jobs at the workplace and many people at the home location. The score
-    falls with the cube of the distance, is higher within a state, and contains random noise. The cells with
-    the highest scores get the highest counts. The counts are quantiles of a lognormal distribution. So
-    another seed changes which cells have large counts, but not which counts occur. The largest count is 2.9
-    million jobs, whose homes and workplaces are in the same metropolis. For more than half of all jobs, home
-    and work are the same location. For nine of ten jobs, they are in the same state.
+    Three numbers agree with the paper: the number of locations, the number of non-empty cells (5.1 % of all
+    cells), and the mean count of these cells. The paper also says that "many cells have frequency 1 or 2". In
+    these synthetic data, nearly half of the non-empty cells have a count of 1 or 2. Everything else is our
+    invention. There are 47 states on a map of 4000 × 2200 km. The sizes of the states have a lognormal
+    distribution. The locations of a state are scattered around its centre. Locations are numbered state by
+    state. Each cell gets a score, which is large if there are many jobs at the workplace and many people at
+    the home location. The score falls with the cube of the distance between the two, is higher if both are in
+    the same state, and contains random noise. The cells with the highest scores get the highest counts. The
+    counts are quantiles of a lognormal distribution, so another seed gives the same counts to other cells.
+    The largest count is 2.9 million jobs, whose homes and workplaces are in the same metropolis. For more
+    than half of all jobs, home and workplace are the same location. For nine out of ten jobs, they are in the
+    same state.
 
-    If you pass `attributes=True`, the jobs of every cell are divided at random by age, salary and industry,
-    which have three classes each. The proportions of the classes differ by workplace. The table then has 27
-    times as many cells, and less than 1 % of its cells are not empty.
+    With `attributes=True`, the table also divides the jobs by age, salary and industry. Each of these three
+    attributes has three classes. The jobs of a location pair are divided at random among the classes, in
+    proportions that depend on the workplace. The table then has 27 times as many cells, and less than 1 % of
+    its cells are not empty.
 
     The data are generated, so they are public. The protected unit is one job, which is in one cell.
-    Generating the table takes about a second. Source of the facts that match: Cormode, Procopiuc,
-    Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
+    Generating the table takes about a second. Source of the facts that agree with the paper: Cormode,
+    Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
     """
 
     original = (
@@ -88,7 +90,7 @@ class OnTheMapTwin(Twin):
         return Domain(("work", "home", *ATTRIBUTES), shape, labels)
 
     def load(self) -> SparseTable:
-        """Generate the table of jobs. Equal parameters give equal tables."""
+        """Generate the table of jobs. The same parameters always give the same table."""
         rng = np.random.default_rng(self.seed)
         score = _gravity(rng).ravel()
         keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
@@ -167,19 +169,19 @@ class CommuteTwin(OverHierarchy, Twin):
     """Synthetic homes and workplaces of people in and between 3,000 cities, as points. Each person is a point
     with four dimensions: the latitude and longitude of home and of work, in degrees.
 
-    Two facts agree with the paper "Synthetic Data via Differential Privacy" (2009). Homes and workplaces are
-    given by latitude and longitude, and there can be as many people as in this paper (100 million
-    respondents). Everything else is our invention. Cities are at random places in the box of the contiguous
-    US, and the number of homes in the r-th city is proportional to 1/r (Zipf's law). Homes have a normal
-    distribution around the centre of their city. The standard deviation of this distribution is 2 to 27 km,
-    and grows with the square root of the city's size. 15 % of homes are uniform in the box. Distances to work
-    have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest value of 300 km.
-    Most people work in the direction of the city's centre. About one place in a thousand would be outside the
-    box, and is mirrored into it.
+    Two facts agree with the paper "Synthetic Data via Differential Privacy" (2009). First, homes and
+    workplaces are given by latitude and longitude. Second, there can be as many people as in the paper (100
+    million respondents). Everything else is our invention. Cities are at random places in a box around the
+    contiguous US. The number of homes in the r-th city is proportional to 1/r (Zipf's law). Homes have a
+    normal distribution around the centre of their city. The standard deviation of this distribution is 2 to
+    27 km, and larger cities have a larger one. 15 % of homes are uniformly distributed in the box. Distances
+    to work have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest value of 300
+    km. Most people work in the direction of the city's centre. About one place in a thousand would be outside
+    the box. Such a place is mirrored at the side of the box, so that it is inside.
 
-    The protected unit is one person, which is one record. The data are generated, so they are public.
-    Generating ten million people takes a few seconds. Source of the facts that match: Synthetic Data via
-    Differential Privacy, 2009, section 5.1.
+    The protected unit is one person, which is one record. The data are generated, so they are public. The
+    workbench generates ten million people in a few seconds. Source of the two facts that agree with the
+    paper: Synthetic Data via Differential Privacy, 2009, section 5.1.
     """
 
     original = (
@@ -202,14 +204,14 @@ class CommuteTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of boxes, in degrees. The first box contains the contiguous US, for home and for work,
-        and each level halves every box along each of the four dimensions.
+        """Hierarchy (tree) of boxes with four dimensions, in degrees. The first box contains the contiguous
+        US, for home and for work. Each level halves every box along each dimension.
         """
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """Return the public list of cities, from the most populous to the least populous. The columns are
-        `place` (the name), `population`, and `latitude` and `longitude` in degrees.
+        """Return the public list of cities as a data frame, with the most populous cities first. The columns
+        are `place` (the name), `population`, and `latitude` and `longitude` in degrees.
 
         `population` is the expected number of people in the city.
         """
@@ -221,8 +223,8 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """Generate the points. Equal parameters give equal points. `depth` does not move the points, but
-        limits how exactly they are stored.
+        """Generate the points. The same parameters always give the same points. `depth` limits the precision
+        with which a point is stored, but does not change the point itself.
         """
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
@@ -292,10 +294,11 @@ class Towns(OverHierarchy, Dataset):
     """Synthetic homes of people in and between towns. Each person is a point with two dimensions, in a square
     of 64 by 64 km.
 
-    Towns are at random places in the square, and the number of homes in the r-th town is proportional to 1/r
+    Towns are at random places in the square. The number of homes in the r-th town is proportional to 1/r
     (Zipf's law). Homes have a normal distribution around the centre of their town, with the standard
-    deviation `spread` in both directions. 15 % of homes are uniform in the square. If a home would be outside
-    the square, it is moved to the other side, as if opposite sides of the square were joined.
+    deviation `spread` in both directions. 15 % of homes are uniformly distributed in the square. Opposite
+    sides of the square are treated as joined. For example, a home that would be 1 km beyond the eastern side
+    is placed 1 km inside the western side.
 
     The protected unit is one person, which is one record. The data are generated, so they are public. Source
     of this kind of data: Synthetic Data via Differential Privacy, 2009, section 5.1.
@@ -316,14 +319,14 @@ class Towns(OverHierarchy, Dataset):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """Hierarchy of squares. The first square has sides of 64 km, and each square is divided into four
-        smaller ones. At level 6, a square has an area of 1 km².
+        """Hierarchy (tree) of squares. The first square has sides of 64 km. Each square is divided into four
+        smaller squares. At level 6, a square has an area of 1 km².
         """
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """Generate the points. Equal parameters give equal points. `depth` does not move the points, but
-        limits how exactly they are stored.
+        """Generate the points. The same parameters always give the same points. `depth` limits the precision
+        with which a point is stored, but does not change the point itself.
         """
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))

@@ -42,17 +42,18 @@ EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 
 @value
 class SnapDegrees(RealFile):
-    """Degree (number of neighbours) of each node of a graph from the Stanford collection SNAP. The nodes are
-    either authors of papers, or computers that share files.
+    """Table with the degree of each node of a graph from the Stanford collection SNAP. The degree of a node
+    is its number of edges. The nodes are either authors of papers, or computers that share files.
 
-    You can choose one of three graphs. In ca-GrQc, authors of papers on general relativity are joined if they
-    wrote a paper together. The graph ca-GrQc has 5,242 nodes and 14,484 edges, and the largest degree is 81.
-    In ca-HepTh (theory of high energy physics), there are 9,877 nodes and 25,973 edges, and the largest
-    degree is 65. In p2p-Gnutella08 (computers on 8 August 2002), there are 6,301 nodes and 20,777 edges, and
-    the largest degree is 97. If an edge is listed in both directions, it counts once. Edges from an author to
-    themselves do not count. There are 12 of these in ca-GrQc and 25 in ca-HepTh. Without them, 1 node of
-    ca-GrQc and 2 nodes of ca-HepTh have no neighbour. We treat the list of nodes as public, because it is
-    published with the graph. The protected unit is one edge, which changes two degrees by one each.
+    You can choose one of three graphs. In ca-GrQc, an edge joins two authors of papers on general relativity
+    if they wrote a paper together. This graph has 5,242 nodes, 14,484 edges, and a largest degree of 81. The
+    graph ca-HepTh is of the same kind, for the theory of high energy physics. It has 9,877 nodes, 25,973
+    edges, and a largest degree of 65. In p2p-Gnutella08, the nodes are computers on 8 August 2002. This graph
+    has 6,301 nodes, 20,777 edges, and a largest degree of 97. An edge that the file lists in both directions
+    counts once. An edge that joins an author to themselves does not count. The file of ca-GrQc has 12 such
+    edges, and that of ca-HepTh has 25. Without these edges, 1 node of ca-GrQc and 2 nodes of ca-HepTh have
+    degree 0. We treat the list of nodes as public, because it is published with the graph. The protected unit
+    is one edge, which changes two degrees by one each.
 
     Terms: the publisher states none. Please cite the collection. Source: Leskovec and Krevl, SNAP Datasets,
     2014, and Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
@@ -65,7 +66,7 @@ class SnapDegrees(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All nodes of the graph, in the order of their ids."""
+        """All nodes of the graph, in ascending order of their published numbers."""
         return Domain(("node",), (SNAP[self.graph][0],))
 
     def load(self) -> SparseTable:
@@ -106,8 +107,8 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All values of the attribute, one per line of the file. If the file is on this machine, the property
-        reads the file and counts its lines. Otherwise, the domain has the published number of lines.
+        """All values of the attribute, one per line of the file. If the file is on your computer, the
+        property counts its lines. Otherwise, the property uses the published number of lines.
         """
         size = self.size
         with suppress(FileNotFoundError):
@@ -126,8 +127,8 @@ class Counts(RealFile):
         return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
-        """Return whether the lines of the file are sorted by count. In a sorted file, the original order of
-        the lines is lost, for example the order of addresses.
+        """Return whether the lines of the file are sorted by count. If they are, their original order is
+        lost, for example the order of addresses.
         """
         steps = np.diff(self._counts())
         return bool((steps >= 0).all() or (steps <= 0).all())
@@ -143,17 +144,17 @@ class Counts(RealFile):
 
 @value
 class NetTrace(Counts):
-    """Number of computers in a university to which each of 65,536 external hosts is connected, from a network
-    trace. The external hosts are in the order of the file.
+    """Number of computers in a university to which each of 65,536 external hosts (computers) is connected.
+    The numbers come from a record of the network's traffic. The hosts are in the order of the file.
 
-    There are 25,714 connections, which were recorded at the university's gateway. 96.6 % of the external
-    hosts have no connection, and the busiest host has 1,423. The protected unit is one connection, which is
-    in one cell.
+    There are 25,714 connections, which were recorded where the university's network joins the internet. 96.6
+    % of the external hosts have no connection. The busiest host has 1,423 connections. The protected unit is
+    one connection, which is in one cell.
 
     The published file is sorted by count, although its description says that it is sorted by address. The
     order matters for Figure 6 of Hay et al., which is about ranges of addresses. So if the file is sorted by
-    count, we make Figure 6 twice: with the order of the file, and with the order of the synthetic data
-    `NetTraceTwin`. If the file is not on this machine, all figures use `NetTraceTwin` instead.
+    count, the workbench makes Figure 6 twice: with the order of the file, and with the order of the synthetic
+    data `NetTraceTwin`. If the file is not on your computer, all figures use `NetTraceTwin` instead.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -170,12 +171,12 @@ class SearchLogs(Counts):
     """Number of searches for the word "Obama" in each of 32,768 periods of 90 minutes. Together, the periods
     cover 2,048 days from 1 January 2004.
 
-    There are 335,889 searches. Hay et al. generated these numbers from published summaries, and from true
-    logs of a shorter time. 52.1 % of the periods have no search, and the busiest period has 496. The
+    There are 335,889 searches. Hay et al. generated the counts from published summaries, and from real logs
+    of a shorter time. 52.1 % of the periods have no search. The busiest period has 496 searches. The
     protected unit is one search, which is in one cell. So a person with many searches counts as many units,
-    and is protected less.
+    and is less protected than a person with one search.
 
-    Hay et al. publish the file. If the file is not on this machine, the synthetic data `SearchLogsTwin`
+    Hay et al. publish the file. If the file is not on your computer, the synthetic data `SearchLogsTwin`
     replace it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.2
@@ -194,10 +195,10 @@ class SocialNetwork(Counts):
 
     There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
     1,678. The number of students is public. The protected unit is one friendship, which changes two degrees
-    by one each. Hay et al. assume that a friendship changes only one degree. So for a friendship, the real ε
-    of their releases is twice the ε that they state.
+    by one each. Hay et al. assume that a friendship changes only one degree. So if the unit is a friendship,
+    the ε of their releases is twice the ε that they state.
 
-    Hay et al. publish the file. If the file is not on this machine, the synthetic data `SocialNetworkTwin`
+    Hay et al. publish the file. If the file is not on your computer, the synthetic data `SocialNetworkTwin`
     replace it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
@@ -215,13 +216,13 @@ class SocialNetwork(Counts):
 class KeywordFrequencies(Counts):
     """Number of searches in three months for each of the 20,000 most frequent keywords.
 
-    Figure 5 of Hay et al. (2010) uses these data under the name Search Logs. The class `SearchLogs` contains
-    other data. Figure 5 depends only on the sorted counts, and not on which keyword has which count. The
-    paper prints the number of keywords, but no counts. We treat the keywords as public. The protected unit is
-    one search, which is in one cell.
+    Figure 5 of Hay et al. (2010) uses these data under the name Search Logs, which differ from the data of
+    the class `SearchLogs`. Figure 5 depends only on the sorted counts, so it does not matter which keyword
+    has which count. The paper prints the number of keywords, but no counts. We treat the keywords as public.
+    The protected unit is one search, which is in one cell.
 
-    The file is not published. The synthetic data `KeywordFrequenciesTwin` replace it. Real data of the same
-    kind are in the dataset `Surnames`.
+    Nobody publishes the file. The synthetic data `KeywordFrequenciesTwin` replace it. The dataset `Surnames`
+    contains real data of the same kind.
 
     Terms: the authors state none. Please cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1.
@@ -278,12 +279,13 @@ class NetTraceTwin(_Twin):
     Four numbers agree with the paper of Hay et al.: the number of hosts, the sum of the counts (25,714), the
     largest count (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts).
     Everything else is our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent
-    1.3, so most of them are 1. An address is a number of 16 bits. Each address gets a score, which is the sum
-    of one random number for each prefix of its bits. So addresses with a long common prefix have similar
-    scores. The addresses with the highest scores get the connections, so busy hosts are near each other.
+    1.3, so most of them are 1. An address is a number of 16 bits. A prefix of an address consists of its
+    first bits. Each prefix gets a random number. The score of an address is the sum of the numbers of its
+    prefixes, so addresses with a long common prefix have similar scores. The addresses with the highest
+    scores get the connections, so busy hosts have addresses near each other.
 
     The data are generated, so they are public. The protected unit is one connection, which is in one cell.
-    Source of the facts that match: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors
+    Source of the numbers that agree: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors
     publish.
     """
 
@@ -294,7 +296,7 @@ class NetTraceTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal seeds give equal tables."""
+        """Generate the table of counts. The same seed always gives the same table."""
         rng = np.random.default_rng(self.seed)
         score = np.zeros(2**16)
         for i in range(17):
@@ -307,14 +309,14 @@ class NetTraceTwin(_Twin):
 
 @value
 class SearchLogsTwin(_Twin):
-    """Synthetic numbers of searches in 32,768 periods, which replace `SearchLogs`. For years there are almost
-    no searches. Then the number of searches rises, with bursts.
+    """Synthetic numbers of searches in 32,768 periods, which replace `SearchLogs`. In the first years, there
+    are almost no searches. Then the number of searches rises, with short peaks.
 
     Four numbers agree with the paper of Hay et al.: the number of periods (16 · 2048), the sum of the counts
     (335,889), the largest count (496), and the share of periods without a search (52.1 %, which is 17,072
-    periods). Everything else is our invention. Each period gets a score. The score rises in 2007, jumps at
-    the dates of news and falls again within days. The score also depends on the time of day, and contains
-    random noise. The periods with the highest scores get the highest counts. The counts follow a
+    periods). Everything else is our invention. Each period gets a score. The score rises in 2007. At the
+    dates of news, it jumps and falls again within days. The score also depends on the time of day, and
+    contains random noise. The periods with the highest scores get the highest counts. The counts follow a
     Zipf-Mandelbrot distribution with exponent 2.
 
     The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
@@ -328,7 +330,7 @@ class SearchLogsTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal seeds give equal tables."""
+        """Generate the table of counts. The same seed always gives the same table."""
         rng = np.random.default_rng(self.seed)
         day = np.arange(self.domain.size) / 16
         score = _interest(day) + rng.normal(0, 0.7, len(day))
@@ -345,10 +347,10 @@ class SocialNetworkTwin(_Twin):
     Three numbers agree with the paper of Hay et al.: the number of students, the sum of the numbers of
     friends (674,708), and the largest number of friends (1,678). Everything else is our invention. The
     numbers of friends are quantiles of a lognormal distribution, and half of them are 37 or less. A network
-    with exactly these numbers of friends exists. The paper does not print how many students have no friend.
-    The protected unit is one friendship, which changes two numbers by one each.
+    with exactly these numbers of friends exists. The paper does not print the number of students without
+    friends. The protected unit is one friendship, which changes two numbers by one each.
 
-    The data are generated, so they are public. Source of the facts that match: Hay, Rastogi, Miklau, Suciu,
+    The data are generated, so they are public. Source of the numbers that agree: Hay, Rastogi, Miklau, Suciu,
     PVLDB 2010, and the file that its authors publish.
     """
 
@@ -360,7 +362,7 @@ class SocialNetworkTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal seeds give equal tables."""
+        """Generate the table of counts. The same seed always gives the same table."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
         return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
@@ -372,8 +374,9 @@ class KeywordFrequenciesTwin(_Twin):
     The frequencies follow Zipf's law.
 
     Hay et al. print only the number of keywords. Everything else is our invention. The number of searches for
-    the k-th most frequent keyword is drawn from a Poisson distribution with mean 300,000/k, and is at least
-    1. In descending order, the counts fall from about 300,000 to about 15, and many small counts are equal.
+    the k-th most frequent keyword is drawn from a Poisson distribution with mean 300,000/k. A number of 0 is
+    replaced by 1. The largest counts are about 300,000, the smallest are about 15, and many small counts are
+    equal.
 
     The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
     of the size: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.1.
@@ -388,7 +391,7 @@ class KeywordFrequenciesTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal seeds give equal tables."""
+        """Generate the table of counts. The same seed always gives the same table."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))

@@ -147,42 +147,43 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Synthetic data that replace one of the four datasets of users and items of Fan & Jin (2015). Each
-    record names a user, an item and a context, for example the day of the week. The numbers of users, items
-    and records are those in the paper.
+    """Synthetic data that replace one of the four datasets of users and items in the paper of Fan & Jin
+    (2015). Each record names a user, an item and a context, for example a film (the item) and the day of the
+    week (the context).
 
-    Five numbers agree with the paper. Three of them are the numbers of users, items and records. The other
-    two are the numbers of records of the most active user (`max_per_user`) and of the least active user
-    (`min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`, `foursquare()`,
-    `netflix()` or `movielens()` to get the numbers of a row. The default is the row of Foursquare. In this
-    row, the paper also prints a mean of 60.2 records per user, which contradicts the other numbers in the
-    row.
+    Five numbers agree with the paper. Three of them are the numbers of users, items and records. The fourth
+    is the number of records of the most active user (`max_per_user`), and the fifth that of the least active
+    user (`min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`,
+    `foursquare()`, `netflix()` or `movielens()` to get data with the numbers of a row. The default is the row
+    of Foursquare. In this row, the paper also prints a mean of 60.2 records per user, which contradicts the
+    other numbers in the row.
 
     Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
     Let min and max be the smallest and the largest number of records of a user. The r-th most active user has
     min + (max − min)·((1 + q)/(r + q))^`exponent` records, where q is chosen so that all users together have
-    `records` records. With a smaller `exponent`, most users have similar numbers of records. The probability
-    of an item is proportional to (rank + `flat`)^−`popularity`, where the most popular item has rank 1. Each
-    item gets one record of a random user. The items of all other records are drawn with these probabilities.
-    If `once` is True, no user has the same item twice. Nearly all users then have the most popular items, as
-    is usual for films. If `once` is False, a record has, with the probability `returning`, the same item as
-    an earlier record of this user. For comparison, 39 % of the check-ins in the copy "lglmf" of the dataset
-    `Gowalla` are such repetitions. Users and items are numbered at random, so their numbers do not reveal
-    their ranks.
+    `records` records. With a smaller `exponent`, the numbers of records of most users are more similar. Items
+    differ in popularity, and the most popular item has rank 1. The probability of an item is proportional to
+    (rank + `flat`)^−`popularity`. First, each item gets one record of a random user. The items of all other
+    records are drawn with these probabilities. If `once` is True, no user has the same item twice. Nearly all
+    users then have the most popular items, as is usual for films. If `once` is False, a record repeats the
+    item of an earlier record of its user with the probability `returning`. For comparison, 39 % of the
+    check-ins in the copy "lglmf" of the dataset `Gowalla` are such repetitions. Users and items are numbered
+    at random, so their numbers do not reveal their ranks.
 
-    The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", it is
-    the day of the week. Each item has its own distribution over days, which is drawn from a Dirichlet
-    distribution. The mean of these distributions is in the table `PROFILES` of this module. With a larger
-    `alike`, the distributions of different items are more similar. The day depends neither on the popularity
-    of the item nor on the activity of the user. In Figure 11 of the paper, the share of the weekend grows if
-    only some records of each user are kept. The synthetic data do not contain this effect, so any such
-    difference in a figure is random. With "gender and age", the context is a group of users, which is drawn
-    by the shares in `PROFILES`. In each group, the popularity of an item is multiplied by a Gamma variable
-    with mean 1 and shape `alike`.
+    The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", the
+    context is the day of the week. Each item has its own distribution over days, which is drawn from a
+    Dirichlet distribution. The mean of these distributions is in the table `PROFILES` of this module. With a
+    larger `alike`, the distributions of different items are more similar. The day depends neither on the
+    popularity of the item nor on the activity of the user. In Figure 11 of the paper, the weekend has a
+    larger share of the records if only some records of each user are kept. The synthetic data do not contain
+    this effect, so any such difference in a figure is random. With "gender and age", the context is the group
+    of the user, for example women under 25. Groups are drawn with the probabilities in `PROFILES`. In each
+    group, the probability of an item is multiplied by a random factor, which has a Gamma distribution with
+    mean 1 and shape `alike`.
 
     The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
     so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB
-    of memory. Source of the facts that match: Fan and Jin, WWW 2015, Table 4.
+    of memory. Source of the five numbers: Fan and Jin, WWW 2015, Table 4.
     """
 
     invented: ClassVar[Mapping[str, str]] = {
@@ -219,8 +220,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Text that names the real dataset that these data replace, and says how to get it if possible. The
-        number of items shows which dataset this is.
+        """Name of the real dataset that these data replace, and instructions how to get the real dataset if
+        that is possible. The property recognises the real dataset by the number of items.
         """
         return ORIGINALS.get(self.items, "data of your own: Table 4 has no such row")
 
@@ -271,11 +272,12 @@ class InteractionsTwin(Twin):
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """Return a smaller synthetic dataset for quick runs. It has the given number of users, and
-        proportionally fewer records.
+        """Return a smaller synthetic dataset for quick runs. The smaller dataset has at most `users` users,
+        and proportionally fewer records.
 
-        The number of items stays the same if items have at least ten records on average. Otherwise there are
-        fewer items. The most active user has at most a tenth of all records.
+        The number of items stays the same if the smaller dataset then has at least ten records per item.
+        Otherwise the number of items is a tenth of the number of records. The most active user usually has at
+        most a tenth of all records.
         """
         users = min(users, self.users)
         if users == self.users:
@@ -295,7 +297,7 @@ class InteractionsTwin(Twin):
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
     def load(self) -> Interactions:
-        """Generate the records. Equal parameters give equal records."""
+        """Generate the records. The same parameters always give the same records."""
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
         starts = np.concatenate([[0], np.cumsum(sizes)])

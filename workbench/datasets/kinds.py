@@ -83,20 +83,20 @@ class RecordsFile(RealFile):
 
     @cached_property
     def items(self) -> range | tuple[Any, ...]:
-        """Labels of all items, for example numbers of films."""
+        """Labels of all items, for example the published numbers of films."""
         return tuple(self._kept["item"].unique().sort())
 
     @property
     def domain(self) -> Domain:
-        """All pairs of an item and a context. If the class does not state its list of items, the property
-        reads the files to find the items.
+        """All pairs of an item and a context. If the class states no list of items, the property reads the
+        items from the files.
         """
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
     def load(self) -> Interactions:
-        """Load the records. Raise a ValueError if a row is invalid. The message then names the row. If the
-        dataset states the number of rows of a file, another number also raises a ValueError.
+        """Load the records. Raise a ValueError if a row is invalid, or if a file does not have the number of
+        rows that the dataset states. If a row is invalid, the message names the row.
         """
         items = self.items
         if isinstance(items, range):

@@ -51,16 +51,16 @@ class MovieLens(RecordsFile):
 
     There are 1,000,209 ratings by 6,040 users (MovieLens 1M, published in February 2003). The items are the
     publisher's numbers of films, from 1 to 3952. 3,883 of these numbers belong to films, and 3,706 belong to
-    films with ratings. Table 4 of Fan & Jin (2015) prints 3,706. We do not restrict the items to these films,
-    because a list of them would reveal something about the ratings.
+    films with ratings. Table 4 of Fan & Jin (2015) prints 3,706 items. We do not restrict the items to the
+    films with ratings, because a list of these films would reveal a little about the ratings.
 
     The context is a combination of the user's gender and age group (under 25, 25 to 34, above 34), as in the
     paper of Fan & Jin.
 
     The protected unit is one user with all of their ratings. The publisher selected users with 20 ratings or
-    more. Loading checks that nobody rates a film twice, so a user changes each count by at most one. A file
-    with other numbers of users or ratings than stated above is accepted. The method `remarks` then reports
-    the differences.
+    more. Loading checks that nobody rates a film twice, so a user changes each count by at most one. Loading
+    also accepts files with other numbers of users or ratings than stated above. The method `remarks` then
+    reports the differences.
 
     The class reads the published archive `ml-1m.zip`, so you need not unpack it.
 
@@ -132,19 +132,20 @@ class NetflixPrize(RecordsFile):
     """Ratings of films by customers of Netflix: 100,480,507 ratings of 17,770 films by 480,189 customers.
     Each record consists of a customer, a film (the item) and the day of the week (the context).
 
-    The ratings are the training set of the Netflix Prize. The class reads both forms that are in circulation.
-    The first is the published archive, with 17,770 files `mv_0000001.txt` … in a folder `training_set`. The
-    second consists of four files `combined_data_1.txt` …, which may be in a zip archive. The day of the week
-    is that of the published date, which has no hour and no time zone. The items are the published numbers of
-    films, from 1 to 17,770. The users are the published numbers of customers. The class ignores how good a
-    rating is.
+    The ratings are the training set of the Netflix Prize. There are two forms of the data, and the class
+    reads both. The first is the published archive, with 17,770 files `mv_0000001.txt` … in a folder
+    `training_set`. The second consists of four files `combined_data_1.txt` …, which may be in a zip archive.
+    The class computes the day of the week from the published date, which has no hour and no time zone. The
+    items are the published numbers of films, from 1 to 17,770. The users are the published numbers of
+    customers. The class does not use the number of stars of a rating.
 
     The protected unit is one customer with all of their ratings. Loading checks that nobody rates a film
-    twice, so a customer changes at most 17,770 counts by one each. Loading also checks that no film and no
+    twice. So a customer changes at most 17,770 counts, each by one. Loading also checks that no film and no
     rating is missing.
 
-    Reading takes minutes. In a test with synthetic ratings, 5 million ratings took 7 seconds on one core.
-    Table 4 of Fan & Jin (2015) prints rounded numbers: 17,700 films, and at most 17,000 ratings per customer.
+    Reading all ratings takes minutes. In a test on one core, reading 5 million synthetic ratings took 7
+    seconds. Table 4 of Fan & Jin (2015) prints rounded numbers: 17,700 films, and at most 17,000 ratings per
+    customer.
 
     Terms: for research only, without redistribution, and with a citation. Netflix no longer publishes the
     data. Source: Bennett and Lanning, KDD Cup and Workshop 2007.

@@ -38,15 +38,15 @@ class RetailHours(RealFile):
     """Table that counts the invoice lines (products on invoices) of an online shop in each hour from 1
     December 2010 to 9 December 2011.
 
-    The protected unit is one customer. At most `most` lines of each customer are counted. If a customer has
-    more lines, `most` of these lines are drawn at random. This draw depends only on `seed` and on the
-    customer's number. So adding or removing one customer does not change which lines of other customers are
-    counted. The bound of `most` lines per customer holds even if the seed is published.
+    The protected unit is one customer. The table counts at most `most` lines of each customer. If a customer
+    has more lines, the dataset draws `most` of these lines at random. The draw depends only on `seed` and on
+    the customer's number, so other customers do not change it. You may publish the seed, because the table
+    counts at most `most` lines per customer for every seed.
 
-    The file has 541,909 lines, including cancellations. Of these, 135,080 name no customer and are left out.
-    The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93 lines on average. With
-    `most=10`, 40,802 lines are counted. The list of the 8,976 hours is public. Most hours have no line,
-    because they are at night or on a Saturday.
+    The file has 541,909 lines, including cancellations. The table leaves out 135,080 of these lines, because
+    they name no customer. The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93
+    lines on average. With `most=10`, the table counts 40,802 lines. The list of the 8,976 hours is public.
+    Most hours have no line, because they are at night or on a Saturday.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.
@@ -62,7 +62,7 @@ class RetailHours(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """All 8,976 hours from 1 December 2010 to 9 December 2011. Hour 0 begins at the start of 1 December
+        """All 8,976 hours from 1 December 2010 to 9 December 2011. Hour 0 is the first hour of 1 December
         2010.
         """
         return Domain(("bin",), ((_END - _START).days * 24,))
@@ -103,17 +103,17 @@ class OnlineRetail(RecordsFile):
     """Invoice lines (products on invoices) of an online shop: 406,829 lines in the year to December 2011.
     Each record consists of a customer, a stock code (the item) and the day of the week (the context).
 
-    The file has 541,909 lines, including cancellations. Of these lines, 135,080 name no customer. They are
-    left out, because nobody knows how many of them belong to the same customer. The other lines belong to
-    4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
-    UK. No order was ever made on a Saturday, but Saturday stays in the list of days.
+    The file has 541,909 lines, including cancellations. Of these lines, 135,080 name no customer. The dataset
+    leaves them out, because nobody knows how many of them belong to the same customer. The other lines belong
+    to 4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
+    UK. There are no orders on Saturdays, but Saturday is in the list of contexts.
 
-    The items are the shop's 4,070 stock codes, which we treat as public. The list of items contains all codes
-    in the file, including those for postage, discounts and fees (POST, D, BANK CHARGES). Of these codes,
-    3,684 occur in a line that names a customer. The users are the published numbers of customers.
+    The items are the shop's 4,070 stock codes, which we treat as public. The list contains all stock codes in
+    the file, including those for postage, discounts and fees (POST, D, BANK CHARGES). 3,684 of the codes
+    occur in a line that names a customer. The users are the published numbers of customers.
 
-    The protected unit is one customer with all of their lines. A customer may have any number of lines, also
-    several with the same item.
+    The protected unit is one customer with all of their lines. A customer may have any number of lines, and
+    may have several with the same item.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.

@@ -48,9 +48,9 @@ class QueryLogTwin(OverHierarchy, Twin):
     """Synthetic log of searches. The log contains distinct search texts, each with the number of searches for
     this text. Texts consist of the 38 symbols a-z, 0-9, the full stop and the space.
 
-    A query is one search. Three facts agree with the paper "Synthetic Data via Differential Privacy" (2009):
-    there are 90 million queries, the symbols are the same, and some queries are longer than 20 symbols.
-    Everything else is our invention.
+    A query is one search for a text. Three facts agree with the paper "Synthetic Data via Differential
+    Privacy" (2009): there are 90 million queries, the symbols are the same, and some queries are longer than
+    20 symbols. Everything else is our invention.
 
     Frequencies: the number of queries with the r-th most frequent text is proportional to r^-0.9 (Zipf's
     law), and is at least one. The first text has 2.7 % of all queries. By default, the number of distinct
@@ -58,17 +58,17 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     Texts: a query consists of one to four words, or is the name of a website with its ending. Some queries
     contain a number. The words are made from 268 ordinary English words. The first word may be derived from
-    one of them (books, bookshop, mybook) or consist of two (bookfish). Each further word depends on the word
-    before. Texts with probable words are more frequent than other texts, but the frequency of a text also
-    depends on a random number. The mean query has 15.4 symbols, and 12 % of queries have more than 20. More
-    than half of all queries begin with one of a hundred strings of 4 symbols.
+    an English word (books, bookshop, mybook) or consist of two (bookfish). Each further word depends on the
+    word before. Texts of common words are usually more frequent than other texts, but the frequency of a text
+    also depends on a random number. The mean length of a query is 15.4 symbols, and 12 % of queries have more
+    than 20 symbols. The hundred most frequent beginnings of 4 symbols cover more than half of all queries.
 
     The longest texts have 24 symbols, because the key of a longer text does not fit in two numbers of 64
-    bits. Texts with more than `depth` symbols are left out, and the field `left_out` of the loaded records
+    bits. Loading leaves out texts with more than `depth` symbols. The field `left_out` of the loaded records
     contains the number of searches for such texts. The protected unit is one query, because the log does not
     name users. The data are generated, so they are public. Generating all 90 million queries takes about 15
-    seconds and 1.6 GB of memory. A million queries take less than one second. Source of the statistics:
-    Synthetic Data via Differential Privacy, 2009, section 5.2.
+    seconds and 1.6 GB of memory. Generating a million queries takes less than one second. Source of the
+    statistics: Synthetic Data via Differential Privacy, 2009, section 5.2.
     """
 
     original = (
@@ -97,13 +97,13 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of prefixes. A node is a prefix (the first symbols of a text), and each of its children
-        has one more of the 38 symbols.
+        """Hierarchy (tree) of prefixes. A node is a prefix, which consists of the first symbols of a text.
+        Each child of a node has one more symbol.
         """
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
-        """Generate the searches. Equal parameters give equal searches."""
+        """Generate the searches. The same parameters always give the same searches."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -253,17 +253,17 @@ class Surnames(RealFile):
     """Number of people in the US with each of the `n` most frequent surnames. The published list contains the
     162,253 surnames that at least 100 people have.
 
-    A cell of the table is a rank in the published list. We treat the names and their order as public. People
-    whose name is not among the first `n` are not counted. The protected unit is one person, who is in one
-    cell. The method `strings()` returns a dataset that treats the names themselves as private. The first
-    argument is the year of the census, so `Surnames(2010)` has the default number of names. To get the first
-    2,010 names, write `Surnames(n=2010)`.
+    A cell of the table is a rank in the published list. We treat the names and their order as public. The
+    table does not count people with other names. The protected unit is one person, who is in one cell. The
+    method `strings()` returns a dataset that treats the names themselves as private. The first argument is
+    the year of the census, so `Surnames(2010)` has the default number of names. To get the first 2,010 names,
+    write `Surnames(n=2010)`.
 
-    The class reads the archive of the Census Bureau, or a Parquet copy of its table, which is also in
-    circulation. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of the 20,000
-    most frequent names (the default). The most frequent of these names has 2,442,977 people, and the least
-    frequent has 1,339. These data are of the same kind as the 20,000 keywords of Hay et al. 2010, which
-    nobody publishes.
+    The class reads the archive of the Census Bureau, or a copy of its table in the format Parquet, which
+    others have published. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of
+    the 20,000 most frequent names (the default). 2,442,977 people have the most frequent name, and 1,339 have
+    the least frequent of the 20,000. These data are of the same kind as the counts of 20,000 keywords that
+    Hay et al. (2010) use, which nobody publishes.
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, Frequently
     Occurring Surnames from the 2010 Census.
@@ -292,8 +292,8 @@ class Surnames(RealFile):
 
     def strings(self, depth: int = 15) -> SurnameStrings:
         """Return a dataset that contains the surnames as strings of letters. The returned dataset contains
-        all surnames of the published list, not only the first `n`. `depth` is the largest length of a name in
-        letters. Longer names are left out.
+        all surnames of the published list, not only the first `n`. `depth` is the largest allowed length of a
+        name in letters. The dataset leaves out longer names.
         """
         return SurnameStrings(self.year, depth)
 
@@ -304,12 +304,12 @@ class SurnameStrings(OverHierarchy, RealFile):
     least 100 people have.
 
     Names consist of at most 15 lower-case letters, a to z. As in the census, they have no spaces, hyphens or
-    apostrophes. Names with more than `depth` letters are left out, and the field `left_out` of the loaded
+    apostrophes. Loading leaves out names with more than `depth` letters. The field `left_out` of the loaded
     records contains the number of people with such names. The protected unit is one person, which is one
     record.
 
     The class reads the archive of the Census Bureau or a Parquet copy of the list. The copy contains 162,252
-    names of 265,660,058 people, with 100 to 2,442,977 people per name. The archive contains one more name.
+    names of 265,660,058 people. A name in it has 100 to 2,442,977 people. The archive contains one more name.
 
     The terms and the source are the same as for `Surnames`.
     """
@@ -322,8 +322,8 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """Hierarchy of the prefixes of names, which are written in lower-case letters. A node is a prefix
-        (the first letters of a name), and each of its children has one more letter.
+        """Hierarchy (tree) of prefixes. A node is a prefix, which consists of the first letters of a name.
+        Each child of a node has one more letter. All letters are lower-case.
         """
         return Prefixes(LETTERS, self.depth, "name")
 

@@ -21,22 +21,22 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """Synthetic table with `m` cells, some of which are empty. The share of non-empty cells is `density`. The
-    counts of the non-empty cells are drawn from a normal distribution with the given `mean` and `std`
-    (standard deviation). The counts are then rounded, and counts below 1 are set to 1.
+    """Synthetic table with `m` cells. The share `density` of the cells is not empty, and all other cells are
+    empty. The counts of the non-empty cells are drawn from a normal distribution with the given `mean` and
+    `std` (standard deviation). The counts are then rounded, and counts below 1 are set to 1.
 
     `placement` says which cells are not empty. With "uniform", the non-empty cells are drawn uniformly from
     all cells, without replacement. Cormode et al. (2012) also use tables whose non-empty cells are "skewed
-    and concentrated in particular regions", but do not print the distribution of these cells. With "skewed",
-    we use a distribution of our own. A region is an interval in the order of cells. All regions have equal
-    length, their number is `regions`, and their places are random. Together, the regions cover the share
-    2·density of all cells (or all cells, if this share exceeds 1). The non-empty cells are drawn uniformly
-    within the regions. So about half of the cells in a region are not empty (more if `density` exceeds 0.5).
-    All cells outside the regions are empty.
+    and concentrated in particular regions". They do not print the distribution of these cells, so "skewed"
+    uses a distribution of our own. A region is an interval of consecutive cells. There are `regions` regions
+    of equal length at random places. Together, the regions cover the share 2·density of all cells, or all
+    cells if this share exceeds 1. The non-empty cells are drawn uniformly within the regions, so about half
+    of the cells in a region are not empty (more if `density` exceeds 0.5). All cells outside the regions are
+    empty.
 
-    The data are generated, so they are public. The protected unit is one record, which is in one cell. The
-    time and memory for loading grow with the number of non-empty cells, and not with `m`. Source: Cormode,
-    Procopiuc, Srivastava, Tran, ICDT 2012, section 4.1.
+    The data are generated, so they are public. The protected unit is one record, which is in one cell.
+    Loading takes time and memory that grow with the number of non-empty cells, and not with `m`. Source:
+    Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, section 4.1.
 
     >>> table = GaussianSparse(m=10**12, density=1e-9).load()
     >>> len(table), table.domain.size
@@ -66,7 +66,7 @@ class GaussianSparse(Dataset):
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal parameters give equal tables."""
+        """Generate the table of counts. The same parameters always give the same table."""
         rng = np.random.default_rng(self.seed)
         n = round(self.density * self.m)
         keys = self._skewed(n, rng) if self.placement == "skewed" else _distinct(self.m, n, rng)
@@ -101,14 +101,15 @@ class IPUMSTwin(Twin):
 
     Three facts agree with the paper: the attributes, their numbers of values, and the number of people. The
     attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest value of age is 16, that of
-    education is 1, and that of salary is 0. The dependence between attributes is our invention. The
-    attributes of a person are drawn one after the other. The number of people falls with age, mostly above
-    40, and women live longer than men. 86 % of people have the birthplace 0, and the frequency of the r-th
-    other birthplace is proportional to 1/r. Race depends on the birthplace. The mean education is about 11.5,
-    and is less for old people. The values 9 and 13 of education are frequent. Marital status depends on age.
-    Whether a person works depends on age and gender. People who do not work have workclass 0, occupation 0
-    and salary 0. The occupation depends on education and gender. Salaries have a lognormal distribution
-    around a value that depends on education, age, gender and occupation. The salary 49 means 49 or more.
+    education is 1, and that of salary is 0. The frequencies of the values and the dependence between
+    attributes are our invention. We draw the attributes of a person one after the other. The number of people
+    falls with age, mostly above 40, and women live longer than men. 86 % of people have the birthplace 0. The
+    frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The mean of
+    education is about 11.5, and old people have a lower mean. The values 9 and 13 of education are frequent.
+    Marital status depends on age. The probability that a person works depends on age and gender. People who
+    do not work have workclass 0, occupation 0 and salary 0. The occupation of other people depends on
+    education and gender. Salaries have a lognormal distribution around a value that depends on education,
+    age, gender and occupation. The salary 49 means 49 or more.
 
     The protected unit is one person, who is in one cell. The data are generated, so they are public.
     Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,
@@ -136,7 +137,7 @@ class IPUMSTwin(Twin):
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
-        """Generate the table of counts. Equal parameters give equal tables."""
+        """Generate the table of counts. The same parameters always give the same table."""
         rng = np.random.default_rng(self.seed)
         domain = self.domain
         keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
@@ -257,8 +258,8 @@ class OfDataset:
 
     @property
     def truth_public(self) -> bool:
-        """Whether the exact counts may be shown next to a release. The dataset from which this one is
-        computed determines this.
+        """Whether you may show the exact counts next to a release. This is so if you may show the exact
+        counts of the dataset from which this one is computed.
         """
         return self.dataset.truth_public
 
@@ -271,13 +272,14 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """Table that contains all counts of another dataset in ascending order, including the zeros of empty
-    cells. The table does not say which count belongs to which cell. Some mechanisms release only such a
-    sorted list of counts (an unattributed histogram).
+    """Table of all counts of another dataset in ascending order, including the zeros of empty cells. The
+    table does not show which count belongs to which cell. Some mechanisms release only such a sorted list of
+    counts (an unattributed histogram).
 
-    A metric can compare the released list with this table, rank by rank. Adding or removing one unit (the
-    person or record that is protected) changes the sorted counts by at most as much in total as the counts of
-    `dataset`. The exact counts may be shown if the exact counts of `dataset` may be shown.
+    A metric can compare the released list with this table, rank by rank. Suppose that one unit (the person or
+    record that is protected) is added or removed. If this changes the counts of `dataset` by c in total, it
+    changes the sorted counts by at most c in total. You may show the exact counts if you may show the exact
+    counts of `dataset`.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
@@ -300,9 +302,10 @@ class Projected(OfDataset):
     """Table that counts the records of another dataset by some of its attributes (a marginal table). The
     attributes of the table are in the order in which you list them.
 
-    Adding or removing one unit (the person or record that is protected) changes the counts of this table by
-    at most as much in total as the counts of `dataset`. The change of a single count may be larger, because
-    cells are added up. The exact counts may be shown if the exact counts of `dataset` may be shown.
+    Suppose that one unit (the person or record that is protected) is added or removed. If this changes the
+    counts of `dataset` by c in total, it changes the counts of this table by at most c in total. A single
+    count may change more than in `dataset`, because it is a sum over several cells. You may show the exact
+    counts if you may show the exact counts of `dataset`.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")
