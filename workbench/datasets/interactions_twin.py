@@ -204,10 +204,12 @@ class InteractionsTwin(Twin):
         1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the least active user"
     )
     exponent: float = parameter(
-        1.25, 0, 10, strict=True, doc="inequality of users' numbers of records"
+        1.25, 0, 10, strict=True, doc="how strongly users' numbers of records differ"
     )
-    popularity: float = parameter(0.6, 0, 10, doc="inequality of items' popularity")
-    flat: float = parameter(0.0, 0, 1e9, doc="approximate number of equally popular top items")
+    popularity: float = parameter(0.6, 0, 10, doc="how strongly items' popularity differs")
+    flat: float = parameter(
+        0.0, 0, 1e9, doc="approximate number of items that share the highest popularity"
+    )
     once: bool = parameter(
         False, choices=(False, True), doc="at most one record per user and item"
     )
@@ -215,7 +217,9 @@ class InteractionsTwin(Twin):
     contexts: str = parameter(
         "check-in week", choices=tuple(PROFILES), doc="what the context of a record is"
     )
-    alike: float = parameter(20.0, 0, 1e9, strict=True, doc="similarity of the items' contexts")
+    alike: float = parameter(
+        20.0, 0, 1e9, strict=True, doc="how similar the items' contexts are"
+    )
     seed: int = seed_field()
 
     @property

@@ -115,9 +115,9 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the progress of runs inside a `with` block. Each time a trial ends, the function `tell(done,
-    of)` is called. `of` is the number of trials that must be run on the same dataset, and `done` is the
-    number of these that have ended.
+    """Report the progress of runs inside a `with` block. Each time a trial ends, `run` calls your function
+    `tell(done, of)`. Among the trials on the same dataset, `of` is the number that must be run, and `done` is
+    the number that have ended.
     """
     token = _tell.set(tell)
     try:
@@ -129,10 +129,10 @@ def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
 def run(
     sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
 ) -> pd.DataFrame:
-    """Run all trials of a sweep, and return their results as a data frame. Trials whose results are already
-    in the folder `store` are not run again.
+    """Run all trials of a sweep, and return their results as a data frame. If the results of a trial are
+    already in the folder `store`, the function reads them instead of running the trial again.
 
-    The results of a trial are stored when the trial ends. You can therefore stop a run at any time and
+    The function stores the results of a trial when the trial ends. So you can stop a run at any time and
     continue it later. Two runs can use the same folder at the same time.
 
     Parameters
@@ -140,23 +140,23 @@ def run(
     sweep : Sweep
         Plan of the trials to run.
     store : path
-        Folder in which the results are stored. It is created if it does not exist.
+        Folder for the results. The function creates the folder if it does not exist.
     workers : int
         Number of worker processes, if you pass no executor. Default 1.
     executor : concurrent.futures.Executor, optional
         Executor that runs the trials, for example a pool of processes, or a cluster from
-        `scale.dask.connect`. The results do not depend on the executor, except for the column `seconds`.
-        Default: the Dask cluster whose address is in the environment variable WORKBENCH_SCHEDULER. If this
-        variable is not set, the trials run on this machine.
+        `scale.dask.connect`. The executor changes only the column `seconds` of the results. By default, the
+        trials run on the Dask cluster whose address is in the environment variable WORKBENCH_SCHEDULER. If
+        this variable is not set, the trials run on your computer.
 
     Returns
     -------
     DataFrame
         Table with one row per trial, estimator (post-processing step) and metric. If a metric returns a
-        table, each of its rows becomes a row. The first columns are the dataset, the mechanism and its
-        parameters, the seed, the seconds that the release took, and the number of released cells. The last
-        columns are the metric, the workload (the queries on which the metric compares answers), and the
-        measured `value`.
+        table, each row of that table becomes a row of the results. The first columns contain the dataset, the
+        mechanism and its parameters, the seed, the seconds that the release took, and the number of released
+        cells. The last columns contain the metric, the workload (the queries on which the metric compares
+        answers), and the measured `value`.
     """
     import pandas as pd
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return the columns that describe a mechanism in a table of results. The columns contain the mechanism's
-    class, its name in figures, its budget and its parameters.
+    """Return the columns that describe a mechanism in a table of results: its class, its name in figures, its
+    budget and its parameters.
     """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
@@ -79,9 +79,8 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """Interface of a dataset. A dataset is an immutable object with a method `load`. This method returns the
-    data with their bound, which is the most that one protected unit, for example a person, may add to the
-    data.
+    """Interface of a dataset. A dataset is an object with a method `load`. This method returns the data and
+    their bound. The bound is the most that one protected unit, for example a person, may add to the data.
     """
 
     truth_public: bool
@@ -95,8 +94,8 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 
 
 def first_available(*datasets: Dataset | None) -> Dataset | None:
-    """Return the first of several datasets whose files are all on this machine. Return None if files of every
-    dataset are missing.
+    """Return the first of several datasets whose files are all on your computer. Return None if each dataset
+    lacks a file.
 
     A dataset without a method `files`, for example a synthetic one, is always available.
     """
@@ -123,8 +122,8 @@ class Trial:
     mechanism : Mechanism
         Mechanism that runs on these data.
     seed : int
-        Number of the repetition, from 0. The noise is generated from the whole text of the trial, which
-        contains this number.
+        Number of the repetition, from 0. The text of the trial contains this number. So trials with different
+        seeds get different noise.
     """
 
     dataset: Dataset
@@ -132,8 +131,8 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on `data`, which are the loaded data of the trial's dataset. Because the noise
-        comes from a seed, the release is marked as simulated.
+        """Run the mechanism on `data`, the loaded data of the trial's dataset. Because the noise comes from a
+        seed, the release is marked as simulated.
         """
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
@@ -141,23 +140,23 @@ class Trial:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Plan of an experiment. Every mechanism is run on every dataset, several times with different noise, and
-    every metric is computed for every run.
+    """Plan of an experiment. The experiment runs every mechanism on every dataset, several times with
+    different noise. It computes every metric for every run.
 
     Parameters
     ----------
     datasets, mechanisms : sequences
         Datasets and mechanisms. Each dataset is combined with each mechanism.
     metrics : sequence of callables
-        Metrics. A metric is called with the true data and the released estimate, and returns a number, for
-        example an error. It may also return a table with a column `value`, for example one error per level of
-        a hierarchy. Each row of this table becomes a row of the results.
+        Metrics. A metric is a function of the true data and the released estimate. It returns a number, for
+        example an error, or a table with a column `value`, for example one error per level of a hierarchy.
+        Each row of such a table becomes a row of the results.
     seeds : int
         Number of repetitions of each combination, each with different noise. Default 20.
     estimators : sequence of callables
         Optional post-processing steps. An estimator takes the released estimate and returns an improved
-        estimate. The metrics are computed for the released estimate, and for the estimate from each
-        estimator.
+        estimate. The experiment computes the metrics for the released estimate and for each improved
+        estimate.
 
     Raises
     ------

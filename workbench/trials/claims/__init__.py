@@ -1,14 +1,13 @@
-"""Checks of what a paper says about its figures. A claim is a sentence of the paper. A statement is one
-assertion in this sentence. The check of a statement compares the assertion with our results (the rows of the
-figure). A `Finding` is the result of one check. A `PaperFinding` is a main result of the paper, which follows
-from several statements.
+"""Checks of the sentences that a paper writes about its figures. A claim is a sentence of the paper. A
+statement is one assertion in this sentence. The check of a statement compares the assertion with our results
+(the rows of the figure). A `Finding` is the result of one check. A `PaperFinding` is a main result of the
+paper, which follows from several statements.
 
-Before we first run a figure, we translate the words of its statements to numbers, as follows. *About*,
-*comparable* and *alike* mean that two values differ by at most the factor 1.25. *Much*, *far* and
-*considerably* mean a factor of at least 3. *Orders of magnitude* means a factor of at least 10. *Often* and
-*generally* mean at three quarters of the points of the figure or more, *in all cases* means at all points,
-and *can* means at one point or more. A statement that our results do not decide does not count as
-contradicted.
+We translate the words of statements to numbers before we first run a figure. *About*, *comparable* and
+*alike* mean that two values differ by at most the factor 1.25. *Much*, *far* and *considerably* mean a factor
+of at least 3. *Orders of magnitude* means a factor of at least 10. *Often* and *generally* mean at three
+quarters of the points of the figure or more. *In all cases* means at all points, and *can* means at one point
+or more. If our results do not decide a statement, it does not count as contradicted.
 """
 
 from workbench.trials.claims.checks import EVERYWHERE as EVERYWHERE

@@ -45,24 +45,24 @@ def check_between(
     words: str = "there",
     unit: str = "",
 ) -> Finding:
-    """Check whether the numbers at enough points are between `low` and `high`. The argument `share` says at
-    how many points the number must be in this range.
+    """Check whether numbers are between `low` and `high` at enough points of a figure. The argument `share`
+    says how many points are enough.
 
     Parameters
     ----------
     numbers : Intervals
         Numbers to check, one per point, with their confidence intervals.
     level : float
-        Level of confidence, for example 0.95. The check is wrong with at most the probability 1 − level.
+        Level of confidence, for example 0.95. The check is wrong with probability at most 1 − level.
     low, high : float
         Smallest and largest number in the range.
     share : float
         Share of the points at which the number must be in the range: EVERYWHERE (all), OFTEN (three quarters)
         or SOMEWHERE (one point).
     words : str
-        Word for a number in this range, which the result uses, for example "lower".
+        Word for numbers in this range, for example "lower". The text of the result uses this word.
     unit : str
-        Unit that is written after the numbers, for example "×" for ratios.
+        Unit after the numbers in the text of the result, for example "×" for ratios.
     """
     count = len(numbers.at(level))
     need = max(1, ceil(share * count - 1e-9))
@@ -90,7 +90,7 @@ def check_lower(
     ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
 ) -> Finding:
     """Check whether one series (a curve of a figure) is lower than another, by a factor of at least `times`.
-    The numbers to check are ratios of the first series to the second.
+    `ratios` contains the values of the first series divided by those of the second.
     """
     words = "lower" if times == 1 else f"{times:g}× lower"
     below = float(np.nextafter(1 / times, 0)) if times == 1 else 1 / times
@@ -100,8 +100,8 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Check whether two series (curves of a figure) differ by at most the factor `within` (default 1.25). The
-    numbers to check are ratios of the two series.
+    """Check whether two series (curves of a figure) differ by at most the factor `within` (default 1.25).
+    `ratios` contains the values of the first series divided by those of the second.
     """
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
@@ -110,8 +110,8 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Check whether measured numbers agree with a number that the paper prints. The printed number has a
-    tolerance, because it may be read off a figure.
+    """Check whether measured numbers agree with a number that the paper prints. `point` gives the printed
+    number a tolerance, because someone may have read the number off a figure.
     """
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
@@ -121,18 +121,18 @@ Part = Callable[[float], Finding]
 
 
 def all_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine the checks of several parts of a statement. The statement holds if all parts hold, and differs
-    if one part differs.
+    """Combine the checks of several parts of a statement. The statement holds if all parts hold, and is
+    contradicted if one part is contradicted.
 
-    Each part is checked at a level of confidence above `level`. So the combined result is wrong with at most
-    the probability 1 − level.
+    The function checks each part at a level of confidence above `level`. So the combined result is wrong with
+    probability at most 1 − level.
     """
     return _joined(parts, level, decide_all, max)
 
 
 def any_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Combine the checks of several parts of a statement. The statement holds if one part holds, and differs
-    if all parts differ.
+    """Combine the checks of several parts of a statement. The statement holds if one part holds, and is
+    contradicted if all parts are contradicted.
     """
 
     def decide_any(holds: Sequence[bool | None]) -> bool | None:
@@ -161,13 +161,13 @@ def _joined(
 def over(
     name: str, values: Sequence[Any], check_at: Callable[[Any, float], Finding], level: float
 ) -> Finding:
-    """Check a statement that depends on a parameter whose value the paper does not print. The statement is
-    checked at every plausible value of the parameter.
+    """Check a statement that depends on a parameter whose value the paper does not print. The function checks
+    the statement at every plausible value of this parameter.
 
-    The outcome is "holds" if the statement holds at all values, and "differs" if the results contradict it at
-    all values. If the statement holds at some values and differs at others, the outcome is "depends on what
-    is not printed". If neighbouring values have the same outcome, the result shows only the measurement at
-    the first of these values.
+    The outcome is "holds" if the statement holds at all values, and "differs" if the results contradict the
+    statement at all values. If the statement holds at some values and is contradicted at others, the outcome
+    is "depends on what is not printed". For neighbouring values with the same outcome, the result shows only
+    the measurement at the first value.
 
     Parameters
     ----------
@@ -177,8 +177,8 @@ def over(
     values : sequence
         Plausible values, in order. If there are several parameters, each value is a tuple.
     check_at : callable
-        Function that checks the statement at one value. Its arguments are the value and a level of
-        confidence, and it returns a `Finding`.
+        Function that checks the statement at one value, and returns a `Finding`. Its arguments are the value
+        and a level of confidence.
     level : float
         Level of confidence for all values together.
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def decide(holds: bool, fails: bool) -> bool | None:
     """Combine two tests of a statement. Return True if the first test shows that the statement holds. Return
-    False if the second test shows that the statement fails. Return None if neither test decides, because more
-    runs are needed.
+    False if the second test shows that the statement is false. If neither test decides, more runs are needed,
+    and the function returns None.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -31,8 +31,8 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine the outcomes of the parts of a statement, all of which must hold. If one part fails (False),
-    the statement fails. Otherwise, if one part is undecided (None), the statement is undecided.
+    """Combine the outcomes of the parts of a statement that holds only if all parts hold. If one part is
+    False, the result is False. Otherwise, if one part is undecided (None), the result is None.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -59,13 +59,12 @@ _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
-    """Error that is raised if a check needs points of a figure that are missing from the figure's rows."""
+    """Error for a check that needs points which are missing from the rows (results) of a figure."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of one statement, one for each plausible value of a parameter whose value the paper does not
-    print.
+    """Outcome of one statement at each plausible value of a parameter whose value the paper does not print.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Set of the outcomes that occur for some value of the parameter."""
+        """Set of the outcomes at all values of the parameter."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
@@ -94,8 +93,8 @@ class Strip:
         return f"{self.name}: {values}"
 
     def in_words(self) -> str:
-        """Return a sentence that lists the values for which the statement holds, and those for which it
-        differs from our results.
+        """Return a text that lists the values of the parameter for which the statement holds, and the values
+        for which our results contradict it.
 
         >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
         'holds for θ = 65; differs for θ = 20 … 40'
@@ -117,26 +116,27 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of checking a statement on the rows (results) of a figure. It contains the outcome and the
-    measured values.
+    """Result of the check of a statement on the rows (results) of a figure: the outcome and the measured
+    values.
 
     Parameters
     ----------
     holds : bool or None
-        Whether the statement holds. It is None if the runs so far do not decide this at the given level of
+        Whether the statement holds. None if the runs so far do not decide this at the given level of
         confidence.
     measured, why : str
-        Measured values in words, and an explanation. Both texts are computed from the checked rows only.
+        Measured values in words, and an explanation. Both texts follow from the checked rows alone.
     testable : bool
-        Whether the rows contain the data that the statement is about. If not, `why` says what is missing.
+        Whether the rows contain the data that the statement is about. If they do not, `why` names the missing
+        data.
     runs : float
-        Estimated number of repetitions after which the statement can be decided. Infinite or NaN if this is
-        unknown.
+        Estimated number of repetitions that the check needs to decide the statement. Infinite or NaN if this
+        number is unknown.
     strip : Strip, optional
-        Outcomes by the value of a parameter, if the statement depends on a parameter that the paper does not
+        Outcome at each value of a parameter, if the statement depends on a parameter that the paper does not
         print.
     printed : str
-        Number with which the measured value is compared, if the paper prints one.
+        Number in the paper with which the measured value is compared, if there is one.
     """
 
     holds: bool | None
@@ -173,24 +173,23 @@ class Statement:
     id : str
         Id of the statement, for example "c-3a-2.1".
     says : str
-        The assertion, in the words of the paper.
+        Assertion, in the words of the paper.
     check : callable or None
-        Function that checks the assertion. Its arguments are the figure's rows and a level of confidence, and
-        it returns a `Finding`. If it is None, `untestable` must give a reason.
+        Function that checks the assertion and returns a `Finding`. Its arguments are the figure's rows and a
+        level of confidence. If `check` is None, `untestable` must give a reason.
     page : str
         Page of the paper.
     reading : str
-        Our interpretation of the sentence: which numbers are compared, at which points, and by which
-        criterion.
+        Our interpretation of the sentence: the compared numbers, the points of the figure, and the criterion.
     by_definition : bool
         Whether the assertion follows from definitions alone, so that results cannot contradict it.
     untestable : str
         Reason, if the assertion cannot be checked here.
     needs : tuple of str
-        Names of datasets (classes in `datasets`) whose published files the check needs. If synthetic data
-        replace such a file, the assertion cannot be tested.
+        Names of datasets (classes in `datasets`) whose published files the check needs. With synthetic data
+        instead of such a file, the assertion cannot be tested.
     table : mapping
-        The check as it is written in `statements.toml`, with the series and rows that it compares.
+        Check as it is written in `statements.toml`, with the series and rows that it compares.
     """
 
     id: str
@@ -214,14 +213,15 @@ class Statement:
             )
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """Check the statement several times, on rows from more and more repetitions. Return the result of the
-        first check that decides the statement. If no check decides, return the result of the last one.
+        """Check the statement several times, each time on the rows from more repetitions. Return the result
+        of the first check that decides the statement. If no check decides, return the result of the last
+        check.
 
         Parameters
         ----------
         looks : sequence of DataFrame
-            Rows of the figure, for increasing numbers of repetitions. Each data frame contains the rows of
-            the one before.
+            Rows (results) of the figure, for increasing numbers of repetitions. Each data frame contains the
+            rows of the previous one.
         level : float
             Level of confidence of each check.
         """
@@ -241,8 +241,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a paper about one of its figures. The sentence is divided into statements, which can be
-    checked one by one.
+    """Sentence of a paper about one of its figures. The sentence is divided into statements, and each
+    statement can be checked alone.
 
     Parameters
     ----------
@@ -251,9 +251,9 @@ class Claim:
     page : str
         Page of the paper.
     sentence : str
-        The sentence, quoted from the paper.
+        Sentence, quoted from the paper.
     statements : tuple of Statement
-        Assertions that the sentence makes. Each gets its own verdict.
+        Assertions in the sentence. Each assertion gets its own verdict.
     """
 
     id: str
@@ -272,13 +272,13 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """Check all statements of the claim. Return one verdict per statement, which says whether the
+        """Check all statements of the claim. Return one verdict per statement. The verdict says whether the
         statement holds.
 
         Parameters
         ----------
         looks : sequence of DataFrame
-            Rows of the figure, for increasing numbers of repetitions.
+            Rows (results) of the figure, for increasing numbers of repetitions.
         level : float
             Level of confidence of each check, for example 0.95.
         has_file : callable
@@ -304,7 +304,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one statement of the claim. `finding` is the result of its check."""
+        """Return the verdict on one statement of the claim. `finding` is the result of the check."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -322,8 +322,8 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdict "not judged" for each statement. Use this method if the parameters of a run
-        differ from those of the paper.
+        """Return the verdict "not judged" for each statement. Use this method if a run has other parameters
+        than the paper.
         """
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
@@ -338,7 +338,7 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on one statement of a paper, which says whether the statement holds for our results.
+    """Verdict on one statement of a paper. The verdict says whether the statement holds for our results.
 
     Parameters
     ----------
@@ -353,13 +353,12 @@ class Verdict:
     claim, page : str
         Id of the claim, and page of the paper.
     mark : str
-        Mark next to the outcome. It is `claims.BY_DEFINITION` if the statement follows from definitions
-        alone.
+        Mark next to the outcome: `claims.BY_DEFINITION` if the statement follows from definitions alone.
     strip : Strip, optional
-        Outcomes by the value of a parameter, if the statement depends on a parameter that the paper does not
+        Outcome at each value of a parameter, if the statement depends on a parameter that the paper does not
         print.
     printed : str
-        Number with which the measured value is compared, if the paper prints one.
+        Number in the paper with which the measured value is compared, if there is one.
     """
 
     id: str
@@ -376,14 +375,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """Number that a paper prints, with a tolerance. A measured number agrees with the printed one if it is
+    """Number that a paper prints, with a tolerance. A measured number agrees with the printed number if it is
     between `low` and `high`. This range includes the error of reading a number off a figure. `says` describes
     the printed number in words.
 
-    The other fields say where a figure shows the number. `axis` is the axis on which you read the number.
-    `at` is the position on the other axis, which is a number or a name. If the paper's number is about a
-    range of positions, `over` is this range. If `at` and `over` are missing, the number is about the whole
-    axis. `value` is the printed number, if it is a single number and not a range.
+    The other fields say where the number is in a figure. `axis` is the axis on which you read the number.
+    `at` is the position on the other axis (a number or a name). If the number is about a range of positions,
+    `over` is this range. If `at` and `over` are missing, the number is about the whole axis. `value` is the
+    printed number, if the paper prints a single number and not a range.
     """
 
     says: str
@@ -413,8 +412,8 @@ class Printed:
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
         """Make a `Printed` for a number that the paper states as "about `value`". A result agrees if it is
-        between `value`/1.25 and 1.25·`value`, or if it differs from `value` by at most `error`, the rounding
-        error of the printed number.
+        between `value`/1.25 and 1.25·`value`. A result also agrees if it differs from `value` by at most
+        `error`, the rounding error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -430,8 +429,8 @@ class Printed:
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
     """Change a verdict to "undecided", with the explanation `why`. Use this function for a run that shows
-    only a tendency, for example a small run. Verdicts that are not decided, or that follow from definitions,
-    are returned unchanged.
+    only a tendency, for example a small run. The function does not change verdicts that were not decided
+    before, or that follow from definitions.
     """
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
@@ -440,9 +439,7 @@ def left_open(verdict: Verdict, why: str) -> Verdict:
 
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return verdicts (outcomes of checked statements) as a data frame with one row per statement and one
-    column per field of a verdict.
-    """
+    """Return verdicts as a data frame, with one row per statement and one column per field of a verdict."""
     import pandas as pd
 
     columns = "id claim says page outcome mark measured why by_value printed".split()

@@ -282,16 +282,16 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
     Parameters
     ----------
     file : path
-        Path of the file. For each claim, for example the claim x-1 about the figure fig1, it has a table
-        `[fig1.x-1]` with `page` and `sentence`. For each statement of this claim, it has a table, for example
-        `[fig1.x-1.1]`, with `says`, `check` and the other fields of `Statement`. A table `[fig1.check]`
-        contains default values for all checks of this figure that have a `kind`. If a claim has the key
-        `needs`, it applies to all of its statements.
+        Path of the file. The file has a table for each claim. For example, the table `[fig1.x-1]` contains
+        `page` and `sentence` of the claim x-1 about the figure fig1. The file also has a table for each
+        statement, for example `[fig1.x-1.1]`, with `says`, `check` and the other fields of `Statement`. A
+        table `[fig1.check]` contains default values for all checks of this figure that have a `kind`. If a
+        claim has the key `needs`, this key applies to all statements of the claim.
     figure : str
-        Id of the figure, for example "cormode2012_fig3". The part after the first underscore is the name of
-        its tables.
+        Id of the figure, for example "cormode2012_fig3". The names of its tables begin with the part after
+        the first underscore, here "fig3".
     package : str
-        Name of the package with the functions that the checks in the file use.
+        Name of the package that contains the functions for the checks in the file.
 
     Returns
     -------

@@ -43,8 +43,7 @@ _KEYS = {"says", "statements", "data", "needs"}
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """One of the main results of a paper, in one sentence. It names the checked statements from which the
-    result follows.
+    """One of the main results of a paper, with the checked statements from which the result follows.
 
     Parameters
     ----------
@@ -55,7 +54,8 @@ class PaperFinding:
     data : str
         Kind of data on which the statements were checked, one of `DATA`.
     needs : str, optional
-        Data that we do not have but the result needs, and whether anyone can get these data.
+        Data that the result needs and that we do not have. The text also says whether anyone can get these
+        data.
     """
 
     says: str
@@ -104,8 +104,8 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
     Parameters
     ----------
     file : path
-        Path of the file. It has a table `[[finding]]` for each finding, with the keys `says`, `statements` and
-        `data`. If data are missing, the table also has the key `needs`.
+        Path of the file. The file has a table `[[finding]]` for each finding, with the keys `says`,
+        `statements` and `data`. If data are missing, the table also has the key `needs`.
 
     Returns
     -------
@@ -143,9 +143,9 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Return a phrase that compares the outcome of a statement in a small run (`ours`) with its outcome in
-    the full run, which the repository contains (`committed`). A small run alone does not suffice to decide
-    whether a statement holds.
+    """Return a phrase that compares two outcomes of a statement: in a small run (`ours`), and in the full
+    run, whose results are in the repository (`committed`). For example, the phrase is "this run agrees" if
+    both outcomes are the same.
     """
     if ours == committed:
         return "this run agrees"
@@ -155,8 +155,8 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count how many statements have each outcome, for example "holds". `verdicts` has one row per statement.
-    The result has an entry for every outcome in `COLUMNS`, also if its count is 0.
+    """Count the statements by outcome, for example "holds". `verdicts` has one row per statement. The result
+    has an entry for every outcome in `COLUMNS`, even if no statement has this outcome.
     """
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
@@ -164,8 +164,8 @@ def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
 
 
 def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Count how many statements of several figures have each outcome, for example "holds". `outcomes`
-    contains, for each figure, the outcomes of its statements. Statements that were not judged are left out.
+    """Count the statements of several figures by outcome, for example "holds". `outcomes` contains the
+    outcomes of the statements of each figure. The function leaves out statements that were not judged.
     """
     counts = dict.fromkeys(COLUMNS.values(), 0)
     for outcome in (end for each in outcomes for end in each):
@@ -175,8 +175,9 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
-    """Return a phrase that says how many of the decided statements hold. A statement is decided if it holds,
-    is contradicted, or holds only for some values of an unprinted parameter.
+    """Return a phrase with the number of statements that hold, among all decided statements. A statement is
+    decided if it holds, is contradicted, or holds only for some values of a parameter that the paper does not
+    print.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

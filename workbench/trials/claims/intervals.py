@@ -37,15 +37,15 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Compute the mean of the column `value` over seeds (repetitions) for each point of a curve, with a
-    confidence interval from Student's t distribution. The result has the columns mean, low and high (the ends
-    of the interval), and seeds (the number of seeds).
+    """Compute the mean over seeds (repetitions) of the column `value`, for each point of a curve. Each mean
+    gets a confidence interval from Student's t distribution. The result has the columns `mean`, `low` and
+    `high` (the ends of the interval), and `seeds` (the number of seeds).
 
     Parameters
     ----------
     rows : DataFrame
-        Table with one row per point and seed. If it has no column `seed`, several rows of the same point
-        count as repetitions.
+        Table with one row per point and seed. If the table has no column `seed`, several rows of the same
+        point count as repetitions.
     by : str or list of str
         Columns that identify a point.
     level : float
@@ -54,8 +54,8 @@ def confidence_intervals(
     Raises
     ------
     ValueError
-        If the rows of a point differ in a column that does not depend on the seed, because such rows belong
-        to different curves.
+        If the rows of a point differ in a column that does not depend on the seed. Such rows belong to
+        different curves.
     """
     import pandas as pd
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
@@ -94,7 +94,7 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
     """Compute a curve of means over seeds, with confidence intervals. The curve has one point for each value
-    of the column `by`. Only rows that have the values in `where` are used, for example `panel="a"`.
+    of the column `by`. The function uses only rows that have the values in `where`, for example `panel="a"`.
     """
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -130,8 +130,8 @@ def interpolate_log_log(
     """Return a function that interpolates between the points (x, y) by straight lines on logarithmic axes.
     Outside the range of x, the function is NaN.
 
-    The values in `x` must be increasing. If a value in `y` is 0, the function is 0 between the two
-    neighbouring points. The function can be pickled.
+    The values in `x` must be increasing. If a value in `y` is 0, the function is 0 between the neighbouring
+    points on both sides.
 
     >>> interpolate_log_log([1, 100], [1, 10_000])(np.array([10, 1000])).round(6).tolist()
     [100.0, nan]
@@ -168,8 +168,9 @@ class Intervals:
     Parameters
     ----------
     at : callable
-        Function that takes a level of confidence. It returns a table with one row per point and the columns
-        `estimate`, `low` and `high` (the ends of the interval) and `runs`.
+        Function that takes a level of confidence and returns a table with one row per point. The columns of
+        the table are `estimate`, `low` and `high` (the ends of the interval), and `runs` (the number of
+        repetitions).
     ratios : bool
         Whether the estimates are ratios of two series.
     """
@@ -186,7 +187,7 @@ class Intervals:
 
     def over(self, law: pd.Series | float) -> Intervals:
         """Divide the estimates and the ends of their intervals by exact values, for example from a formula.
-        `law` contains these values: one number, or a series with one value per point.
+        `law` contains the exact values: one number, or a series with one value per point.
         """
 
         def divided(level: float) -> pd.DataFrame:
@@ -232,8 +233,8 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     rows : DataFrame
         Rows of a figure.
     **where
-        Condition for each named column. It is a value, a tuple or list of allowed values, or a range, for
-        example `{"from": 1, "to": 10}`.
+        Condition for each named column: a value, a tuple or list of allowed values, or a range, for example
+        `{"from": 1, "to": 10}`.
 
     Raises
     ------
@@ -255,8 +256,8 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
-    """Divide the values in the rows `ours` by the values in the rows `other`, at the points that both have
-    and separately for each seed. Return the ratios with confidence intervals.
+    """Divide the values in the rows `ours` by the values in the rows `other`, separately for each point and
+    seed. Return the ratios for points that are in both, with confidence intervals.
     """
     import pandas as pd
 
@@ -265,8 +266,9 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return the mean of one series (a curve) over seeds at each point, with confidence intervals from
-    Student's t distribution. If all values at a point are equal, return the median and its interval instead.
+    """Return the mean over seeds of one series (a curve) at each point, with confidence intervals from
+    Student's t distribution. If all values at a point are equal, return their median and its confidence
+    interval instead.
     """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
@@ -274,8 +276,8 @@ def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Convert numbers without error, for example from a formula, to `Intervals` (estimates with confidence
-    intervals). These intervals have length 0.
+    """Convert exact numbers, for example from a formula, to `Intervals` (estimates with confidence
+    intervals). The confidence intervals have length 0.
     """
     if numbers.empty:
         raise MissingPoints("there are no points")
@@ -285,8 +287,8 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Divide the value of a series (a curve) at each point of an axis by its value at the previous point,
-    separately for each seed. Return the ratios with confidence intervals.
+    """Divide each value of a series (a curve) along an axis by the value before it, separately for each seed.
+    Return the ratios with confidence intervals.
     """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
@@ -296,8 +298,8 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Divide the value of a series (a curve) at the last point of an axis by its value at the first point,
-    separately for each seed. Return the ratio with its confidence interval.
+    """Divide the last value of a series (a curve) along an axis by its first value, separately for each seed.
+    Return the ratio with its confidence interval.
     """
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()

@@ -1,9 +1,9 @@
-"""Metrics. A metric is called with the true data and a released estimate (for example noisy counts), and
-returns a number, for example the error of the estimate.
+"""Metrics, which measure for example the error of a release. A metric takes the true data and a released
+estimate (for example noisy counts), and returns a number.
 
-Most metrics answer the same queries from the true data and from the estimate, and compare these answers. The
-exact error of an estimate reveals private data. So a metric raises an exception if the true data are neither
-public nor marked as `truth_public`.
+Most metrics answer the same queries twice, from the true data and from the estimate, and compare the answers.
+The exact error of an estimate reveals something about the true data. So a metric raises an exception if these
+data are neither public nor marked as `truth_public`.
 """
 
 from workbench.trials.metrics.answers import (

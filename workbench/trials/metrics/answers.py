@@ -113,8 +113,9 @@ class MeanAbsoluteError(_WorkloadMetric):
     """Mean absolute error: the mean of |estimate − truth| over the queries of a workload (a list of queries),
     in counts. Here estimate and truth are the estimated and the true answer to a query.
 
-    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
-    or with their "raw" noisy counts.
+    `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
+    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
+    because the mechanism releases only some of such cells.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -124,13 +125,14 @@ class MeanAbsoluteError(_WorkloadMetric):
 @value
 class MedianRelativeError(_WorkloadMetric):
     """Median relative error: the median of |estimate − truth| / truth over the queries of a workload (a list
-    of queries). Here estimate and truth are the estimated and the true answer to a query. Queries whose true
-    answer is 0 are left out.
+    of queries). Here estimate and truth are the estimated and the true answer to a query. The metric leaves
+    out queries with a true answer of 0.
 
-    The result is NaN if the true answers of all queries are 0.
+    If the true answers of all queries are 0, the result is NaN.
 
-    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
-    or with their "raw" noisy counts.
+    `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
+    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
+    because the mechanism releases only some of such cells.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -142,11 +144,12 @@ class MedianRelativeError(_WorkloadMetric):
 @value
 class MeanSignedError(_WorkloadMetric):
     """Mean signed error: the mean of estimate − truth over the queries of a workload (a list of queries), in
-    counts. Here estimate and truth are the estimated and the true answer to a query. The result estimates the
-    bias of the answers.
+    counts. Here estimate and truth are the estimated and the true answer to a query. The result is an
+    estimate of the bias of the answers.
 
-    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
-    or with their "raw" noisy counts.
+    `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
+    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
+    because the mechanism releases only some of such cells.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -158,8 +161,9 @@ class MeanSquaredError(_WorkloadMetric):
     """Mean squared error: the mean of (estimate − truth)² over the queries of a workload (a list of queries),
     in counts². Here estimate and truth are the estimated and the true answer to a query.
 
-    `weights` says how released cells count in the estimated answers: with "unbiased" weights (the default),
-    or with their "raw" noisy counts.
+    `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
+    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
+    because the mechanism releases only some of such cells.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -197,7 +201,7 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """Share of cells that a release contains, among all cells that are not empty in the true table."""
+    """Share of the non-empty cells of the true table that a release contains."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compute the share of cells that were released, among all cells that are not empty in the true
@@ -250,10 +254,10 @@ class MatchedStrings(NamedTuple):
 def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
 ) -> MatchedStrings:
-    """Count, for each distinct synthetic string, how often it occurs among the synthetic strings and in the
-    corpus (the true strings).
+    """Count, for each distinct synthetic string, how often it occurs among the synthetic strings, and how
+    often it occurs in the corpus (the true strings).
 
-    A release of strings may contain prefixes, which are only the first symbols of strings.
+    A release of strings may also contain prefixes. A prefix consists of the first symbols of strings.
 
     Parameters
     ----------
@@ -263,13 +267,14 @@ def match_strings(
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     prefixes : bool
-        Whether to treat a prefix as if it were a complete string. By default, prefixes match nothing.
+        Whether to treat a prefix as if it were a complete string. By default, the function ignores prefixes.
 
     Returns
     -------
     MatchedStrings
-        Arrays with one entry per distinct string: the strings as `keys` (uint64[words, strings]), and the two
-        numbers as `counts` and `corpus_counts` (int64[strings]).
+        Arrays with one entry per distinct string: the strings as `keys` (uint64[words, strings]), the number
+        of synthetic strings as `counts`, and the number of strings in the corpus as `corpus_counts` (both
+        int64[strings]).
 
     Raises
     ------
@@ -308,11 +313,11 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """Share of a corpus (the true strings) that synthetic strings recover. A true string is recovered if an
-    equal synthetic string is matched with it. Each synthetic string is matched with at most one true string.
+    """Share of a corpus (the true strings) that synthetic strings recover. A true string is recovered if it
+    is matched with an equal synthetic string. Each synthetic string is matched with at most one true string.
 
-    Only strings that occur `low` to `high` times in the corpus are considered. By default, these are all
-    strings. If `prefixes` is True, a synthetic prefix is treated as if it were a complete string.
+    The metric uses only strings that occur `low` to `high` times in the corpus. By default, it uses all
+    strings. If `prefixes` is True, the metric treats a synthetic prefix as if it were a complete string.
     """
 
     low: int = parameter(1, 1, integer=True, unit="times")
@@ -360,9 +365,10 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Compute the share of a corpus (the true strings) that synthetic strings recover, cumulated over the
-    frequency of strings. A true string is recovered if an equal synthetic string is matched with it. The
-    frequency of a string is the number of times that it occurs in the corpus.
+    """Compute the share of a corpus (the true strings) that synthetic strings recover, among strings up to
+    each frequency. The frequency of a string is the number of times that it occurs in the corpus. A true
+    string is recovered if it is matched with an equal synthetic string. Each synthetic string is matched with
+    at most one true string.
 
     Parameters
     ----------
@@ -372,16 +378,15 @@ def recovered_by_frequency(
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     descending : bool
-        Whether to begin with the most frequent strings. By default, the shares are cumulated from the rarest
-        strings on.
+        Whether to begin with the most frequent strings. By default, the function begins with the rarest
+        strings.
 
     Returns
     -------
     pandas.DataFrame
         One row per `frequency` f. The row is about the strings that occur at most f times in the corpus (at
-        least f times if `descending` is True). `data` is the number of records in the corpus that have such
-        strings, divided by the number of all records. `recovered` is the number of these records that are
-        recovered, divided by the number of all records.
+        least f times if `descending` is True). `data` is the share of the corpus that consists of such
+        strings. `recovered` is the share of the corpus that consists of such strings and is recovered.
 
     Raises
     ------

@@ -86,8 +86,9 @@ class MeanSquaredCountError(_CountMetric):
     of an item and a context), in records².
 
     The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). The estimate may also be
-    the records that a mechanism kept of each user (`Interactions`). The result is then the error from
-    dropping records, without noise. All metrics in this module accept released counts and kept records.
+    the records that a mechanism kept of each user (`Interactions`). Then the result is the error from
+    dropping records, without the error from noise. All metrics on counts of items and edges accept both kinds
+    of estimates.
     """
 
     of: str = _of()
@@ -100,13 +101,13 @@ class MeanSquaredCountError(_CountMetric):
 
 @value
 class KLDivergence(_CountMetric):
-    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions of records over items, or over
-    edges (pairs of an item and a context), in nats.
+    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions, in nats. They are distributions
+    of records over items, or over edges (pairs of an item and a context).
 
-    The field `direction` says which distribution is p and which is q. One of the two is the distribution of
-    the released counts, the other that of the true counts. Counts that are 0 or negative are set to `floor`,
-    because the divergence would otherwise be infinite. Then the counts are divided by their sum. Counts
-    between 0 and `floor` stay as they are.
+    One distribution comes from the released counts, and the other from the true counts. The field `direction`
+    says which of them is p, and the other is q. The divergence is infinite if q is 0 for an item. So the
+    metric first replaces counts of 0 or less by `floor`, and leaves all other counts unchanged. Then it
+    divides the counts by their sum.
     """
 
     of: str = _of()
@@ -139,12 +140,12 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 
 @value
 class TopPrecision(_CountMetric):
-    """Share of the `k` items with the highest released counts that are also among the `k` items with the
-    highest true counts.
+    """Share of the released top items that are also true top items. The released top items are the `k` items
+    with the highest released counts, and the true top items are the `k` items with the highest true counts.
 
-    For edges (pairs of an item and a context), the share is computed for the items in each context, and then
-    averaged over contexts. If several items have the same count at place `k`, the metric is the expected
-    share for a random order of these items.
+    For edges (pairs of an item and a context), the metric computes the share for the items in each context,
+    and returns the mean over contexts. If several items have the same count at place `k`, the metric is the
+    expected share for a random order of these items.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of items with the highest counts")
@@ -174,8 +175,8 @@ def _chance_in_top(
 
 @value
 class ContextShare:
-    """Share of the estimated records that are in one context, for example on one day of the week. Negative
-    counts are treated as 0.
+    """Share of the estimated records that are in one context, for example on Monday. The metric treats
+    negative counts as 0.
 
     To get the true share, pass the true records as the estimate.
     """
@@ -220,8 +221,8 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Count the records of each item, or of each edge (pair of an item and a context). Each record counts
-    with the weight of its user.
+    """Add up the weights of the records of each item, or of each edge (pair of an item and a context). The
+    weight of a record is the weight of its user.
 
     Parameters
     ----------
@@ -261,22 +262,22 @@ def weighted_counts(
 def sampling_error(
     truth: Interactions, ls: Iterable[float], of: str = "items"
 ) -> Float[np.ndarray, " ls"]:
-    """Compute the error that comes from keeping only l random records of each user. The result is the
-    expected squared error of a count, averaged over items or over edges (pairs of an item and a context).
+    """Compute the error of counts if only l random records of each user are kept. The result is the expected
+    squared error of a count, averaged over items or over edges (pairs of an item and a context).
 
-    The result is exact for these data, and does not include noise. Suppose that a user has t records, that t
-    is larger than l, and that a share p of the records is about one item. On average, sampling drops (t −
-    l)·p of these records, which is a bias. The number of dropped records of this item has the variance l·p·(1
-    − p)·(t − l)/(t − 1), as in any draw without replacement. Users are sampled independently. So the expected
-    squared error of an item's count is the square of the sum of all users' biases, plus the sum of all users'
-    variances.
+    The result is exact, and does not include noise. Suppose that a user has t records, that t is larger than
+    l, and that a share p of the user's records is about one item. On average, sampling drops (t − l)·p of the
+    user's records of this item. This number is the user's bias. The number of dropped records of this item
+    has the variance l·p·(1 − p)·(t − l)/(t − 1), as in any draw without replacement. The users' records are
+    sampled independently. So the expected squared error of an item's count is the square of the sum of all
+    users' biases, plus the sum of all users' variances.
 
     Parameters
     ----------
     truth : Interactions
         True records, which are public or marked as `truth_public`.
     ls : iterable of float
-        Values of l, the number of records that are kept per user. The error is computed for each value.
+        Values of l, the number of records that are kept per user.
     of : "items" or "edges"
         Whether to count by item, or by edge (a pair of an item and a context).
 
@@ -324,13 +325,13 @@ def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
 def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
-    """Split the squared error of a release into parts: from dropped records, from noise, and from setting
-    negative counts to 0. The items are ordered by popularity, and the parts are computed for each tenth of
-    the items.
+    """Split the squared error of a release into parts by cause: dropped records, noise, and the replacement
+    of negative counts by 0. The function orders the items by popularity, and computes the parts for each
+    tenth of the items.
 
-    You need the records that the mechanism kept, but the release does not contain them. To get these records,
-    call `mechanism.bounded_data(data, rng)` with the same seed as the release. This method returns the
-    records that `mechanism(data, rng)` counts.
+    The function needs the records that the mechanism kept, which are not in the release. To get these
+    records, call `mechanism.bounded_data(data, rng)` with a generator that has the same seed as the one for
+    the release.
 
     Parameters
     ----------
@@ -345,8 +346,8 @@ def error_parts(
     -------
     pandas.DataFrame
         One row for each tenth of the items, first for counts of items and then for counts of edges (pairs of
-        an item and a context). In the formulas, truth, kept and released are the true count of an item or
-        edge, the count of its kept records, and its released count. The columns are:
+        an item and a context). In the formulas, truth is the true count of an item or edge, kept is the count
+        of its kept records, and released is its released count. The columns are:
 
         `of`, `decile`   "items" or "edges", and the tenth of the items by true count (10: most popular)
         `cells`          number of counts in this row

@@ -20,18 +20,18 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 @value
 class EarthMover:
     """Upper bound on the earth mover's distance between synthetic and true points, by the method of Indyk
-    (2004). The bound holds up to a remainder, which is stated below. It is computed from a hierarchy of
-    cells: each level divides the cells of the level above, and level 0 is the whole box.
+    (2004). The earth mover's distance is the smallest sum of distances by which someone must move the records
+    of one set to get the other set.
 
-    For each cell, the metric takes the absolute difference between the numbers of synthetic and of true
-    records in the cell, times the diameter of the cell. The result is the sum over all cells of the levels 0
-    to `depth`. The box of the hierarchy is treated as a unit cube, so the unit is records × side of the box.
+    The metric uses a hierarchy of cells. Level 0 is the whole box, and each level divides the cells of the
+    level above. For each cell, the metric takes the absolute difference between the numbers of synthetic and
+    of true records in the cell, times the diameter of the cell. The result is the sum over all cells of the
+    levels 0 to `depth`. The metric treats the box as a unit cube, so the unit is records × side of the box.
 
-    The earth mover's distance is the sum of the distances by which records must be moved to turn one set of
-    points into the other. If both sets have n records, the earth mover's distance is at most the result plus
-    n times the diameter of a cell on the last level.
+    If both sets have n records, the earth mover's distance is at most the result plus n times the diameter of
+    a cell on the last level.
 
-    Synthetic points are placed at random within the released cells. `seed` determines their positions.
+    The metric places synthetic points at random within the released cells. `seed` determines their positions.
     """
 
     depth: int = parameter(
@@ -48,7 +48,7 @@ class EarthMover:
             True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
             `truth_public`.
         estimate : Leaves or Records
-            Released estimate that can generate synthetic points, or public points.
+            Released estimate from which the metric generates synthetic points, or public points.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class EarthMover:
         return float(self.levels(truth, estimate).sum())
 
     def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
-        """Compute the part of the bound that comes from each level of the hierarchy, beginning with the whole
-        box.
+        """Compute the part of the bound for each level of the hierarchy, beginning with level 0 (the whole
+        box).
 
         Parameters
         ----------
@@ -73,12 +73,12 @@ class EarthMover:
             True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
             `truth_public`.
         estimate : Leaves or Records
-            Released estimate that can generate synthetic points, or public points.
+            Released estimate from which the metric generates synthetic points, or public points.
 
         Returns
         -------
         float64[levels]
-            Sum over the cells of each level, in records × side of the box.
+            For each level, the sum over its cells, in records × side of the box.
 
         Raises
         ------
@@ -172,15 +172,15 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov distance between the lengths of synthetic and of true commutes: the largest difference of
-    their distribution functions. Only people who live near a given place (`latitude`, `longitude`) are
-    considered.
+    """Kolmogorov distance between the lengths of synthetic and of true commutes. It is the largest difference
+    between the two distribution functions. The metric uses only people who live near a given place
+    (`latitude`, `longitude`).
 
     A record is a commute: home latitude, home longitude, work latitude and work longitude, in degrees. The
-    metric uses the records whose home is at most `radius` km from this place. The length of a commute is the
-    great-circle distance from home to work. Synthetic points are placed at random within the released cells,
-    and `seed` determines their positions. The true points are known only up to the smallest cells into which
-    the map is divided, and are placed in the middle of these cells.
+    metric uses the records whose home is at most `radius` km from the place. The length of a commute is the
+    great-circle distance from home to work. The metric places synthetic points at random within the released
+    cells, at positions that depend on `seed`. The data store true points only as cells, the smallest into
+    which the map is divided. The metric places a true point in the middle of its cell.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
@@ -227,12 +227,12 @@ class CommuteDistances:
         data : Leaves or Records
             Commutes, as a released estimate or as public records.
         at : float[n]
-            Lengths in km at which the distribution function is computed.
+            Lengths of commutes in km, at which you want the distribution function.
 
         Returns
         -------
         float64[n]
-            For each length in `at`, the share of people whose commute is at most this long. The shares are
+            For each length in `at`, the share of people with a commute of at most this length. The shares are
             NaN if nobody lives near the place.
         """
         return self._distances(data).fraction_within(np.asarray(at, float))
