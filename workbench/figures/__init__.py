@@ -1,9 +1,9 @@
-"""Figures of papers. A figure runs experiments, draws the results, and checks what the paper says about them.
-This package also writes the files of a figure, for example its pictures.
+"""Figures of papers. A figure runs the experiments of a paper, draws the results, and checks the paper's
+sentences about these results. This package also writes the files of a figure, for example its pictures.
 
-Each figure is a subclass of `Figure`. Its fields are the parameters of the paper's experiment, and their
-default values are those of the paper. The id of a figure says where its files are. For example, the code of
-cormode2012_fig5 is in `experiments/cormode2012/fig5.py`, and its notebook is
+Each figure is a subclass of `Figure`. The fields of this subclass are the parameters of the paper's
+experiment. By default, they have the paper's values. The id of a figure says where its files are. For
+example, the code of cormode2012_fig5 is in `experiments/cormode2012/fig5.py`, and its notebook is
 `notebooks/cormode2012/fig5.ipynb`.
 """
 

@@ -198,18 +198,18 @@ _PROFILES = {"quick": "Reduced size (quick profile)", "paper": "Size of the pape
 
 @dataclass(frozen=True)
 class Export:
-    """Content of the files that are exported for one figure, or for one interactive panel.
+    """Content of the files that the workbench exports for one figure or one interactive panel.
 
     Parameters
     ----------
     draw : callable
-        Function that draws the pictures. It returns a dictionary whose values are pictures, and whose keys
-        are the suffixes of their file names. The dictionary is empty if the figure is a table.
+        Function that draws the pictures and returns them as a dictionary. A key is the suffix of a picture's
+        file name. The dictionary is empty if the figure is a table.
     rows : DataFrame
-        Results that are drawn, one per row. The column `truth_public` says whether the true data are public.
+        Results that the pictures show, one per row. The column `truth_public` says whether the true data are
+        public.
     description : Description
-        Description that is stored in the files. The description contains the command that makes the files
-        again.
+        Description that the files contain. It includes the command with which you can make the files again.
     profile : str
         Name of the setting of all parameters: "quick", "paper", or "explorer" for an interactive panel.
     tables : mapping
@@ -217,7 +217,7 @@ class Export:
     caption : str
         Text below the picture. The text names the place of the figure in the paper, and the data.
     cite : sequence of str
-        Keys of the sources that are cited, as in the file `references.bib`.
+        Keys of the cited sources in the file `references.bib`.
     """
 
     draw: Callable[[], Mapping[str, Drawing]]

@@ -52,9 +52,7 @@ def paper_of(id: str) -> str:
 
 
 def results_folder() -> Path:
-    """Return the path of the folder for results of figures, which is `experiments/results` in the project
-    folder.
-    """
+    """Return the path of the folder for results of figures: `experiments/results` in the project folder."""
     return project_folder() / "experiments" / "results"
 
 
@@ -78,19 +76,19 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """Return the class of the figure with the given id. The id determines in which file the class is.
+    """Return the class of the figure with the given id.
 
     Parameters
     ----------
     id : str
-        Id of the figure, which consists of its paper and its name, for example cormode2012_fig5. If an id
-        begins with a number, for example 00_tour, the function looks for a file without this number. The
-        figure may also be in another installed package.
+        Id of the figure. The id consists of the figure's paper and name, for example cormode2012_fig5. If an
+        id begins with a number, for example 00_tour, the function searches for a file without this number.
+        The figure may also be in another installed package.
 
     Raises
     ------
     ValueError
-        If there is no figure with this id. The message lists the most similar ids.
+        If there is no figure with this id. The message names the most similar ids.
     """
     folder = project_folder() / "experiments"
     specs = ("[!_.]*.py", "[!_.]*20??/[!_]*.py")
@@ -258,42 +256,41 @@ class Figure:
     """Base class for the figures of papers. Each figure is a subclass with the decorator `@value`. The fields
     of the subclass are the parameters of the figure.
 
-    Each field is declared by `parameter(…)`, with the paper's value as its default. The kind of a field is
-    one of `KINDS`, for example "effort" for the number of seeds. Methods of the class compute everything else
-    from the fields, for example theoretical curves and titles. Nothing is computed when the figure's file is
-    imported.
+    Declare each field by `parameter(…)`, with the paper's value as its default. The kind of a field is one of
+    `KINDS`, for example "effort" for the number of seeds. Methods of the class compute everything else from
+    the fields, for example theoretical curves and titles. Importing the figure's file computes nothing.
 
     Attributes
     ----------
     id : str
-        Unique name of the figure, for example cormode2012_fig5. It follows from the path of the file that
-        contains the class.
+        Unique name of the figure, for example cormode2012_fig5. The path of the file that contains the class
+        determines the id.
     title : str
         Phrase that says what the figure shows.
     headline : str
-        Main result of the figure in one sentence. It is printed above the picture.
+        Main result of the figure, in the sentence above the picture.
     rests_on : tuple of str
         Ids of the paper's statements from which the headline follows. With the paper's parameters, each of
-        these statements holds for our results. If there is "not " before an id, our results contradict the
-        statement.
+        these statements holds for our results. An id with "not " in front means that our results contradict
+        the statement.
     page : str
         Place of the figure in the paper.
     quick : mapping
-        Values of fields with which the figure runs in minutes, for example fewer repetitions.
+        Values of fields for a run that takes minutes, for example fewer repetitions.
     rough : mapping
         Values of fields for the first, rough picture after a user moves a slider.
     claims : tuple of Claim
-        Sentences of the paper about the figure, with the statements that are checked. The statements are
-        checked only with the paper's parameters. So a check may name series (curves) and points that exist
-        only with these parameters.
+        Sentences of the paper about the figure, with their statements. The workbench checks the statements
+        only with the paper's parameters. So a check may name series (curves) and points that exist only with
+        these parameters.
     sized_by : tuple of str
         Names of fields that determine the size of the experiment, for example the number of people. If the
-        value of such a field is below the paper's, no statement is decided.
+        value of such a field is below the paper's value, the workbench decides no statement.
     series_by : tuple of str
-        Names of mechanism parameters that appear in the names of series (the curves).
+        Names of mechanism parameters that are part of the names of series (curves).
     shown : tuple of str
-        Names of parameters whose values the figure already shows, for example on an axis. If you change other
-        parameters, their values are added to the title.
+        Names of parameters whose values the figure already shows, for example on an axis. The names of series
+        (curves) do not repeat these values.
     columns : int
         Number of panels next to each other.
     height : float
@@ -305,10 +302,11 @@ class Figure:
     no_data : bool
         Whether the results come from formulas, without any dataset.
     usual : str
-        Name of the setting in which all parameters have their default values.
+        Words for the default values of all parameters, which headings and explanations use, for example "the
+        paper's setting".
     seeds : int, optional
-        Number of seeds in the profile "paper", which is the largest number that a run uses by default. Most
-        figures declare it as a parameter. None if the figure has no seeds.
+        Number of seeds in the profile "paper". By default, a run uses at most this number. Most figures
+        declare `seeds` as a parameter. None if the figure has no seeds.
     """
 
     id: ClassVar[str] = ""
@@ -341,28 +339,28 @@ class Figure:
     # ---- what a subclass gives
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Return the experiments of the figure as a dictionary. A key is the name of a panel. The value is
-        the sweep (a plan of runs of mechanisms on datasets) whose results this panel shows.
+        """Return the experiments of the figure as a dictionary. A key is the name of a panel. Its value is
+        the sweep whose results this panel shows. A sweep is a plan of runs of mechanisms on datasets.
         """
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
-        """Run the experiments, and return their results as a data frame. A trial (one run of a mechanism on a
-        dataset with one seed) is not run again if its results are already in the folder `store`. The column
-        `panel` names the panel that shows a row.
+        """Run the experiments, and return their results as a data frame. A trial is one run of a mechanism on
+        a dataset with one seed. If the results of a trial are already in the folder `store`, the method reads
+        them instead of running the trial again. The column `panel` names the panel that shows a row.
         """
         frames = [run(s, store).assign(panel=name) for name, s in self.sweeps().items()]
         rows = pd.concat(frames, ignore_index=True)
         return plots.name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """Return a description of each panel (one picture with its axes) of the figure. The panels show the
-        results in `rows`.
+        """Return a description of each panel of the figure. A panel is one picture with its axes. It shows
+        results from `rows`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return those rows of the results that the figure draws."""
+        """Return the rows (results) that the figure draws."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
@@ -373,26 +371,26 @@ class Figure:
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return a data frame that summarises the results of the figure, so that you can compare them with
-        the paper. The data frame has one row per panel and curve.
+        """Return a summary of the figure's results, which you can compare with the paper. The summary is a
+        data frame with one row per panel and curve.
 
-        Each row contains four means over seeds (repetitions): the mean at the first point of the axis, the
-        mean at the last point, the lowest mean and the highest mean.
+        Each row contains four means over seeds (repetitions): at the first point of the axis, at the last
+        point, the lowest mean and the highest mean.
         """
         drawn, every = self._layout(rows)
         return plots.tabulate_means(drawn, every[: self.main])
 
     def example_trial(self) -> Trial:
-        """Return one of the figure's trials, as an example. A trial is one run of a mechanism on a dataset
-        with one seed. You can paste the text of a trial into Python.
+        """Return one of the figure's trials as an example. A trial is one run of a mechanism on a dataset
+        with one seed. If you paste its text into Python, you get the same trial.
         """
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
 
     @classmethod
     def checks(cls) -> dict[str, Check]:
-        """Return the functions that check the paper's statements about the figure, as a dictionary. A key is
-        the id of a statement.
+        """Return the functions that check the paper's statements about the figure. They are in a dictionary
+        by the ids of the statements.
         """
         every = (each for claim in cls.claims for each in claim.statements)
         return {each.id: each.check for each in every if each.check}
@@ -406,8 +404,8 @@ class Figure:
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """Raise a ValueError if one of the given names is unknown. By default, the known names are those of
-        the figure's parameters.
+        """Raise a ValueError if one of the given names is unknown. `known` lists the known names. By default,
+        these are the names of the figure's parameters.
         """
         known = list(known or cls.parameters())
         for name in names:
@@ -424,7 +422,7 @@ class Figure:
         Parameters
         ----------
         profile : str
-            "quick" for values with which the figure runs in minutes, or "paper" for the paper's values.
+            "quick" for a run that takes minutes, or "paper" for the paper's values.
         **given : any
             Values of parameters by name. A value may also be a text, as on the command line, for example
             `"10,20"` for a list. If you pass None, the parameter has the value of the profile. If a parameter
@@ -453,17 +451,17 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """Return the values of parameters that differ from the paper's values, as a dictionary by name. Only
-        parameters of the kind "setting" are compared. Other parameters, for example the number of seeds, are
-        left out. The paper's statements are checked only if the dictionary is empty.
+        """Return the values of parameters that differ from the paper's values, as a dictionary by name. The
+        method compares only parameters of the kind "setting". It leaves out all others, for example the
+        number of seeds. The workbench checks the paper's statements only if the dictionary is empty.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
 
     def differences(self, profile: str) -> dict[str, Any]:
-        """Return the parameters whose values differ from those of a profile (a named setting, "paper" or
-        "quick"). The result is a dictionary from names to values.
+        """Return the values of parameters that differ from those of a profile ("paper" or "quick"), as a
+        dictionary by name.
         """
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
@@ -471,7 +469,7 @@ class Figure:
 
     def name(self, profile: str) -> str:
         """Return the name of the folder in which the figure is saved. The name consists of the figure's id
-        and the parameters that you changed.
+        and of the parameters that differ from the profile.
         """
         parts = [self.id]
         for name, x in self.differences(profile).items():
@@ -500,11 +498,11 @@ class Figure:
         rows : DataFrame
             Results of the figure, as returned by `rows`.
         verdicts : sequence of Verdict
-            Verdicts of this run on the paper's statements. If a verdict contradicts the headline (the main
-            result), the title is printed instead.
+            Verdicts of this run on the paper's statements. Usually the sentence above the figure is its
+            headline (the main result). If a verdict contradicts the headline, the sentence is the title.
         panels : str
-            Letters of the panels to draw, for example "ac". By default, the first panels are drawn, as many
-            as the attribute `main` says.
+            Letters of the panels to draw, for example "ac". By default, the method draws the first panels.
+            The attribute `main` is their number.
 
         Raises
         ------
@@ -520,11 +518,12 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """Draw all pictures of the figure. Return them as a dictionary, whose keys are suffixes of the
-        pictures' file names.
+        """Draw all pictures of the figure, and return them as a dictionary. A key is the suffix of a
+        picture's file name.
 
-        If you do not pass `panels`, there are up to two pictures: the main picture, and the supplement with
-        all other panels. If the page is a slide, the main picture is divided into parts that fit on a slide.
+        By default, there are up to two pictures: the main picture, and the supplement with all other panels.
+        If the page is a slide, the method divides the main picture into parts that fit on a slide. To draw
+        only some panels, pass their letters as `panels`.
         """
         room = plots.on_a_slide()
         if room is not None and self._has_panels and not panels:
@@ -552,11 +551,11 @@ class Figure:
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return the sentence that is printed above the picture of a run.
+        """Return the sentence above the picture of a run.
 
-        Usually, this sentence is the headline, which states the main result. The title is printed instead if
-        parameters differ from those of the paper, or if the run is smaller. The title is also printed if a
-        verdict contradicts the headline.
+        Usually, this sentence is the headline, which states the main result. In three cases, the sentence is
+        the title instead: if parameters differ from those of the paper, if the experiment is smaller than in
+        the paper, or if a verdict contradicts the headline.
         """
         changed = describe(self.off_paper())
         if changed:
@@ -626,7 +625,7 @@ class Figure:
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return a table that shows our numbers next to the numbers that the paper prints. If no number can
-        be compared, the table has one row that explains why.
+        be compared, the table explains why.
         """
         off = self.off_paper()
         if off:
@@ -640,11 +639,13 @@ class Figure:
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
-        """Return the numbers of seeds (repetitions) after which a run with the paper's parameters checks the
-        statements of the paper. The run ends as soon as all statements are decided.
+        """Return the numbers of seeds after which a run with the paper's parameters checks the statements of
+        the paper. A seed is one repetition of the experiment. The run ends as soon as all statements are
+        decided.
 
-        The numbers are 5, 10, 20, 40 and so on, up to the number of seeds in the profile "paper". The number
-        of seeds in the profile "quick" is also included. For a figure without seeds, the result is (0,).
+        The numbers are 5, 10, 20, 40 and so on, up to the number of seeds in the profile "paper". The result
+        also contains the number of seeds in the profile "quick". For a figure without seeds, the result is
+        (0,).
         """
         cap = cls.seeds
         if cap is None:
@@ -655,24 +656,24 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """Return the confidence level of each check of a statement. All checks of a run together have a level
-        of at least 95 %, so the level of each single check is higher, for example 0.998.
+        """Return the confidence level of each check of a statement. With probability at least 95 %, all
+        checks of a run are right. So the level of each check is higher, for example 0.998.
         """
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
-        """Run the figure. Return its results as a data frame, and a list with a verdict on each statement of
-        the paper.
+        """Run the figure. Return two values: its results as a data frame, and a list with a verdict on each
+        statement of the paper.
 
-        If all parameters have the paper's values (the profile "paper"), the number of seeds is a limit: seeds
-        (repetitions) are added step by step until every statement is decided. If you choose another number of
-        seeds, all these seeds are run.
+        If all parameters have the paper's values (the profile "paper"), the number of seeds is a limit. The
+        method then adds seeds (repetitions) step by step until every statement is decided. If you choose
+        another number of seeds, the method runs all these seeds.
 
         Parameters
         ----------
         store : path
-            Folder with the results of finished trials (runs of one mechanism with one seed). The results of
-            new trials are added to this folder.
+            Folder with the results of finished trials. A trial is a run of one mechanism with one seed. The
+            method adds the results of new trials to this folder.
         """
         for figure in self._runs():
             rows = figure.rows(store)
@@ -692,15 +693,15 @@ class Figure:
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def datasets_run(self) -> list[Any]:
-        """Return a list of the datasets on which the figure runs mechanisms, each once."""
+        """Return the datasets on which the figure runs mechanisms, each once."""
         if type(self).sweeps is Figure.sweeps:
             return []
         return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
 
     def datasets_used(self, rows: pd.DataFrame | None = None) -> list[Any]:
-        """Return a list of the datasets from which the figure's data come, each once. If you pass `rows`, the
-        list contains only the datasets that occur in them. If a dataset sorts or adds up the counts of
-        another dataset, the list contains the other dataset.
+        """Return the datasets from which the figure's data come, each once. If you pass `rows`, only datasets
+        that occur in these rows are returned. If a dataset sorts or adds up the counts of another dataset,
+        the result contains the other dataset.
         """
         run = self.datasets_run()
         if rows is not None and "dataset" in rows:
@@ -709,17 +710,17 @@ class Figure:
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Return whether the results in `rows` come from the published file that the dataset class `name`
-        reads. The result is also True if a dataset in `rows` is computed from a dataset of this class.
+        reads. This is also so if a dataset in `rows` is computed from a dataset of this class.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
         """Check each statement of the paper on the results of a run, and return the verdicts. If parameters
-        differ from those of the paper, no statement is checked, and every verdict is "not judged".
+        differ from those of the paper, the method checks no statement, and every verdict is "not judged".
 
-        Each statement is checked several times, with more and more seeds (repetitions). The method `looks`
-        returns the numbers of seeds. The first check that decides the statement gives the verdict.
+        The method checks each statement several times, each time with more seeds (repetitions). `looks`
+        returns these numbers of seeds. The first check that decides the statement gives the verdict.
         """
         off = self.off_paper()
         if off:

@@ -56,8 +56,8 @@ class SavedFolder:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """Run of a figure in a notebook. The object contains the figure, its profile (the named setting of its
-    parameters), and the folder for results.
+    """Run of a figure in a notebook. The object contains the figure, its profile ("quick" or "paper", a named
+    setting of its parameters), and the folder for results.
     """
 
     figure: Figure
@@ -66,18 +66,19 @@ class FigureRun:
 
     @property
     def store(self) -> Path:
-        """Path of the folder in which all figures store the results of finished trials (runs of one mechanism
-        with one seed).
+        """Path of the folder in which all figures store the results of finished trials. A trial is a run of
+        one mechanism with one seed.
         """
         return self.results / "store"
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
-        """Return a formatted table that shows each statement of the paper with its verdict (whether it
-        holds).
+        """Return a formatted table that shows each statement of the paper with a verdict. The verdict says
+        whether the statement holds.
 
         If the run has the profile "paper", the table shows the verdicts of this run. A quick run is too small
-        for verdicts. The table of a quick run shows the stored verdicts of a full run, and says whether the
-        numbers of the quick run agree with these verdicts.
+        for verdicts of its own. So the table of a quick run shows the verdicts of a full run, which are
+        stored in the repository. A column says whether the results of the quick run agree with these
+        verdicts.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
@@ -95,8 +96,8 @@ class FigureRun:
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
         """Save the run to a folder. The folder contains the pictures, the plotted numbers, a verdict on each
-        statement of the paper, and a manifest. The manifest lists these files and says how they were made. If
-        you change parameters, the figure is saved to another folder.
+        statement of the paper, and a manifest. The manifest lists these files, and records the settings with
+        which they were made. If you change parameters, the method saves the figure to another folder.
         """
         folder = save(
             fig,
@@ -110,9 +111,9 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """Return the verdicts on all statements of a paper (whether each statement holds), as they are stored in
-    the repository. The result is a data frame with one row per statement. The data frame is empty if no
-    verdicts are stored.
+    """Read the verdicts on all statements of a paper from the repository. A verdict says whether the
+    statement holds. Return a data frame with one row per statement. The data frame is empty if the repository
+    has no verdicts on this paper.
     """
     file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
     columns = [*claims.to_frame([]).columns, "figure", "datasets", "commit"]
@@ -123,15 +124,16 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """Begin the run of a figure in a notebook. The parameters of the figure get the values that are set in a
-    cell of the notebook.
+    """Begin the run of a figure in a notebook. The figure gets the parameter values that a cell of the
+    notebook sets.
 
     Parameters
     ----------
     id : str
         Id of the figure, for example cormode2012_fig5.
     namespace : mapping
-        Variables of the notebook, `globals()`. Some of these variables contain the values of the parameters.
+        Variables of the notebook. Pass `globals()`. Some of these variables contain the values of the
+        parameters.
 
     Returns
     -------
@@ -172,8 +174,8 @@ def parameters_cell(cls: type[Figure]) -> str:
     """Return the source text of the notebook cell that sets the parameters of a figure. Each line sets one
     parameter and explains it in a comment.
 
-    Parameters that determine the effort of a run, for example the number of seeds, are set to None. The value
-    of such a parameter then comes from the profile, for example "quick".
+    The cell sets parameters of effort to None, for example the number of seeds. Their values then come from
+    the profile, for example "quick".
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',

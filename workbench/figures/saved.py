@@ -103,8 +103,8 @@ _STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 4
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """Saved figure, as `load` returns it. The manifest of the saved figure lists the files in the folder and
-    says how the files were made.
+    """Saved figure, as `load` returns it. Its manifest lists the files in the folder, and records the
+    settings with which they were made.
     """
 
     folder: Path
@@ -113,8 +113,8 @@ class SavedFigure:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Results that the figure shows, as a data frame. The data frame can be large, so it is read from the
-        file when you first use this property.
+        """Results that the figure shows, as a data frame. Because the data frame can be large, the property
+        reads the file only when you first use it.
         """
         rows = self.folder / "rows.csv"
         return pd.read_csv(rows, low_memory=False)  # a column's kind, from all of it
@@ -147,8 +147,8 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a result that is saved like a figure, although no subclass of `Figure` computes the
-    result. An example is the picture of an interactive panel.
+    """Description of a result that is saved like a figure, but that no subclass of `Figure` computes. An
+    example is the picture of an interactive panel.
 
     Parameters
     ----------
@@ -157,16 +157,17 @@ class Description:
     title : str
         Sentence above the picture.
     command : str
-        Command that makes the result again.
+        Command with which you can make the result again.
     no_data : bool
-        Whether the result is computed without a dataset.
+        Whether the result comes from formulas, without a dataset.
     id : str
         Id of the figure, if the id differs from `name`.
     parameters, setting : mappings
-        All parameters of the result, and the parameters whose values differ from the profile (a named setting
-        of all parameters).
+        `parameters` contains all parameters of the result. `setting` contains only the parameters whose
+        values differ from the profile, which is a named setting of all parameters.
     files : mapping
-        SHA-256 hashes of the public files from which the result was computed, by the names of the files.
+        SHA-256 hashes of the public files from which the result was computed. The keys are the names of the
+        files.
     """
 
     name: str
@@ -180,8 +181,8 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Return the path of the folder in which a figure is saved. Raise a ValueError if the profile ("paper",
-    "quick" or "explorer") is unknown, or if the figure's name `stem` is not a valid name of a folder.
+    """Return the path of the folder in which a figure is saved. Raise a ValueError if `profile` is not
+    "paper", "quick" or "explorer", or if `stem` (the name of the figure) is not a valid name of a folder.
     """
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
@@ -202,19 +203,21 @@ def save(
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
 ) -> Path:
-    """Save a figure to a folder. The folder then contains the pictures, the plotted numbers, and a verdict on
-    each statement of the paper. The manifest, which lists these files, is written last.
+    """Save a figure to a folder. The folder then contains the pictures, the plotted numbers, a verdict on
+    each statement of the paper, and a manifest. The manifest lists the files. Because it is written last, a
+    folder with a manifest is complete.
 
     Parameters
     ----------
     fig : Figure or None
         Picture to save. None if the figure is a table.
     rows : DataFrame
-        Results that the picture shows. The column `truth_public` must be True in every row, because an error
-        computed from private data would reveal something about them.
+        Results that the picture shows. The column `truth_public` must be True in every row. Otherwise the
+        results could contain errors that were computed from private data, and reveal something about these
+        data.
     spec : Figure or Description
-        Figure to save. If the attribute `no_data` of the figure is True, the results were computed without a
-        dataset, and `rows` needs no column `truth_public`.
+        Figure to save. If its attribute `no_data` is True, the results come from formulas, without a dataset.
+        Then `rows` needs no column `truth_public`.
     profile : str
         "quick" or "paper". Exports of interactive panels have the profile "explorer".
     results : path
@@ -225,13 +228,13 @@ def save(
     Returns
     -------
     Path
-        The folder `<results>/<profile>/<stem>`.
+        Folder `<results>/<profile>/<stem>`.
 
     Raises
     ------
     ValueError
-        If rows do not state that the true data are public, if the profile is unknown, or if the name of the
-        figure is not a valid name of a folder.
+        If `truth_public` is missing or not True, if the profile is unknown, or if the name of the figure is
+        not a valid name of a folder.
     """
     description = describe_figure(spec, profile)
     stem = description.name
@@ -302,12 +305,12 @@ def load(folder: str | Path) -> SavedFigure:
     Returns
     -------
     SavedFigure
-        The saved figure, with its manifest, results and verdicts.
+        Saved figure, with its manifest, results and verdicts.
 
     Raises
     ------
     FileNotFoundError
-        If the folder does not contain a completely saved figure.
+        If the folder does not contain a complete saved figure.
     ValueError
         If a file was changed after the figure was saved.
     """
@@ -365,10 +368,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
-    """Write a file in such a way that nobody ever sees an incomplete file. The function `fill` writes a
-    temporary file, which is then renamed to `path`. Return the SHA-256 hash of the content.
+    """Write a file so that no other program ever reads an incomplete file. Your function `fill` writes a
+    temporary file. Then `write_atomically` renames this file to `path`, and returns the SHA-256 hash of its
+    content.
 
-    If the process is killed while it writes, the old file stays as it was.
+    If the process is killed during writing, the old file stays unchanged.
     """
     try:
         with closing(Draft(path)) as draft:

@@ -1,9 +1,10 @@
 """Interactive panels for JupyterLab and dashboards. A panel shows a picture with controls, for example
-sliders, and draws the picture again when you move a control.
+sliders. When you move a control, the panel draws the picture again.
 
 `panel` shows a mechanism, with a slider for each of its parameters. `figure` shows a figure of a paper, with
-controls for its parameters. `advice` shows which errors to expect from a release, without using the private
-table. `bank` shows a bank (a store of noisy answers that were paid for), and answers questions from it.
+controls for its parameters. `advice` shows the errors that you can expect from a release, without using the
+private table. `bank` shows a bank, which is a store of noisy answers, and answers questions from these
+answers.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Parameters
     ----------
     mechanism
-        Mechanism, or class of a mechanism. If you pass a class, the sliders begin at the values of the
-        example in this class. You can also pass a mechanism that you wrote yourself.
+        Mechanism, or class of a mechanism. The mechanism may be your own. If you pass a class, the sliders
+        begin at the values of the example in this class.
     dataset : optional
         Public dataset on which the mechanism runs. Default: a small synthetic dataset.
     **values : any
         Initial values of controls, for example `epsilon=0.5`. If you pass `compare` with the name of another
-        mechanism, both are drawn next to each other, with the same data and noise.
+        mechanism, the panel shows both mechanisms next to each other, with the same data and noise.
 
     Returns
     -------
@@ -43,8 +44,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If the argument is not a mechanism, or if a value is invalid. The error is also raised if the dataset
-        is private, or if the mechanism does not accept this kind of data.
+        If the argument is not a mechanism, if a value is invalid, if the dataset is private, or if the
+        mechanism does not accept this kind of data.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
@@ -53,8 +54,8 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
 
 def figure(figure: str | Figure, /, **values: Any) -> Panel:
-    """Return a panel that shows a figure of a paper, with controls for its parameters. The figure is computed
-    when a page first displays the panel.
+    """Return a panel that shows a figure of a paper, with controls for its parameters. The panel computes the
+    figure when a page first displays the panel.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
         Id of the figure, for example "cormode2012_fig5", or the figure itself.
     **values : any
         Initial values of the figure's parameters. By default, the panel begins with the values of a quick
-        run, which has the paper's parameters but fewer repetitions.
+        run. A quick run takes minutes, for example because it has fewer repetitions than the paper.
 
     Returns
     -------
@@ -99,16 +100,15 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """Show which errors to expect from releases of a table, before you spend any budget. The panel uses only
-    the domain (all possible cells) and the bound of the table, and not its counts.
+    """Show the errors that you can expect from releases of a table, before you spend any budget. The panel
+    uses only the domain (all possible cells) and the bound of the table, and not the counts.
 
     Parameters
     ----------
     data
         Table or dataset, or only the domain (all possible cells) of a table.
     bound : Bound, optional
-        Largest change of the table that one protected unit can cause. You need to pass it only if `data` has
-        no bound.
+        Largest change of the table that one protected unit can cause. Pass a bound only if `data` has none.
     **values : any
         Initial values of the controls `epsilon`, `size`, `delta`, `density`, `mean` and `spread`.
 
@@ -129,19 +129,20 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """Show a bank, and answer questions from it. A bank stores the noisy answers to earlier questions about a
-    private table. The panel also shows the errors of answers, and the price of answers with smaller errors.
+    """Show a bank, which stores the noisy answers to earlier questions about a private table. The panel
+    answers new questions from these answers. It also shows the errors of answers, and the price of answers
+    with smaller errors.
 
-    Answers from the bank cost no budget. A session consists of the bank, the budget that paid for its
-    answers, and possibly the private table. If the session has its table, the panel also has buttons with
-    prices. When you press such a button, the session spends budget for better answers.
+    Answers from the bank cost no budget. A session consists of the bank, the budget that pays for its
+    answers, and possibly the private table. If the session has the private table, the panel also has buttons
+    with prices. When you press such a button, the session spends budget for better answers.
 
     Parameters
     ----------
     session : Session or path, optional
-        Session, or the path of its file. If you pass a path, the private table is not opened, so the panel
-        cannot spend budget. Default: a session about synthetic people, for trying the panel. The file of this
-        session is removed when this process ends.
+        Session, or the path of its file. If you pass a path, the panel does not open the private table, so it
+        cannot spend budget. Default: a session about synthetic people, with which you can try the panel. The
+        file of this session is removed when Python ends.
 
     Returns
     -------
@@ -162,9 +163,7 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Return whether there is a mechanism with this name. Mechanisms of the workbench and of other installed
-    packages are searched.
-    """
+    """Return whether the workbench, or another installed package, has a mechanism with this name."""
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
@@ -178,13 +177,13 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     name : str
         Name of the mechanism's class.
     words : sequence of str
-        Values of controls, each as a text `name=value`. The seed of the noise (`seed`) and the number of
-        releases (`seeds`) are also controls.
+        Values of controls, each as a text `name=value`, for example `epsilon=0.5`. The seed of the noise
+        (`seed`) and the number of releases (`seeds`) are also controls.
 
     Returns
     -------
     Panel
-        Panel, which shows the full picture and not a rough preview.
+        Panel with the full picture.
 
     Raises
     ------

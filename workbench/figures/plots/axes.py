@@ -38,11 +38,10 @@ if TYPE_CHECKING:
 
 
 def lay_out(fig: Figure) -> None:
-    """Compute the layout of a figure, and keep this layout, so that nothing moves when the figure is drawn
-    again.
+    """Compute the layout of a figure, and keep this layout. So nothing moves if the figure is drawn again.
 
-    If you change the size or the labels of the figure afterwards, call `fig.set_layout_engine("constrained")`
-    to get a new layout.
+    To get a new layout after you change the size or the labels of the figure, call
+    `fig.set_layout_engine("constrained")`.
     """
     engine = fig.get_layout_engine()
     if engine is None:
@@ -142,14 +141,14 @@ def panels(
     sharey : bool
         Whether all panels have the same vertical axis.
     keep : bool
-        Whether the number of panels in a row stays the same on a narrow page. By default, it may become
-        smaller.
+        Whether the number of panels in a row stays the same on a narrow page. By default, a narrow page may
+        have fewer panels in a row.
 
     Returns
     -------
     fig : Figure
     axes : tuple of Axes
-        The panels, row by row.
+        Panels, row by row.
     """
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
@@ -176,7 +175,7 @@ def panels(
 
 @with_style
 def entitle(fig: Figure, headline: str) -> None:
-    """Write a sentence above a figure. If the sentence is long, it is broken into several lines."""
+    """Write a sentence above a figure. A long sentence takes several lines."""
     title = fig.suptitle(headline, x=0.012, ha="left")
     title.set_text(_in_width(title, 0.97 * fig.bbox.width))
     lines = title.get_text().count("\n") + 1
@@ -206,7 +205,7 @@ def share_y(axes: Sequence[Axes]) -> None:
 
 
 def close(fig: Figure) -> None:
-    """Close a figure, which frees its memory."""
+    """Close a figure and free its memory."""
     plt.close(fig)
 
 
@@ -215,12 +214,12 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
     """Write the names of series (the curves) into a figure. If there is space, each name is at the end of its
     curve. Otherwise the names are in a legend below all panels.
 
-    If neighbouring panels have the same label of an axis, this label is shown only once.
+    If neighbouring panels have the same label of an axis, the function shows this label only once.
 
     Parameters
     ----------
     fig : Figure
-        Figure whose series are named.
+        Figure with the series.
     styles : mapping, optional
         Styles of those series whose names may be at the ends of their curves.
     """
@@ -531,8 +530,9 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """Return the numbers that a figure shows, for each panel and series (curve). Call this function after the
-    final layout. Every drawn element gets an id, with which you can find it in an SVG file.
+    """Return the numbers that a figure shows, for each panel and series (curve). Call this function after
+    `lay_out`. The function also gives an id to every drawn element, with which you can find the element in an
+    SVG file.
 
     Parameters
     ----------
@@ -543,9 +543,9 @@ def aggregates(fig: Figure) -> list[dict[str, Any]]:
     -------
     list of dict
         One dictionary per panel. `letter` is the letter of the panel, and `where` contains the values of
-        columns that select its rows. `series` is a list with one dictionary per series. It contains the
-        `name`, the `ids` of the drawn elements, and the `places` of the points in units of the SVG file. It
-        also contains the `points`, each with x, mean, and the ends of the interval, low and high.
+        columns that select its rows. `series` is a list with one dictionary per series. The dictionary of a
+        series contains its `name`, the `ids` of the drawn elements, the `points`, and their `places` in units
+        of the SVG file. A point has x, mean, and the ends of the interval, low and high.
     """
     numbers = count()
     height = 72 * fig.get_figheight()

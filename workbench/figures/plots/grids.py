@@ -103,7 +103,8 @@ def name_shades(
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """Return the smallest and the largest value of a logarithmic colour scale for the values in the given
-    rows. The scale covers the positive values, but at most four powers of ten.
+    rows. The scale covers the positive values, but at most a factor of 10,000 from the smallest to the
+    largest value.
     """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
@@ -135,11 +136,11 @@ def maps(
     land: pd.DataFrame | None = None,
     circle: tuple[float, float, float] | None = None,
 ) -> Figure:
-    """Draw heat maps of places, one map for each value of the column `panel`. All maps have the same colours
-    and the same scale.
+    """Draw heat maps of places, one map for each value of the column `panel`. All maps have the same colour
+    scale and the same scale of distances.
 
-    The maps use the equirectangular projection, with the correct scale at the middle latitude. At each side,
-    the outermost 1 % of the places are not shown.
+    The maps use the equirectangular projection, with the correct scale at the middle latitude. On each side,
+    the map leaves out the outermost 1 % of the places.
 
     Parameters
     ----------
@@ -148,14 +149,14 @@ def maps(
     columns : int
         Number of maps in each row.
     cell : float
-        Side of the squares of a map, in km. Within each square, the values are added up.
+        Side of the squares of a map, in km. The colour of a square shows the sum of the values of its places.
     bar : float
-        Length of the bar that shows the scale, in km.
+        Length in km of the bar that shows the scale of distances.
     label : str
         Label of the colour scale.
     land : DataFrame, optional
-        Public places, with the columns `latitude` and `longitude`. These places are drawn in pale grey, and
-        determine which area the maps show.
+        Public places, with the columns `latitude` and `longitude`. The function draws these places in pale
+        grey. They also determine the area that the maps show.
     circle : (float, float, float), optional
         Circle to draw: the latitude and longitude of its centre, and its radius in km.
 
@@ -234,8 +235,8 @@ def project(
 
 @dataclass(frozen=True)
 class Panel:
-    """Description of a panel (one picture with its axes) of a figure. It says which rows of the results the
-    panel shows, and how the panel draws these rows.
+    """Description of a panel (one picture with its axes) of a figure. The description says which rows of the
+    results the panel shows, and how the panel draws these rows.
 
     Parameters
     ----------
@@ -248,33 +249,33 @@ class Panel:
     series : str
         Name of the column that says to which curve or bar a row belongs.
     at : str, optional
-        Name of a column that identifies the points of a curve, if the values on the horizontal axis differ
-        between seeds. The mean over seeds is taken for each value of this column.
+        Name of the column that identifies the points of a curve. A point is the mean over seeds for one value
+        of this column. You need `at` only if the values on the horizontal axis differ between seeds.
     log : str
         Which axes are logarithmic: "", "x", "y" or "xy".
     printed : Printed or several
         Numbers that the paper prints.
     theory : (str, callable) or several
-        Theoretical curves, each with a label and a function of x. The curves are drawn dashed.
+        Theoretical curves, each with a label and a function of x. The panel draws them as dashed lines.
     bars : bool
         Whether to draw groups of bars instead of lines.
     mark : float, optional
-        Value on the horizontal axis that is marked by a line.
+        Value on the horizontal axis at which the panel draws a vertical line.
     cells : bool
-        Whether each row of the results is drawn as a box, whose shade shows the row's value.
+        Whether to draw each row of the results as a box. The shade of a box shows the row's value.
     outlines : bool
         Whether boxes have outlines.
     equal : bool
-        If the panel draws boxes: whether both axes have the same scale, as in a map.
+        Whether both axes have the same scale, as in a map. Only for panels that draw boxes.
     fit_theory : bool
         Whether to extend the vertical axis so that theoretical curves are completely visible.
     names : sequence of str
-        Names of the rows and columns of a grid of boxes, if all boxes have the side 1.
+        Names of the rows and columns of a grid of boxes. All boxes must have sides of length 1.
     ylim : (float, float), optional
         Smallest and largest value on the vertical axis.
     linear_below : float
-        Value up to which the vertical axis is linear, so that it can begin at 0. For larger values, the axis
-        is logarithmic.
+        Value up to which the vertical axis is linear. Above this value, the axis is logarithmic. Such an axis
+        can begin at 0.
     """
 
     title: str
@@ -297,7 +298,7 @@ class Panel:
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """Return those rows of the results that a panel shows."""
+    """Return the rows (results) that a panel shows."""
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
@@ -307,11 +308,11 @@ def printed_points(panel: Panel) -> list[Printed]:
 
 
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return a table, as text, of the means over seeds (repetitions) that panels show. The table has one row
-    per panel and series (curve).
+    """Return a table with the means over seeds (repetitions) that panels show, as texts. The table has one
+    row per panel and series (curve).
 
-    A row contains the first and the last mean on the horizontal axis, the lowest mean and the highest mean.
-    The row also contains the paper's numbers for the panel.
+    A row contains the first and the last mean along the horizontal axis, the lowest mean and the highest
+    mean. The row also contains the paper's numbers for the panel, if there are any.
     """
     lines = []
     for panel in panels:
@@ -364,8 +365,8 @@ def grid(
     sharey : bool
         Whether panels in the same row share their vertical axis, if they show the same quantity.
     letters : str
-        Letters of the panels, which are written next to their titles. Default: a, b, c and so on. A single
-        panel has no letter.
+        Letters of the panels, which are next to their titles. Default: a, b, c and so on. A single panel has
+        no letter.
 
     Returns
     -------

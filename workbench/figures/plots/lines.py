@@ -43,7 +43,7 @@ def curves(
     """Draw one curve per series. A curve shows the mean over seeds (repetitions), as a function of `x`, with
     a 95 % confidence interval.
 
-    If there are fewer than five seeds, dots show the value of each seed instead of an interval.
+    If there are fewer than five seeds, dots show the value of each seed instead of the interval.
 
     Parameters
     ----------
@@ -54,13 +54,14 @@ def curves(
     ax : Axes
         Panel into which the curves are drawn.
     at : str, optional
-        Name of the column that identifies the points of a curve. The mean over seeds is taken for each value
+        Name of the column that identifies the points of a curve. A point is the mean over seeds for one value
         of this column. Default: the same as `x`. Pass another column if the values of `x` differ between
-        seeds, for example if it is the number of released cells.
+        seeds, for example if `x` is the number of released cells.
     log : str
         Which axes are logarithmic: "", "x", "y" or "xy".
     styles : mapping, optional
-        Styles of series, from `series_styles`. Pass them if the figure contains more series than these rows.
+        Styles of series, from `series_styles`. Pass the styles if the whole figure contains more series than
+        `rows`.
     """
     what = metric_name(rows)
     at = at or x
@@ -129,11 +130,11 @@ def grouped_bars(
     log: bool = True,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Draw groups of bars with 95 % confidence intervals. There is one group per value of `x`, and one bar
-    per series in each group. On a logarithmic axis, markers are drawn instead of bars.
+    """Draw groups of bars with 95 % confidence intervals. There is one group per value of `x`, with one bar
+    per series. On a logarithmic axis, the function draws markers instead of bars.
 
-    If the groups are named by text, they are drawn in the order of the rows. If the groups are named by
-    numbers, they are drawn in descending order.
+    If the names of the groups are texts, the groups are in the order of the rows. If the names are numbers,
+    the largest number comes first.
     """
     what = metric_name(rows)
     places = list(rows[x].unique())
@@ -187,8 +188,9 @@ def marks(
     printed: Iterable[Printed] = (),
     label: str | None = None,
 ) -> Axes:
-    """Draw one marker per row on a logarithmic axis, and write the row's value next to the marker. The column
-    `names` contains the names of the rows. The first row is on top. Brackets show the paper's numbers.
+    """Draw one marker per row of the results on a logarithmic axis, and write its value next to the marker.
+    The column `names` contains the names of the rows. The first row is on top. Brackets show the paper's
+    numbers.
     """
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
@@ -214,9 +216,8 @@ def marks(
 
 @with_style
 def printed(points: Iterable[Printed], ax: Axes) -> Axes:
-    """Draw the numbers that a paper prints, in grey. If the paper states a number for one value on the other
-    axis, the number is drawn as a bracket at this value. Otherwise the number is drawn as a stripe across the
-    panel.
+    """Draw the numbers that a paper prints. If the paper states a number for one value on the other axis,
+    draw a dark bracket at this value. Otherwise, draw a grey stripe.
     """
     for point in points:
         if point.at is not None:
@@ -267,7 +268,7 @@ def theory(
     fit: bool = False,
 ) -> Axes:
     """Draw a dashed theoretical curve y = law(x) over the visible range of x. The argument `law` is a
-    function. If `fit` is True, the vertical axis is extended so that the whole curve is visible.
+    function. If `fit` is True, extend the vertical axis so that the whole curve is visible.
     """
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace

@@ -44,15 +44,15 @@ _WITHIN = "within two deviations of noise"
 
 @with_style
 def release_picture(release: Any) -> Figure:
-    """Draw a picture of a release. The function uses only the release, so this costs no budget.
+    """Draw a picture of a release. The picture costs no budget, because the function uses only the release.
 
-    The kind of picture depends on the release. A table with two attributes is drawn as a map of counts. In
-    the map, counts of at most two standard deviations of the noise are grey. A table with one ordered
-    attribute is drawn as a curve, with a band that shows the noise. If cells were not released, the picture
-    also shows how large their counts may be. For other tables, the picture shows the largest cells, with two
-    standard deviations of the noise. If there are too many labels, the counts of neighbouring labels are
-    added up. For points, the picture shows the released boxes, which are shaded by density. For strings and
-    codes, it shows the nodes with the largest counts.
+    The kind of picture depends on the release. For a table with two attributes, the function draws a map of
+    counts. Counts of at most two standard deviations of the noise are grey. For a table with one ordered
+    attribute, the function draws a curve, with a band that shows the noise. If cells were not released, the
+    picture also shows how large their counts may be. If there are too many labels, the function adds up the
+    counts of neighbouring labels. For other tables, the picture shows the largest cells, with error bars of
+    two standard deviations of the noise. For points, the picture shows the released boxes, which are darker
+    where points are denser. For strings and codes, the picture shows the nodes with the largest counts.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ _page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (froz
 
 @contextmanager
 def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
-    """Inside the `with` block, draw all figures for a page of the given width, in the given font.
+    """Draw all figures inside the `with` block for a page of the given width, in the given font.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ def _inches(width: str | float) -> float:
 
 
 def on_a_slide() -> int | None:
-    """Return how many panels of a figure fit on a slide. Return None if figures are at present not drawn for
-    a slide.
+    """Return the number of panels that fit on a slide. Return None if figures are currently drawn for another
+    page.
     """
     return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
 def page() -> Page:
-    """Return the settings of the page (width and font) for which figures are currently drawn."""
+    """Return the width, height and font of the page for which figures are currently drawn."""
     return _page.get()
 
 
@@ -278,8 +278,8 @@ PERCENT_COLUMNS = {*FROM_0_TO_1, *_SHARES, *_RATIOS}  # shown in per cent
 
 
 def metric_name(rows: pd.DataFrame) -> str:
-    """Return the name of the metric (for example a kind of error) in the rows, or "value" if they have no
-    column `metric`. Raise a ValueError if there are several metrics or no rows.
+    """Return the name of the metric (for example a kind of error) in the rows. If the rows have no column
+    `metric`, return "value". Raise a ValueError if there are several metrics or no rows.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
@@ -420,7 +420,7 @@ def _luminance(rgb: Iterable[float]) -> float:
 
 
 def in_words(name: str) -> str:
-    """Return the name under which figures display a series (curve), panel or bar. `name` is its name in the
+    """Return the name that figures show for a series (curve), panel or bar. `name` is its name in the
     results.
 
     >>> in_words("S̄, ε = 1"), in_words("Foursquare twin")
@@ -436,8 +436,8 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
 
     The kind of a series is the text before the first comma of its name. The kind determines the colour.
     Series of one kind may differ in a number, for example "filter, θ = 20" and "filter, θ = 40". These series
-    have shades of the colour, which are darker for larger numbers. If series of one kind differ in words,
-    they have different markers and dashes.
+    get shades of the colour, which are darker for larger numbers. Series of one kind that differ in words get
+    different markers and dashes.
 
     Parameters
     ----------
@@ -504,11 +504,13 @@ def name_series(
     rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
 ) -> pd.DataFrame:
     """Add a column `series` to a data frame of results, and return the new data frame. The column contains
-    the name of the mechanism, and the values of the mechanism's parameters that vary.
+    the name of the mechanism, followed by the values of those parameters of the mechanism that vary between
+    rows.
 
-    The name comes from the column `mechanism_name`, or otherwise from the column `mechanism`, which contains
-    the class. The values of the columns `parameters` are added to the name. A parameter of the mechanism
-    (including ε and δ) is also added if it has several values in the rows with this name.
+    The name of the mechanism comes from the column `mechanism_name`. If this column is missing, the name is
+    that of the class, from the column `mechanism`. Then the function adds the values of the columns
+    `parameters`. It also adds each parameter of the mechanism (including ε and δ) that has several values in
+    the rows with this name.
 
     Parameters
     ----------
@@ -518,8 +520,8 @@ def name_series(
     *parameters : str
         Columns whose values are always part of the name, unless they are 0.
     shown : collection of str
-        Parameters that an axis or the panels already show. The names of series do not contain these
-        parameters.
+        Parameters that the figure already shows, for example on an axis. The names of series do not contain
+        these parameters.
 
     Returns
     -------
