@@ -75,43 +75,46 @@ def advise(
     budget: Path | None = None,
     publish: Path | None = None,
 ) -> None:
-    """Recommend a mechanism, before any budget is spent.
+    """Recommend a mechanism, before you spend any budget.
 
     You describe the table from public knowledge, for example with --records 400000 --cells 350000. The
     workbench simulates such a table and runs each mechanism on it. Then it prints the mean error of each
-    mechanism, for queries that contain records. If you give --error 50 in place of --epsilon, it finds the
-    smallest ε for this error. The last line of the output is the command that makes the release. Real data
-    are read only if you use --choose-from.
+    mechanism, for queries that contain records. If you give --error 50 in place of --epsilon, the workbench
+    finds the smallest ε for this error. The last line of the output is the command with which you can make
+    the release. The workbench reads real data only if you use --choose-from.
 
     Parameters
     ----------
     epsilon
         Privacy loss ε of the planned release.
     error
-        Largest acceptable mean error, in counts. The command then finds the smallest ε. Use it in place of
-        --epsilon.
+        Largest mean error that you accept, in counts. The command then finds the smallest ε for this error.
+        Use --error in place of --epsilon.
     domain
-        Domain file (JSON): a list of all possible cells, the same as for `release`.
+        Domain file (JSON), which lists all possible cells. Use the same file for `release`.
     task : TASK
         Kind of numbers that you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users,
-        points or strings. With bounds, the command compares limits on the number of records per person.
+        points or strings. With the task bounds, the command compares limits on the number of records per
+        person.
     size
-        Approximate number of cells that the release should contain (tasks all, cells and ranges). By default
-        the number of non-empty cells.
+        Approximate number of cells that you want in the release (tasks all, cells and ranges). By default the
+        number of non-empty cells.
     bound : L0,LINF[,L1]
-        Largest change of the table that one protected unit can cause: the number of cells, the change per
-        cell, and the change in total.
+        Largest change of the table that one protected unit, for example a person, can cause: the number of
+        cells, the change per cell, and the change in total.
     delta
-        Probability δ that the factor e^ε is exceeded. If it is above 0, mechanisms with Gaussian noise and
-        stability histograms are also compared.
+        Probability δ with which the factor e^ε may be exceeded. If δ is above 0, the command also compares
+        mechanisms with Gaussian noise, and mechanisms that find the non-empty cells themselves (stability
+        histograms).
     user : COLUMN
-        Column that names the user of each row. It is added to the printed command.
+        Column that names the user of each row. The printed command contains this option.
     unit : TEXT
-        Who or what is protected, for example 'a trip'. It is added to the printed command.
+        Person, household or event that is protected, for example 'a trip'. The printed command contains this
+        option.
     budget : FILE
-        Budget file that will pay. It is added to the printed command.
+        Budget file that will pay for the release. The printed command contains this option.
     publish : FOLDER
-        Folder of the publication. It is added to the printed command.
+        Folder of the publication. The printed command contains this option.
 
     What you believe, from public knowledge
     ---------------------------------------
@@ -120,49 +123,49 @@ def advise(
     cells
         Approximate number of cells that are not empty.
     density
-        Share of cells that are not empty, from 0 to 1. Use it in place of --cells.
+        Share of cells that are not empty, from 0 to 1. Use --density in place of --cells.
     mean
-        Mean count of the cells that are not empty. Use it in place of --records.
+        Mean count of the cells that are not empty. Use --mean in place of --records.
     spread
-        Standard deviation of the counts of cells that are not empty. By default the same as the mean.
+        Standard deviation of the counts of the cells that are not empty. By default equal to the mean.
     users
         Approximate number of people (tasks users and bounds).
     per_user
         Mean number of records per person (tasks users and bounds).
     per_user_spread
-        Standard deviation of the number of records per person (tasks users and bounds). By default the same
-        as the mean.
+        Standard deviation of the number of records per person (tasks users and bounds). By default equal to
+        the mean.
 
     A choice by the table, for a price
     ----------------------------------
     choose_from : TABLE
-        Private table. From the number of records of each --user, the command chooses one of --bounds with
-        noise. This costs budget.
+        Private table from which the command chooses one of --bounds. The choice depends on the number of
+        records of each --user, is made with noise, and costs budget.
     choose_epsilon
-        Privacy loss ε of this choice, in addition to --epsilon of the release.
+        Privacy loss ε of this choice. It is added to --epsilon, the privacy loss of the release.
     choose_budget : FILE
         Budget file that pays for this choice.
 
     What some tasks need
     --------------------
     queries : R,R,…
-        Lengths of ranges, in cells (tasks all and ranges). By default lengths for which a range contains 100
-        and 10,000 non-empty cells.
+        Lengths of ranges, in cells (tasks all and ranges). By default two lengths: ranges with about 100 and
+        with about 10,000 non-empty cells.
     shape : N,N,…
-        Size of a box: the number of labels that it covers, for each attribute (task boxes). By default a
-        quarter of the labels.
+        Number of labels that a box covers, for each attribute (task boxes). By default a quarter of the
+        labels.
     order
         Number of attributes of each marginal (table of counts by some attributes).
     rows : N|paid
-        Number of synthetic records (task rows). Give the number if it is public. Give `paid` to spend budget
-        on a noisy number.
+        Number of synthetic records (task rows). Give the number of records of the table if it is public.
+        Otherwise give `paid`, to spend budget on a noisy number.
     bounds : N,N,…
-        Limits on the number of records per person, which the command compares. This option selects --task
-        bounds. By default from 1 to 1,000.
+        Limits on the number of records per person, which the command compares. By default from 1 to 1,000.
+        With this option, you need not give --task bounds.
     from_release : FILE
-        Earlier release of a similar table (task bounds). The simulation uses the frequencies of labels from
-        this release. Together with --users, the release also gives the mean number of records per person, so
-        you need no --per-user.
+        Earlier release of a similar table (task bounds). The simulated table gets the frequencies of labels
+        from this release. If you also give --users, you need no --per-user, because the release then gives
+        the mean number of records per person.
     """
     from workbench.estimates.release import Release
     from workbench.owner.advice import Beliefs, advise, advise_bounds

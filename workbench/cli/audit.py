@@ -28,30 +28,30 @@ def audit(
 ) -> None:
     """Test whether mechanisms keep their privacy guarantee.
 
-    The command needs no table. It runs each mechanism many times on two small tables that differ in one unit,
-    and compares the outputs. Each line of the output is about a mechanism, a pair of tables and an ε. It
-    shows a lower bound on the true ε, as a number and as a share of the stated ε. If all outputs can be
-    enumerated, it also shows the exact ε. The exit code is 1 if a mechanism breaks its guarantee, or cannot
-    be audited.
+    The command needs no table of yours. It runs each mechanism many times on two small tables that differ in
+    one unit, and compares the outputs. Each printed line is about a mechanism, a pair of tables and an ε. The
+    line shows a lower bound on the true ε, as a number and as a share of the stated ε. If the command can
+    list all possible outputs of a mechanism, the line also shows the exact ε. The exit code is 1 if a
+    mechanism breaks its guarantee, or if the command cannot test it.
 
     Parameters
     ----------
     names : NAME
-        Mechanisms to audit, for example HighPassFilter or module:Class. With module:name you can audit an
-        instance with its own parameters, or a function of a table. By default all mechanisms of the
-        workbench.
+        Mechanisms to test, for example HighPassFilter or module:Class. With module:name you can test an
+        object with its own parameters, or a function of a table. By default all mechanisms of the workbench.
     epsilon : E,E,…
-        Values of ε with which each mechanism is tested.
+        Values of ε with which the command tests each mechanism.
     runs
         Number of runs with each of the two tables. By default as many as the time limit allows.
     seconds
-        Time limit of a single run, in seconds. All runs of an audit take at most a minute of processor time.
+        Time limit of a single run, in seconds. All runs for one line of the output take at most a minute of
+        processor time.
     thorough
         Test all pairs of tables, and all options of each mechanism. This takes hours.
     workers
-        Number of worker processes. By default one per core of this machine.
+        Number of worker processes. By default one per core of your computer.
     out
-        CSV file for the results. Audits that are already in the file are not repeated.
+        CSV file for the results. The command does not repeat tests whose results are already in the file.
     """
     if min(epsilon) <= 0:
         raise ValueError(f"--epsilon {min(epsilon)} is not allowed: need numbers > 0")
@@ -119,7 +119,7 @@ def _named(name: str) -> Any:
 def laws(name: str) -> None:
     """Check that a mechanism follows the rules for mechanisms.
 
-    Each line of the output is about one rule. The exit code is 1 if the mechanism breaks a rule.
+    Each printed line is about one rule. The exit code is 1 if the mechanism breaks a rule.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def new() -> None:
 def mechanism(name: str) -> None:
     """Write a file with a working mechanism to the current folder.
 
-    The file contains a short mechanism, which adds noise to every count, under a name of your choice. Change
-    the code to what you need. Then run `workbench laws` to check whether it still follows the rules for
+    The file contains a short mechanism, which adds noise to every count. You choose its name. Change the code
+    as you need. Then run `workbench laws` to check that your mechanism still follows the rules for
     mechanisms.
 
     Parameters

@@ -44,22 +44,22 @@ def new(
     people : NAME
         Description of the people, for example 'customers of shop X'.
     unit : TEXT
-        Who or what is protected, for example 'a user' or 'a trip'.
+        Person, household or event that is protected, for example 'a user' or 'a trip'.
     epsilon
         Largest total privacy loss ε of all releases. Required if you do not give --rho.
     rho
-        Largest total privacy loss ρ, in place of --epsilon. Many releases with Gaussian noise then cost less
-        together.
+        Largest total privacy loss ρ, in place of --epsilon. With a ρ, many releases with Gaussian noise cost
+        less in total.
     delta
         Largest total δ of all releases.
     epsilon_is_meant
         Confirm an ε above 10, which protects little.
     relation
-        Which tables are neighbours (tables that differ in one unit): add-remove-one-unit, replace-one-unit or
-        local.
+        Relation between neighbouring tables, which differ in one unit: add-remove-one-unit, replace-one-unit
+        or local.
     counter : FILE
-        File that counts the spends, so that an older copy of the budget is detected. Keep this file outside
-        the backup of the budget. By default FILE.count.
+        File that counts the spends. With this count, the workbench detects an older copy of the budget file.
+        So keep this file out of backups of the budget file. By default FILE.count.
     """
     from workbench.owner import Budget
 
@@ -83,10 +83,10 @@ def show(file: Path, *, delta: float | None = None, lost: bool = False) -> None:
     file
         Budget file to show.
     delta
-        If the budget is in ρ, also show it as the ε at this δ.
+        If the budget is in ρ, also show the ε that it implies at this δ.
     lost
-        Create a new counter file. Use this only if the old counter file is lost, and if FILE is certainly the
-        latest copy.
+        Create a new counter file. Use this option only if the old counter file is lost, and if you are
+        certain that FILE is the latest copy.
     """
     from workbench.privacy.enclosures import round_up
 

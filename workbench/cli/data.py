@@ -29,9 +29,9 @@ app = typer.Typer(no_args_is_help=True, help="List, download and check published
 
 @app.command("list")
 def list_() -> None:
-    """List published datasets and the places of their files.
+    """List published datasets, and the folders of their files.
 
-    The command also lists which data each figure would use now.
+    The command also lists the data that each figure would use now.
     """
     from workbench.datasets import published
     from workbench.figures.figure import data_in_use
@@ -64,7 +64,7 @@ def fetch(name: str, *, force: bool = False) -> None:
     name
         Name of the dataset. `workbench data list` shows all names.
     force
-        Download files again that are already there.
+        Download files again, even if they are already there.
     """
     from workbench.datasets import published
 
@@ -74,7 +74,7 @@ def fetch(name: str, *, force: bool = False) -> None:
 
 @app.command()
 def path(name: str) -> None:
-    """Print the paths of a dataset's files on this machine.
+    """Print the paths of a dataset's files on your computer.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def path(name: str) -> None:
 
 @app.command()
 def verify(name: str | None = None) -> None:
-    """Check whether files of datasets are the published ones.
+    """Check whether files of datasets are the published files.
 
-    The command compares SHA-256 hashes. The exit code is 1 if a file differs.
+    The command compares SHA-256 hashes. The exit code is 1 if a file differs from the published file.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def new(
     source : --from FILE
         Table file: CSV, Parquet, DuckDB or SQLite.
     out
-        Domain file to write. By default the draft is printed.
+        Domain file to write. By default, the command prints the draft.
     name : --table NAME
         Name of the table in a DuckDB or SQLite file.
     force
@@ -193,10 +193,10 @@ def check(
     name: str | None = None,
     look: bool = False,
 ) -> None:
-    """Show a domain file, and table rows that are outside it.
+    """Show a domain file, and the rows of a table that do not fit it.
 
-    A release would refuse these rows. The output describes private rows, so do not share it. Nothing is
-    written to disk.
+    `workbench release` would refuse these rows. The output describes private rows, so do not share it. The
+    command writes nothing to disk.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def check(
     user : COLUMN
         Column that identifies the user of each row.
     user_type
-        With text, 7 and 007 in the column of users are two people. By default, 007 is an error.
+        Type of the column of users. With `text`, 7 and 007 are two people. By default, 007 is an error.
     name : --table NAME
         Name of the table in a DuckDB or SQLite file.
     look

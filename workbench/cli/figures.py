@@ -46,36 +46,36 @@ def reproduce(
     insecure: bool = False,
     notebooks: Path | None = None,
 ) -> None:
-    """Reproduce figures of the papers, and write a report.
+    """Run experiments of the papers, draw their figures, and write a report.
 
-    A figure is not run again if nothing has changed since its last run. Results of finished trials are
-    stored, so you can stop the command and continue later. With --force, everything is run again. The exit
-    code is 1 if a figure fails.
+    The command skips a figure if nothing has changed since its last run. It stores the results of each
+    finished trial (one run of a mechanism), so you can stop the command and continue later. With --force, the
+    command runs everything again. The exit code is 1 if a figure fails.
 
     Parameters
     ----------
     figures : FIGURE
         Figures to run, for example cormode2012_fig5. By default all figures.
     profile
-        Size of the runs: quick (takes minutes) or paper (the sizes that the paper prints, takes hours).
+        Size of the runs: quick (takes minutes) or paper (as large as in the paper, takes hours).
     parameters : -p NAME=VALUE
-        Value of a parameter of a figure. The figure is run for each of several values that are separated by
-        commas. If the values are lists, separate them by semicolons.
+        Value of a parameter of a figure. For several values, separate them by commas, or by semicolons if the
+        values are lists. The command then runs the figure for each value.
     data
-        Dataset to use instead of the figure's own. The same as -p data=NAME.
+        Dataset to use instead of the figure's own dataset. The same as -p data=NAME.
     yes
-        Start without a question, even if there are more than 200 runs.
+        Start more than 200 runs without asking you.
     workers
-        Number of figures that run at the same time. By default one per core of this machine.
+        Number of figures that run at the same time. By default one per core of your computer.
     results
         Folder for the results. By default experiments/results.
     force
-        Run all figures again, even if nothing has changed. Stored results are not used.
+        Run all figures again, even if nothing has changed. The command then ignores stored results.
     only_failed
         Run only the figures that failed in their last run.
     changed
-        Run a figure again only if its notebook, its data or the code that it uses changed. By default, a
-        change of any code leads to a new run.
+        Run a figure again only if its notebook, its data or the code for this figure changed. By default, the
+        command runs it again after any change of the code.
     timeout
         Time limit of each cell of a notebook, in seconds. By default 600, or 6 hours with --profile paper.
     notebooks
@@ -84,7 +84,7 @@ def reproduce(
     Many machines
     -------------
     scheduler : ADDRESS|FILE
-        Dask cluster that does the work: the address of its scheduler, or the scheduler's JSON file.
+        Dask cluster that does the work. Give the address of its scheduler, or the scheduler's JSON file.
     insecure
         Accept an unencrypted connection (tcp://) to another machine.
     """
@@ -201,16 +201,16 @@ def export(
 ) -> None:
     """Write pictures and tables of figures for your own paper.
 
-    The files are pictures, the rows as CSV, and tables in LaTeX and Markdown.
+    The files are pictures, the numbers as CSV, and tables in LaTeX and Markdown.
 
-    Stored results of earlier runs are used. The noise is simulated, and the same command always writes the
-    same bytes. `workbench whereis FILE` shows the command that made a file.
+    The command uses stored results of earlier runs. The noise comes from a seed, so the same command always
+    writes the same files. `workbench whereis FILE` shows the command that made a file.
 
     Parameters
     ----------
     names : NAME
-        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. Settings may follow, for example
-        epsilon=0.5.
+        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. After the names, you can give values
+        of parameters, for example epsilon=0.5.
     parameters : --parameter -p NAME=VALUE
         Value of a parameter. You can repeat this option.
     to
@@ -224,7 +224,7 @@ def export(
     formats : --format
         Formats to write, separated by commas: pdf, svg, png, csv, tex or md.
     profile
-        Size of the run: quick (takes minutes) or paper (the sizes that the paper prints, takes hours).
+        Size of the run: quick (takes minutes) or paper (as large as in the paper, takes hours).
     """
     chosen = [name for name in names if "=" not in name]
     settings = [name for name in names if "=" in name]
@@ -294,15 +294,15 @@ _SAID = "figure title profile parameters release datasets files seeds noise comm
 def whereis(file: Path, *, check: bool = False) -> None:
     """Show which command made a file.
 
-    With --check, a figure is run again, and its rows are compared. The exit code is 1 if they differ. A
-    release is never run again.
+    With --check, the command runs a figure again, and compares the new results with those in the file. The
+    exit code is 1 if they differ. The command never makes a release again.
 
     Parameters
     ----------
     file
-        File to explain: a picture, a table, a release, or the folder of a saved figure.
+        File that some command made: a picture, a table, a release, or the folder of a saved figure.
     check
-        Run the figure again, and compare its rows with those in the file.
+        Run the figure again, and compare the new results with those in the file.
     """
     from workbench.estimates import files as provenance
 

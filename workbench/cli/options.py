@@ -180,17 +180,17 @@ class StatedSpace:
     Points, strings or codes
     ------------------------
     box : X=LOW..HIGH,Y=…
-        Columns of the coordinates of points, each with the range of its values.
+        Columns with the coordinates of points, and the range of values of each column.
     levels
-        Number of levels: how often the box of points may be halved in each dimension.
+        Number of times that the box of points may be halved in each dimension.
     strings : COLUMN
         Column that contains strings.
     length
-        Largest length of the strings, in symbols.
+        Largest allowed length of a string, in symbols.
     alphabet : SYMBOLS
         Symbols that strings may contain, in order. By default a–z, 0–9, full stop and space.
     taxonomy : FILE
-        CSV file that lists all codes. Each code has the code of its group, which is empty for the largest
+        CSV file that lists all codes. Next to each code is the code of its group, or nothing for the largest
         groups.
     code : COLUMN
         Column of the table that contains codes from --taxonomy.

@@ -291,7 +291,7 @@ class Mechanisms(TyperGroup):
 def release(request: Request, *, cls: type, **own: Any) -> None:
     """Make a release of a private table under differential privacy.
 
-    All options are checked before any noise is drawn or anything is written.
+    The command checks all options before it draws noise or writes a file.
     """
     from workbench.cli import publishing
     from workbench.estimates.release_files import tables_folder
@@ -316,18 +316,18 @@ NOT_OF_RECORDS = (  # which options `synthesize` has not
 def synthesize(request: Request, *, rows: str, marginals: str) -> None:
     """Make synthetic records from a private table.
 
-    The command measures noisy marginals (counts by some attributes) of the table, and fits a maximum entropy
-    model to them. Then it draws records from the model. You choose the marginals and the number of records.
-    The command does not choose anything by looking at the table.
+    The command measures noisy marginals (counts by some attributes) of the table, and fits a distribution of
+    maximum entropy to them. Then it draws records from this distribution. You choose the marginals and the
+    number of records, so these choices do not depend on the table.
 
     Parameters
     ----------
     rows : N|paid
-        Number of records of the table. Give the number if it is public. Give `paid` to spend budget on a
-        noisy number.
+        Number of records of the table, if it is public. Otherwise give `paid`, to spend budget on a noisy
+        number.
     marginals : ORDER|FILE
-        Marginals to measure. A number, for example 2, means all marginals with as many attributes. A file
-        contains one marginal per line, for example `canton,hour`.
+        Marginals to measure. The number 2, for example, means all marginals with two attributes. You can also
+        give a file with one marginal per line, for example `canton,hour`.
     """
     from workbench.mechanisms import MaximumEntropySynthesis
 
@@ -347,23 +347,24 @@ def publish(
 ) -> None:
     """Publish a private table, in the browser or directly.
 
-    Without --publish, a page opens in the browser. It leads you from the table to the publication in six
-    steps, and stores every choice in publication.json. The table does not leave this machine. With --publish,
-    the command publishes the next edition (a new release of the table) without a page. It uses the mechanism,
-    the domain and the options under "release" in publication.json. Afterwards, this file lists the edition,
-    so that the next data sheet can add its ε. Suppose that an earlier command paid for a release and then
-    stopped. This release is then published, and you do not pay again.
+    Without --publish, a page opens in the browser. The page leads you from the table to the publication in
+    six steps, and stores every choice in publication.json. The table does not leave your computer. With
+    --publish, no page opens, and the command publishes the next edition (a new release of the table). The
+    command uses the mechanism, the domain and the options under "release" in publication.json. Afterwards, it
+    adds the edition to this file, so that the next data sheet can include the edition's ε in the total. If an
+    earlier command paid for a release and then stopped, the command publishes that release, and you do not
+    pay again.
 
     Parameters
     ----------
     table : TABLE
-        Private table of this edition. Without it, the page lists the tables in the current folder.
+        Private table of this edition. If you give no table, the page lists the tables in the current folder.
     folder : --publish FOLDER
         New folder for the publication. No page opens.
     source : --from FILE
-        JSON file with the publisher's facts and choices for all editions.
+        JSON file with the facts about the publisher, and with the choices for all editions.
     seed
-        Seed of the noise of a simulated edition, which you must not publish as real data.
+        Seed of the noise. The edition is then simulated, so do not publish it as real data.
     browser
         Open the page in the browser.
     """
@@ -463,21 +464,21 @@ def show(
 ) -> None:
     """Show a release and its privacy guarantee.
 
-    It also shows the cost of each measurement and the largest cells. The command reads only the release file,
-    so this costs no budget.
+    The command also shows the cost of each measurement and the cells with the largest counts. This costs no
+    budget, because the command reads only the release file.
 
     Parameters
     ----------
     file
         Release file to show.
     top
-        Number of largest cells to show.
+        Number of cells to show. The command shows the cells with the largest counts.
     picture
         File for a picture of the release (.png, .svg or .pdf).
     force
         Overwrite an existing picture.
     delta
-        If the cost is a ρ, also show it as the ε at this δ.
+        If the cost is a ρ, also show the ε that it implies at this δ.
     """
     if picture is not None:
         _refuse_picture(picture, file, force)
@@ -529,7 +530,7 @@ def _draw(release: Release, file: Path, path: Path) -> None:
 def answer(
     file: options.File, queries: list[str], *, error: bool = False, belief: str | None = None
 ) -> None:
-    """Answer queries from a release file. This costs no budget.
+    """Answer queries from a release file, which costs no budget.
 
     The command reads only the release file, and no private data.
 
@@ -538,13 +539,14 @@ def answer(
     file
         Release file.
     queries : QUERY
-        Queries, for example 'origin=Bern hour=7..9'. After an attribute and =, give a label, a range (both
-        ends are included), or several labels such as Bern|Genf. '*' means all cells. Put quotes around labels
+        Queries, for example 'origin=Bern hour=7..9'. After an attribute and =, give a label, a range that
+        includes both ends, or several labels such as Bern|Genf. '*' means all cells. Put quotes around labels
         that contain spaces, commas, =, | or two dots.
     error
         Also show the standard error of each answer.
     belief
-        With `empty`, cells that were not released count as empty cells. Needs --error.
+        What to assume about cells that were not released. With `empty`, they count as empty cells. Needs
+        --error.
     """
     if belief is not None and not error:
         raise ValueError("--belief narrows error bars: add --error")

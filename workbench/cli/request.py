@@ -51,87 +51,89 @@ class Request(StatedSpace):
     Parameters
     ----------
     table : TABLE
-        Private table: CSV files (also .gz or .zst) or Parquet files, folders or patterns of such files, or a
-        DuckDB or SQLite file.
+        Private table. Give CSV files (also .gz or .zst) or Parquet files, folders or patterns of such files,
+        or a DuckDB or SQLite file.
     out
-        File for the release. For x.csv, the privacy guarantee is written to x.csv.json, and a table per
-        marginal to x.csv.tables. A file x.parquet contains everything. With --publish FOLDER, it is
-        FOLDER.parquet by default.
+        File for the release. If you give x.csv, the command writes the privacy guarantee to x.csv.json, and
+        one table per marginal to x.csv.tables. If you give x.parquet, this file contains everything. With
+        --publish FOLDER, the default is FOLDER.parquet.
     folder : --publish FOLDER
-        New folder for a publication with the table, a data sheet and metadata. A zip file of the folder is
-        also written.
+        New folder for a publication with the table, a data sheet and metadata. The command also writes a zip
+        file of the folder.
     about_file : --about FILE
         JSON file with the title, publisher, contact and licence, for --publish.
     epsilon
         Privacy loss ε. Required if you do not give --rho.
     rho
         Privacy loss ρ (zero-concentrated differential privacy), in place of --epsilon. The noise is then
-        Gaussian. With --delta, the cost is also shown as an ε.
+        Gaussian. With --delta, the command also shows the cost as an ε.
     table_name : --table NAME
         Name of the table in a DuckDB or SQLite file.
     count
         Column that contains counts. By default each row counts 1.
     domain_file : --domain FILE
-        Domain file (JSON), which lists all possible cells. Required, except by mechanisms that find the values
-        themselves.
+        Domain file (JSON), which lists all possible cells. Only mechanisms that find the values themselves do
+        not need it.
     bound : L0,LINF[,L1]
-        Largest change of the table that one protected unit can cause: the number of cells, the change per
-        cell, and the change in total. Required, except by mechanisms that draw records of each user, for
-        example SRA.
+        Largest change of the table that one protected unit, for example a person, can cause: the number of
+        cells, the change per cell, and the change in total. Only mechanisms that draw records of each user,
+        for example SRA, do not need a bound.
     delta
-        Probability δ that the factor e^ε is exceeded. By default 0, but some mechanisms need a δ above 0, for
-        example 1e-6.
+        Probability δ with which the factor e^ε may be exceeded. By default 0. Some mechanisms need a δ above
+        0, for example 1e-6.
     epsilon_is_meant
         Confirm an ε above 10, which protects little.
     budget_file : --budget FILE
         Budget file that pays for the release.
     user : COLUMN
-        Column that identifies the user of each row. If a user has more rows than --bound allows, random rows
-        are kept.
+        Column that identifies the user of each row. If a user has more rows than --bound allows, the command
+        keeps random rows of this user, as many as --bound allows.
     user_type
-        With text, 7 and 007 in the column of users are two people. By default, 007 is an error.
+        Type of the column of users. With `text`, 7 and 007 are two people. By default, 007 is an error.
     unit : TEXT
-        Who or what is protected, for example 'a trip'. Required without --user. The workbench then relies on
-        your word that no unit exceeds --bound.
+        Person, household or event that is protected, for example 'a trip'. Required without --user. The
+        workbench cannot check then that no unit exceeds --bound, and believes you.
     report_cut : EPS
-        Additional ε for a noisy number of users whose rows were truncated. This number is then also released.
+        Additional ε, for which the command also releases a number: how many users have more rows than --bound
+        allows. This number has noise.
     choose : l=N,N,…
-        Values of a parameter. From the data, the mechanism chooses one of these values with noise. Possible
-        for l of SRA and HPA, bound of LPA, and theta of HighPassFilter.
+        Values of a parameter, from which the mechanism chooses one. The choice depends on the data and is
+        made with noise. Possible for l of SRA and HPA, bound of LPA, and theta of HighPassFilter.
     choose_epsilon
-        Privacy loss ε of the choice, in addition to --epsilon.
+        Privacy loss ε of the choice. It is added to --epsilon.
     force
         Overwrite an existing file.
     seed
-        Seed of the noise, for the same result each time. Anyone with the seed can subtract the noise. Needs
-        --simulated.
+        Seed of the noise. With the same seed, you get the same result each time. Anyone with the seed can
+        subtract the noise. Needs --simulated.
     simulated
-        Confirm that the release is simulated, so that you will not publish it.
+        Confirm that the release is simulated, and that you will not publish it.
     domain_from_data
-        Read the possible cells from the data, in place of --domain. The release then has no privacy
+        Read the list of possible cells from the data, in place of --domain. The release then has no privacy
         guarantee.
 
     Rows with their users
     ---------------------
     item : COLUMN[,…]
-        Attribute that is the item of a record (what a user chose). Several attributes are combined. By
-        default the first attribute of the domain.
+        Attribute that is the item of a record, for example a place. If you give several attributes, the item
+        is their combination. By default the first attribute of the domain.
     context : COLUMN[,…]
-        Attribute that is the context of a record, for example the time. Several attributes are combined. By
-        default the second attribute of the domain.
+        Attribute that is the context of a record, for example the hour. If you give several attributes, the
+        context is their combination. By default the second attribute of the domain.
 
     Tables larger than memory
     -------------------------
     workers : N
-        Number of threads. With this option, rows are stored in scratch files, so the table may be larger than
-        memory.
+        Number of threads. With this option, the command stores rows in scratch (temporary) files, so the
+        table may be larger than memory.
     scratch : FOLDER
-        Folder for scratch files. They are written to a private subfolder, which is removed at the end.
+        Folder for scratch (temporary) files. The command writes them to a private subfolder, and removes the
+        subfolder at the end.
 
     Many machines
     -------------
     scheduler : ADDRESS|FILE
-        Dask cluster that does the work: the address of its scheduler, or the scheduler's JSON file.
+        Dask cluster that does the work. Give the address of its scheduler, or the scheduler's JSON file.
     insecure
         Accept an unencrypted connection (tcp://) to another machine. Private rows are then sent unencrypted.
     """

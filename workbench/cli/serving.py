@@ -107,8 +107,8 @@ def lab(
 ) -> None:
     """Open the notebooks in JupyterLab, in the browser.
 
-    Press Ctrl-C to stop the server. Notebooks are stored without outputs. Copies with outputs are in the
-    results folder.
+    Press Ctrl-C to stop the server. The notebooks have no outputs until you run them. Copies with outputs are
+    in the results folder.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def explore(
 
     The page has sliders for the parameters of a mechanism.
 
-    Press Ctrl-C to stop the server. The page uses public data and simulated noise, so nothing on it is a
-    release to publish.
+    Press Ctrl-C to stop the server. The page uses public data and simulated noise, so do not publish its
+    results as a release.
 
     Parameters
     ----------
@@ -209,15 +209,15 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876) -> None:
     """Open a page that answers questions from a bank.
 
-    A bank stores the noisy answers that a budget has paid for.
+    A bank stores noisy answers, which cost budget when they were measured.
 
-    Press Ctrl-C to stop the server. You choose attributes and values on the page. The page cannot spend
-    budget, but it shows what a more precise answer would cost.
+    Press Ctrl-C to stop the server. On the page, you choose attributes and values. The page cannot spend
+    budget. It shows the price of a more precise answer.
 
     Parameters
     ----------
     file
-        Budget file that contains the bank. The private table is not opened.
+        Budget file that contains the bank. The command does not open the private table.
     browser
         Open the page in the browser.
     """
@@ -251,7 +251,7 @@ def init(folder: Path) -> None:
     Parameters
     ----------
     folder : DIR
-        Folder to create. It may exist if it is empty.
+        Folder to create. The folder may exist already, if it is empty.
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
