@@ -2,10 +2,10 @@
 the project folder.
 
 Plug-ins are mechanisms, datasets and figures from other packages, which you use by name. If the workbench
-itself has an object with the same name, the name always means this object. Any other name is looked up first
-in the modules that you list with the option `--with`. Then it is looked up among the entry points
-`workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages. Names that are
-read from a release file never cause code to be loaded.
+itself has an object with the same name, the name always means this object. Otherwise, the workbench searches
+the modules that you list with the option `--with`. Then it searches the entry points `workbench.mechanisms`,
+`workbench.datasets` and `workbench.figures` of installed packages. If a name comes from a release file, the
+workbench never loads code for this name.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if sys.prefix != sys.base_prefix:  # numba reads it when imported
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
-    """Return a decorator that replaces `numba.njit`. Numba is loaded only when the decorated function is
-    called for the first time.
+    """Return a decorator that you use in place of `numba.njit`. The decorator loads numba only when you call
+    the decorated function for the first time.
     """
     return lambda function: Compiled(function, options)
 
 
 def prange(*bounds: int) -> range:
-    """Return the range of a loop that may run in parallel. When numba compiles a function, `numba.prange`
-    takes the place of this function.
+    """Return the range of a loop that may run in parallel. When numba compiles code that calls `prange`, it
+    uses `numba.prange` instead.
     """
     return range(*bounds)
 
@@ -69,9 +69,9 @@ class Compiled:
         return self.dispatcher()(*args)
 
     def dispatcher(self) -> Callable[..., Any]:
-        """Return the version of this function that numba compiled. Numba requires that functions which it
-        calls are compiled too, so other objects of this class in its module are replaced by compiled
-        versions.
+        """Return the version of this function that numba compiled. Compiled code can call only compiled
+        functions. So the method also replaces other objects of this class in the function's module by their
+        compiled versions.
         """
         with _LOCK:
             if self._dispatcher is None:

@@ -105,7 +105,7 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return the random words for the next measurement, as a function that takes their number."""
+        """Return the random words for the next measurement, as a function that takes the number of words."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:

@@ -35,8 +35,8 @@ def parameter(
     """Declare one field of a class that is decorated with `value`: its default, its allowed values and its
     description.
 
-    The declaration is used to check the field, to build sliders and command-line options, and to write the
-    docs.
+    The workbench uses the declaration to check the field, to build sliders and command-line options, and to
+    write the docs.
 
     A number must be at least `low` and at most `high`. If `strict` is true, the number must be above `low`.
     If `integer` is true, the number must be an integer. `unit` and `doc` are the unit and a description of
@@ -109,8 +109,8 @@ def value(cls: type) -> type:
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
     """Return the ValueError to raise if the value of a field of `owner` is not allowed.
 
-    The message names the class, the field and its value, and ends with `why`. The text `given` may add which
-    other fields or data the rule depends on.
+    The message names the class, the field and its value, and ends with `why`. The text `given` may name other
+    fields or data on which the rule depends.
     """
     text = (
         f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"

@@ -94,7 +94,7 @@ def advise(
         Domain file (JSON), which lists all possible cells. Use the same file for `release`.
     task : TASK
         Kind of numbers that you want to publish: all, cells, ranges, boxes, marginals, rows, degrees, users,
-        points or strings. With the task bounds, the command compares limits on the number of records per
+        points or strings. With --task bounds, the command compares limits on the number of records per
         person.
     size
         Approximate number of cells that you want in the release (tasks all, cells and ranges). By default the

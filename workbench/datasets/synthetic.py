@@ -253,19 +253,19 @@ class OfDataset:
 
     @property
     def kind(self) -> str:
-        """Kind of the dataset from which this one is computed, for example "real file"."""
+        """Kind of the original dataset, from which this one is computed. For example "real file"."""
         return kind_of(self.dataset)
 
     @property
     def truth_public(self) -> bool:
-        """Whether you may show the exact counts next to a release. This is so if you may show the exact
-        counts of the dataset from which this one is computed.
+        """Whether you may show the exact counts next to a release. You may do so if you may show the exact
+        counts of the original dataset.
         """
         return self.dataset.truth_public
 
     def files(self) -> tuple[File, ...]:
-        """Return the published files of the dataset from which this one is computed. If that dataset has no
-        files, return an empty tuple.
+        """Return the published files of the original dataset. If that dataset has no files, return an empty
+        tuple.
         """
         return self.dataset.files() if hasattr(self.dataset, "files") else ()
 

@@ -171,8 +171,8 @@ class Selections:
     def summed(self, answers: Any, error: bool) -> Any:
         """Add up the answers for the `boxes` of each query, and return the sums as the answers to the
         queries. With `error`, pass a pair of arrays: the answers for the boxes, and their standard
-        deviations. Then the result is also such a pair, for the queries. The errors of the boxes must be
-        independent, because the method adds up their variances.
+        deviations. Then the result is also a pair: the answers to the queries, and their standard deviations.
+        The errors of the boxes must be independent, because the method adds up their variances.
         """
         query, _ = self.boxes
         if not error:

@@ -1,5 +1,5 @@
-"""Metrics, which measure for example the error of a release. A metric takes the true data and a released
-estimate (for example noisy counts), and returns a number.
+"""Metrics, which compare a release with the true data. A metric takes the true data and a released estimate
+(for example noisy counts), and returns a number, for example a mean error.
 
 Most metrics answer the same queries twice, from the true data and from the estimate, and compare the answers.
 The exact error of an estimate reveals something about the true data. So a metric raises an exception if these
