@@ -207,9 +207,7 @@ class InteractionsTwin(Twin):
         1.25, 0, 10, strict=True, doc="how strongly users' numbers of records differ"
     )
     popularity: float = parameter(0.6, 0, 10, doc="how strongly items' popularity differs")
-    flat: float = parameter(
-        0.0, 0, 1e9, doc="approximate number of items that share the highest popularity"
-    )
+    flat: float = parameter(0.0, 0, 1e9, doc="approximate number of equally popular top items")
     once: bool = parameter(
         False, choices=(False, True), doc="at most one record per user and item"
     )
@@ -217,9 +215,7 @@ class InteractionsTwin(Twin):
     contexts: str = parameter(
         "check-in week", choices=tuple(PROFILES), doc="what the context of a record is"
     )
-    alike: float = parameter(
-        20.0, 0, 1e9, strict=True, doc="how similar the items' contexts are"
-    )
+    alike: float = parameter(20.0, 0, 1e9, strict=True, doc="similarity of the items' contexts")
     seed: int = seed_field()
 
     @property

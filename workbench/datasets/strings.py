@@ -261,9 +261,9 @@ class Surnames(RealFile):
 
     The class reads the archive of the Census Bureau, or a copy of its table in the format Parquet, which
     others have published. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of
-    the 20,000 most frequent names (the default). 2,442,977 people have the most frequent name, and 1,339 have
-    the least frequent of the 20,000. These data are of the same kind as the counts of 20,000 keywords that
-    Hay et al. (2010) use, which nobody publishes.
+    the 20,000 most frequent names (the default). The most frequent name has 2,442,977 people, and the least
+    frequent of the 20,000 names has 1,339. These data are of the same kind as the counts of 20,000 keywords
+    that Hay et al. (2010) use, which nobody publishes.
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, Frequently
     Occurring Surnames from the 2010 Census.

@@ -710,7 +710,7 @@ class Figure:
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Return whether the results in `rows` come from the published file that the dataset class `name`
-        reads. This is also so if a dataset in `rows` is computed from a dataset of this class.
+        reads. The result is also True if a dataset in `rows` is computed from a dataset of this class.
         """
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)

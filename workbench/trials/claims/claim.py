@@ -71,8 +71,9 @@ class Strip:
     name : str
         Name of the parameter, for example "θ".
     holds : tuple of (str, bool or None)
-        Each value of the parameter as text, with the outcome of the statement at this value: True if it
-        holds, False if it differs from our results, and None if it is undecided.
+        Each value of the parameter as text, with the outcome of the statement at this value: True if the
+        statement holds, False if our results contradict the statement, and None if the statement is
+        undecided.
     """
 
     name: str
