@@ -52,8 +52,9 @@ class SnapDegrees(RealFile):
     has 6,301 nodes, 20,777 edges, and a largest degree of 97. An edge that the file lists in both directions
     counts once. An edge that joins an author to themselves does not count. The file of ca-GrQc has 12 such
     edges, and that of ca-HepTh has 25. Without these edges, 1 node of ca-GrQc and 2 nodes of ca-HepTh have
-    degree 0. We treat the list of nodes as public, because it is published with the graph. The protected unit
-    is one edge, which changes two degrees by one each.
+    degree 0. We treat the list of nodes as public, because it is published with the graph.
+
+    The protected unit is one edge, which changes two degrees by one each.
 
     Terms: the publisher states none. Please cite the collection. Source: Leskovec and Krevl, SNAP Datasets,
     2014, and Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
