@@ -221,12 +221,12 @@ class Bank:
     budget : Budget or path
         Budget that pays for the answers. The answers are stored in the budget's file.
     dataset : str, optional
-        Name and version of the dataset, in your own words. If the stored text differs from yours, the
-        workbench assumes another dataset. The workbench never compares hashes of the data, because a hash
-        could reveal the data.
+        Name and version of the dataset, in your own words. If the file contains another text than yours, the
+        workbench raises an error, because the file then seems to be about another dataset. The workbench never
+        compares hashes of the data, because a hash could reveal the data.
     total : float, optional
-        Number of records in the table, if this number is public. The bank then computes more precise answers.
-        The number is stored in the file.
+        Number of records in the table, if this number is public. With this number, the bank computes more
+        precise answers. The workbench stores the number in the file.
 
     Attributes
     ----------
@@ -269,10 +269,10 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """State which table the answers in this bank are about. The table's domain contains all possible
-        cells, and its bound is the largest change that one protected unit can cause. Both are stored in the
-        file when the first question is asked. If the budget names no unit, the unit of the bound is stored
-        too.
+        """State which table the answers in this bank are about. When you ask the first question, the workbench
+        stores the table's domain (all possible cells) and its bound (the largest change that one protected unit
+        can cause) in the file. If the budget names no unit, the workbench also stores the unit that the bound
+        names.
 
         Raises
         ------
@@ -378,13 +378,13 @@ class Bank:
             Queries, each of which is a weighted sum of cells. You can also name the cells by their labels, in
             the form that `Release.answer` takes.
         alpha : float, optional
-            If you pass α, the bank uses kernel PCA with a uniform prior. α says how far, in records, you
-            assume the true table to be from a uniform table. A smaller α pulls the answers more strongly
-            towards the uniform table, which reduces noise and adds bias. With α = ∞, there is no prior and no
-            bias. With a finite α, the errors are posterior standard deviations, which are not calibrated
-            confidence intervals.
+            If you pass α, the bank uses kernel PCA with a uniform prior. α is the distance, in records, that
+            you assume between the true table and a uniform table, in which all cells have the same count. A
+            smaller α pulls the answers more strongly towards the uniform table, which reduces noise and adds
+            bias. With α = ∞, there is no prior and no bias. With a finite α, the error bars are posterior
+            standard deviations. Such error bars are not calibrated confidence intervals.
         by : str, optional
-            Method that replaces the bank's choice, either "kernel PCA" or "junction tree".
+            Method to use instead of the bank's choice, either "kernel PCA" or "junction tree".
         error : bool
             Whether to return error bars as well.
 
@@ -432,10 +432,10 @@ class Bank:
         """Return the smallest ε (or ρ) that you have to spend on new answers, so that the standard error of
         each query is at most `error`.
 
-        The price is accurate to about 1e-6, apart from the effect of rounding the noise to a grid. The price
-        is always computed for the method kernel PCA, because the errors of this method can be predicted from
-        the bank alone. If `recall` would use another method, the sentence in `Price.why` says that the
-        methods differ.
+        Mechanisms round noise to a grid. Apart from the effect of this rounding, the price is accurate to about
+        1e-6. The bank always computes the price for the method kernel PCA, because it can predict the errors of
+        this method without new answers. If `recall` would use another method, the sentence in `Price.why` says
+        that the methods differ.
 
         Parameters
         ----------
@@ -444,8 +444,8 @@ class Bank:
         error : float
             Largest standard error that you accept for a query, in counts.
         alpha : float, optional
-            Distance, in records, that you assume between the true table and a uniform table. A smaller α
-            lowers the price, and adds bias, as in `recall`.
+            Distance, in records, that you assume between the true table and a uniform table, as in `recall`. A
+            smaller α lowers the price and adds bias.
 
         Returns
         -------
@@ -526,7 +526,7 @@ class Bank:
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """Return an `AnswerBank`, which fits models to the stored answers and computes new answers from them.
-        A new object is created only after new answers were stored.
+        If no answers were stored since the last call, the method returns the same object again.
         """
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total)
@@ -534,8 +534,8 @@ class Bank:
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
-        """Draw synthetic rows whose counts are close to all stored answers. The counts of the synthetic rows
-        differ from the answers by about as much as the noise in the answers.
+        """Draw synthetic rows whose counts are close to all stored answers. A count of the synthetic rows
+        differs from a stored answer by about as much as the noise in this answer.
 
         Parameters
         ----------
@@ -572,8 +572,8 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the errors with which the bank can estimate the table of counts of each pair of attributes.
-        The computation has no privacy cost.
+        """Return the error of the bank's estimates for each pair of attributes. For a pair, the bank estimates
+        the counts of all combinations of their values. The computation has no privacy cost.
 
         If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
         same in every call.
@@ -581,8 +581,8 @@ class Bank:
         Parameters
         ----------
         queries : int
-            Number of cells in the samples of all pairs together. Each sample has at least four cells, or all
-            cells of the pair if there are fewer. Default 2000.
+            Number of cells in the samples of all pairs together. The sample of a pair has at least four cells.
+            If a pair has fewer than four cells, all of them are used. Default 2000.
 
         Returns
         -------

@@ -129,10 +129,10 @@ class Booking:
         Raises
         ------
         ValueError
-            If the release costs more than was booked, or has no receipt. Also if its cost is a ρ and the
-            budget is in ε, or its relation (the way in which neighbouring tables differ) is not the budget's.
-            Also if the noise is simulated or idealised, or the guarantee promises nothing. The booked cost
-            stays spent in these cases.
+            If the release costs more than was booked, or has no receipt. If its cost is a ρ and the budget is
+            in ε. If its relation (the way in which neighbouring tables differ) is not the budget's. If its
+            noise is simulated or idealised, or its guarantee promises nothing. The booked cost stays spent in
+            these cases.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -282,15 +282,15 @@ class Budget:
         Limit that you expect the budget to have. If the file has another limit, a ValueError is raised.
         Default: the limit in the file.
     begin : bool
-        Whether to create the file if it does not exist. The new budget is then for a single table, and needs
-        a `limit`. Default False.
+        Whether to create the file if it does not exist. A budget that is created in this way is for a single
+        table, and you must pass its `limit`. Default False.
     data : path, optional
         Path of the table's file. The workbench writes a small file `<data>.session` next to this file, which
         records the id of the budget. If you later open another budget for the same table, an error is raised.
     lost : bool
         Set this to True to confirm that a file is lost. The lost file is either the budget that
         `<data>.session` names, or the counter file, which contains the number of spends. The workbench then
-        cannot know all earlier spends, and you must make sure that the earlier costs are not too large.
+        cannot know all earlier spends. So make sure yourself that all costs together are not too large.
 
     Attributes
     ----------
@@ -384,8 +384,8 @@ class Budget:
             Way in which two neighbouring tables differ, one of the texts in `privacy.RELATIONS`, for example
             "add-remove-one-unit".
         counter : path, optional
-            Path of the counter file. Default `<path>.count`. Choose a folder that is not part of the same
-            backup as the budget.
+            Path of the counter file. Default `<path>.count`. If one backup contains both files, restoring it
+            resets both of them. So choose a folder outside the budget's backup.
 
         Returns
         -------
@@ -448,16 +448,17 @@ class Budget:
     ) -> Release:
         """Run a mechanism on private data, and spend the cost of the release from this budget.
 
-        First, the mechanism is tried on data that have the same domain and bound but no records. If this
-        trial raises an error, nothing is spent. Then the cost is written to disk, and after that the
-        mechanism draws its noise. The cost is never refunded.
+        First, the workbench tries the mechanism on data that have the same domain and bound but no records. If
+        this trial raises an error, nothing is spent. Then the workbench writes the cost to disk. After that,
+        the mechanism draws its noise. The cost is never refunded.
 
         Parameters
         ----------
         mechanism : Mechanism
-            Mechanism to run. Its field `budget` states the cost of the release. If this cost is an ε and this
-            budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that follows from the ε. If the
-            mechanism's cost in ρ is the same for all data, the workbench spends this smaller cost instead.
+            Mechanism to run. Its field `budget` states the cost of the release. If the mechanism states an ε
+            and this budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that follows from the ε.
+            Some mechanisms have a smaller cost in ρ, which is the same for all data. The workbench then spends
+            the smaller cost.
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
@@ -729,9 +730,9 @@ class Budget:
         time, a description, the number of queries, and the standard deviation of the noise. The column
         `answered` says whether the question was answered, or the release was made. The last columns are the ε
         (or `rho` for a budget in zCDP), the δ, and the name of the released file. If a question has several
-        queries, the largest standard deviation is shown, in counts. For weighted sums, the standard deviation
-        is divided by the largest weight. If a process was killed, an answer may be missing, but its cost is
-        always listed.
+        queries, the ledger shows their largest standard deviation, in counts. For a weighted sum, this standard
+        deviation is divided by the largest weight. If a process was killed, an answer may be missing, but the
+        ledger always lists its cost.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]

@@ -45,8 +45,8 @@ class Session:
         Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
         those in the bank.
     unit : str, optional
-        Who or what the table's bound protects, for example "patient". You need this only if the bound names
-        the unit just as "a user".
+        Who or what the table's bound protects, for example "patient". You need this argument only if the bound
+        names the unit as "a user", without more detail.
 
     Raises
     ------
@@ -113,8 +113,8 @@ class Session:
             Set this to True to confirm that the earlier session file of this table, or its counter file, is
             lost.
         unit : str, optional
-            Who or what the table's bound protects, for example "patient". You need this only if the bound
-            names the unit just as "a user".
+            Who or what the table's bound protects, for example "patient". You need this argument only if the
+            bound names the unit as "a user", without more detail.
 
         Returns
         -------
@@ -150,8 +150,8 @@ class Session:
         the true answers, and stores the noisy answers in its bank.
 
         If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
-        pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. The ρ
-        is at most ε·tanh(ε/2). It is smaller if one unit affects many of the queries.
+        pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. This ρ
+        is at most ε·tanh(ε/2). If one unit affects many of the queries, the ρ is smaller.
 
         Costs are added up as decimal numbers, so you can ask ten questions at ε = 0.1 with a budget of 1. The
         float 0.1 is slightly larger than the decimal 0.1. So after nine questions, the budget has slightly
@@ -241,12 +241,12 @@ class Session:
         """Divide a budget among several questions, and show the error to expect for each. The shares minimise
         the sum of the squared errors.
 
-        A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If
-        you pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
-        attributes) in your questions. The workbench prefers marginals whose counts in the private table
-        differ most from estimates that are computed from the answers in the bank (see `owner.choosing`).
-        The exponential mechanism makes this selection, which is random. The selection has a price, which is
-        spent before the selection is drawn.
+        A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If you
+        pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
+        attributes) in your questions. The workbench prefers marginals whose counts in the private table differ
+        most from estimates that are computed from the answers in the bank (see `owner.choosing`). The
+        exponential mechanism draws this selection at random. The selection has a price, which the session
+        spends before the draw.
 
         Parameters
         ----------
@@ -263,8 +263,9 @@ class Session:
         epsilon : float, optional
             Price of the selection with `by="data"`.
         rounds : int, optional
-            Number of marginals to select. Default: as many as are needed to connect every two attributes by a
-            chain of selected marginals, as far as your questions can connect them.
+            Number of marginals to select. Two attributes are connected if a chain of marginals leads from one
+            to the other, and neighbours in the chain share an attribute. Default: the number of marginals after
+            which all attributes are connected that your questions can connect.
 
         Returns
         -------

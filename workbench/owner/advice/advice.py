@@ -42,8 +42,7 @@ _LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 t
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """Result of `advise`: mechanisms that you may use, with their errors on simulated data, from best to
-    worst.
+    """Result of `advise`: the suitable mechanisms with their errors on simulated data, from best to worst.
 
     Parameters
     ----------
@@ -52,8 +51,8 @@ class Advice:
     task : str
         Kind of numbers that you want to publish, one of the words in `TASKS`.
     epsilon : float
-        Privacy loss ε of each simulated release. If you asked `advise` for an error, this is the smallest ε
-        with which a mechanism reaches the error.
+        Privacy loss ε of each simulated release. If you passed `error` to `advise`, this is the smallest ε with
+        which a mechanism reaches that error.
     rows : sequence of Row
         One row per mechanism, from best to worst.
     truths : dict
@@ -64,11 +63,11 @@ class Advice:
     notes : sequence of str
         Sentences about the simulated data, and about mechanisms that were left out.
     shows : bool
-        Whether a release can show anything useful. It is True if the best mechanism has an error of at most
-        50 % of the true answer for at least one kind of query.
+        Whether a release can show anything useful. It is True if, for at least one kind of query, some
+        mechanism has an error of at most 50 % of the mean true answer.
     coarser : Domain, optional
-        Coarser domain, whose cells would have useful counts. It is None if the cells of your domain have
-        useful counts, or if no coarser domain was found.
+        Domain with fewer and larger cells, whose counts would be useful. It is None if the counts of your own
+        cells are useful, or if the workbench found no such domain.
     size : int, optional
         Approximate number of cells that the release should contain.
     """
@@ -90,8 +89,8 @@ class Advice:
         return self.rows[0].mechanism
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table with one row per mechanism, which shows its best parameters and its rounded errors.
-        For comparison, the first row contains the true answers.
+        """Return a table with the best parameters and the rounded errors of each mechanism, one mechanism per
+        row. For comparison, the first row contains the true answers.
         """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
@@ -132,11 +131,11 @@ def advise(
     """Recommend a mechanism for your data. The function compares mechanisms on simulated data, which agree
     with what you believe about the private data.
 
-    The function reads no private data, so it costs no budget. It tries all mechanisms of the workbench and of
-    plug-ins that accept this kind of data. Each mechanism runs on the simulated data, and its answers to
-    queries are compared with the true answers. The queries ask for counts of cells, of ranges of cells, and
-    of marginals (tables by a few attributes). Only queries that contain at least one record are used, because
-    counts of empty parts interest few readers.
+    The function reads no private data, so it costs no budget. It tries every mechanism that accepts this kind
+    of data, from the workbench and from plug-ins. It runs each mechanism on the simulated data, and compares
+    the answers to queries with the true answers. The queries ask for counts of cells, of ranges of cells, and
+    of marginals (tables by a few attributes). The function leaves out queries that count no record, because few
+    readers are interested in empty cells.
 
     Parameters
     ----------
@@ -160,8 +159,9 @@ def advise(
         Lengths of the range queries, in cells. Default: lengths for which a range contains about 100 and
         10,000 non-empty cells.
     shape : sequence of int, optional
-        Size of the box queries, each of which adds up the counts in a box of cells. Give the number of labels
-        that a box covers, for each attribute. Default: a quarter of the labels of each attribute.
+        Size of the box queries. Each box query adds up the counts in a box of cells. Give the number of labels
+        that a box covers for each attribute, for example (10, 2). Default: a quarter of the labels of each
+        attribute.
     order : int
         Number of attributes of each marginal. Default 2.
     rows : int, optional
@@ -170,7 +170,8 @@ def advise(
     others : sequence of mechanisms
         Further mechanisms to compare, with exactly the parameters that you gave them.
     progress : callable, optional
-        Function that is called with a description of the current step and the completed share, from 0 to 1.
+        Function that `advise` calls with two arguments: a description of the current step, and the completed
+        share, from 0 to 1.
     seconds : float, optional
         Approximate time limit for the simulation. Default 6.5.
 
@@ -181,8 +182,8 @@ def advise(
     Raises
     ------
     ValueError
-        If an argument is out of range, if the beliefs are about another kind of data than the task, or if no
-        mechanism can be run.
+        If an argument is out of range, if the beliefs describe a kind of data that the task does not allow, or
+        if no mechanism can be run.
 
     Examples
     --------

@@ -40,9 +40,9 @@ class Beliefs:
     """Description of private data from public knowledge, for example the approximate number of records. The
     method `load` generates simulated data that agree with the description.
 
-    The numbers must not come from the private table, because the advice would then reveal something about it.
-    For a table in which each person has one record, give `records` and `cells`. If people have many records,
-    give `records` and `users`. For points and strings, give only `records`.
+    The numbers must not come from the private table, because the advice would then reveal something about that
+    table. For a table in which each person has one record, give `records` and `cells`. If people have many
+    records, give `records` and `users`. For points and strings, give only `records`.
 
     Examples
     --------
@@ -131,8 +131,8 @@ class Beliefs:
 
     @property
     def mean(self) -> float:
-        """Mean count of the non-empty cells. If `users` is given and `cells` is not, mean number of records
-        per person.
+        """Mean count of the non-empty cells. If you gave `users` and not `cells`, it is the mean number of
+        records per person.
         """
         return self.records / (self.cells or self.users or self.records)
 
@@ -141,14 +141,14 @@ class Beliefs:
         return self.mean if self.spread is None else self.spread
 
     def simulated(self, order: int = 0, records: float = inf) -> tuple[Beliefs, float]:
-        """Return a description of a smaller part of the data. The simulation is faster with this part than
-        with all data.
+        """Return a description of a smaller part of the data. A simulation of this part is faster than a
+        simulation of all data.
 
         Parameters
         ----------
         order : int
-            Number of attributes of the marginals (tables of counts by some attributes) that will be
-            simulated. The part is so small that these marginals do not have too many cells. Default 0, for no
+            Number of attributes of the marginals (tables of counts by some attributes) that you will simulate.
+            The method then chooses a part in which these marginals have few enough cells. Default 0, for no
             marginals.
         records : float
             Largest number of records in the part. Default: no limit.

@@ -48,16 +48,16 @@ class BoundError(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BoundAdvice:
-    """Result of `advise_bounds`: the compared bounds (limits on the number of records per person), with the
-    errors of releases with each bound.
+    """Result of `advise_bounds`: the errors of releases with different bounds (limits on the number of records
+    per person).
 
     Parameters
     ----------
     errors : sequence of BoundError
         Errors and dropped records for each bound, in ascending order of the bounds.
     mechanism : Mechanism
-        A `GeometricHistogram` with the stated ε, as an example. Read your table with the recommended bound
-        before you call the mechanism.
+        Example of a mechanism that you can use: a `GeometricHistogram` with the ε that you passed. Before you
+        call the mechanism, read your table with the recommended bound.
     notes : sequence of str
         Sentences with the recommendation and its assumptions.
     """
@@ -78,8 +78,8 @@ class BoundAdvice:
         return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
-        """Return a table with one row per bound, which shows the share of records that the bound drops, and
-        the errors of a count in records.
+        """Return a table with one row per bound. A row shows the share of records that the bound drops, and the
+        errors of a count, in records.
         """
         rows = [
             (
@@ -122,11 +122,11 @@ def advise_bounds(
 ) -> BoundAdvice:
     """Recommend how many records a release should count per person. The function uses no private data.
 
-    The function simulates people whose numbers of records have a lognormal distribution. The labels of their
-    records follow Zipf's distribution, and each person has a usual label. So some cells have many more
-    records than others. A bound limits the number of records per person. For each bound, the function keeps
-    at most this number of random records of each person. Then it computes the error from the dropped records
-    and from the noise.
+    The function simulates people whose numbers of records have a lognormal distribution. The labels of the
+    records follow Zipf's distribution, so some cells have many more records than others. Most records of a
+    person have the same label. A bound limits the number of records per person. For example, with bound 3, the
+    function keeps at most 3 random records of each person. For each bound, the function computes the error that
+    comes from the dropped records and from the noise.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ def advise_bounds(
         Exponent of Zipf's distribution. With a larger exponent, the frequencies of labels differ more. With
         0, all labels are equally frequent. Default 1.
     earlier : Release, optional
-        Earlier release of a similar table. If an attribute has the same labels in this release, the
-        simulation uses the shares of the labels in this release. If you do not give `per_user`, the function
-        uses the total of this release divided by `users`.
+        Earlier release of a similar table. If an attribute of your domain has the same labels in the earlier
+        release, the simulation uses the shares of the labels from that release. If you leave out `per_user`,
+        the function divides the total of the earlier release by `users`.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def advise_bounds(
     Raises
     ------
     ValueError
-        If an argument is impossible or contradicts another one, a bound is not an integer >= 1, or the
+        If an argument is out of range or contradicts another one, if a bound is not an integer >= 1, or if the
         marginals have too many cells.
     """
     if not 0 < epsilon < inf:

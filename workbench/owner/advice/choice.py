@@ -59,10 +59,9 @@ def choose_bound(
     The choice costs `epsilon`.
 
     A larger bound drops fewer records, but it needs more noise in every cell. If the bound grows by 1, the
-    total noise grows by `noise_per_record`. At the same time, the number of dropped records falls by the
-    number of people who have more records than the bound. At the best bound, these two numbers are equal. The
-    bound is drawn by the exponential mechanism, so a bound near the best one is more likely. The function
-    `rank_scores` computes the scores of the bounds.
+    total noise grows by `noise_per_record`. At the same time, the number of dropped records falls by the number
+    of people who have more records than the bound. At the best bound, these two numbers are about equal. The
+    exponential mechanism draws the bound at random. A bound at which the two numbers are closer is more likely.
 
     Parameters
     ----------

@@ -52,15 +52,16 @@ class Row:
     cells : float
         Mean number of cells, nodes or answers in a release.
     noise_cells : float
-        Mean number of released cells that are empty in the table, so that their counts consist of noise only.
-        The number is NaN if a release contains no cells.
+        Mean number of released cells that are empty in the table. The counts of these cells consist of noise
+        only. `noise_cells` is NaN if a release contains no cells.
     cost : str
         Privacy guarantee of a release, in symbols.
     seconds : float
         Time that one release of the simulated data takes, in seconds.
     score : float
-        Relative error by which mechanisms are ordered. It is the geometric mean, over kinds of query, of the
-        error divided by the mean true answer. A release without any information has the score 1.
+        Relative error by which mechanisms are ordered. For each kind of query, the workbench divides the error
+        by the mean true answer. The score is the geometric mean of these ratios. A release without any
+        information has the score 1.
     key : tuple
         Identifier of the mechanism and its parameters, which is the same for every ε.
     """

@@ -6,8 +6,8 @@ and runs the mechanism many times on each input. Then it searches the outputs fo
 frequent with one input than with the other. If the ratio of the event's two probabilities exceeds e^ε, the
 mechanism is not ε-differentially private.
 
-`audit` tests one mechanism or function on one pair of neighbouring inputs. `pairs_for` generates the pairs
-that suit a mechanism. `run_audits` runs many audits in one or several processes.
+`audit` tests one mechanism or function on one pair of neighbouring inputs. `pairs_for` generates pairs of
+neighbouring inputs for a mechanism. `run_audits` runs many audits in one or several processes.
 """
 
 from workbench.mechanisms.neighbours import Pair, pairs_for

@@ -49,41 +49,41 @@ class Audit:
     pair : str
         Description of the two neighbouring inputs.
     epsilon, delta : float
-        Stated guarantee, with which the measured loss is compared. By default, it is the budget of the
-        mechanism. If the receipts of the mechanism's releases (records of the privacy cost) imply a stronger
-        guarantee, it is this stronger guarantee.
+        Stated guarantee, with which the audit compares the measured loss. By default, this is the mechanism's
+        budget. Each release has receipts, which record its privacy cost. If the receipts imply a stronger
+        guarantee than the budget, the audit uses the stronger guarantee.
     bound : float or None
         Lower bound on the true ε, measured on `runs` outputs for each input. The probability that the bound
         exceeds the true ε is at most `false_alarms` (an argument of `audit`).
     event : str
-        Event whose frequencies were measured to compute `bound`, in words.
+        Description of the event whose frequencies the audit measured to compute `bound`.
     likelier, rarer : float
-        Share of the outputs in which the event happened, for the input that makes the event more likely and
-        for the other input.
+        Shares of the outputs in which the event happened. `likelier` is the share for the input with which the
+        event is more frequent. `rarer` is the share for the other input.
     runs : int
         Number of outputs for each input. Half of them were used to choose the event, and the other half to
         measure its frequency.
     exact : float or None
         Exact privacy loss for this pair: the largest |ln P/P′| over all outputs, where P and P′ are the
-        probabilities of an output for the two inputs. If the guarantee has a δ, `exact` is the smallest ε
-        that holds with this δ. None if the outcomes of the noise could not be enumerated.
+        probabilities of an output for the two inputs. If the guarantee has a δ, `exact` is the smallest ε that
+        holds with this δ. `exact` is None if the audit could not enumerate all outcomes of the noise.
     spent_delta : float
-        Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). It is computed
-        by enumerating all outcomes of the noise.
+        Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). The audit computes
+        this δ by enumerating all outcomes of the noise.
     outputs : int
-        Number of different outputs in the enumeration of all outcomes of the noise.
+        Number of different outputs that the audit found when it enumerated all outcomes of the noise.
     all_noise : bool
-        Whether the enumeration went through the noise of all values, also of those that are equal for both
-        inputs.
+        Whether the enumeration covered the noise of all values. If it is False, the audit enumerated only the
+        noise of values that differ between the two inputs.
     seconds : float
         Duration of the audit, in seconds.
     note : str
         Reason why the audit could not measure or compute something. Empty if everything was computed.
     rho : float or None
-        Stated ρ, if the guarantee is in zCDP. `epsilon` and `delta` then follow from it.
+        Stated ρ, if the guarantee is in zCDP. `epsilon` and `delta` then follow from this ρ.
     exact_rho : float
-        Smallest ρ with which zCDP holds for this pair, if only Rényi divergences of the orders 1, 2, 3 and 4
-        are considered. It is computed by enumerating all outcomes of the noise.
+        Smallest ρ with which the condition of zCDP holds for this pair at the orders 1, 2, 3 and 4 of the Rényi
+        divergence. The audit computes this ρ by enumerating all outcomes of the noise.
     budget_epsilon : float or None
         The ε of the mechanism's budget, if `epsilon` comes from the receipts and not from the budget.
     """
@@ -120,8 +120,8 @@ class Audit:
     @property
     def reached(self) -> float:
         """Largest privacy loss that the audit found, divided by the stated loss. For example, 0.9 means that
-        90 % of the stated ε was found. If the guarantee is an ε, the loss is the measured bound or the exact
-        loss, whichever is larger. If the guarantee is a ρ, the loss is the computed ρ.
+        the audit found a loss of 90 % of the stated ε. If the guarantee is an ε, the loss is the measured bound
+        or the exact loss, whichever is larger. If the guarantee is a ρ, the loss is the computed ρ.
         """
         if self.rho is not None and self.exact_rho:
             return self.exact_rho / self.rho
@@ -176,8 +176,8 @@ def audit(
     bound on the mechanism's ε.
 
     The audit compares this bound with the stronger of two guarantees. The first is the guarantee that you
-    state, which is the mechanism's budget by default. The second follows from the receipts of the mechanism's
-    releases, which record the privacy cost of each measurement.
+    state, which is the mechanism's budget by default. The second follows from the receipts in the mechanism's
+    releases. A receipt records the privacy cost of one measurement.
 
     Parameters
     ----------
@@ -195,9 +195,9 @@ def audit(
         Time limit of a single call, in seconds. The first call may take five times as long, because it may
         load and compile code.
     most_seconds : float
-        Limit on the processor time of all calls together, in seconds. The calls also end when ten times as
-        many seconds have passed on the clock. If the exact loss was already computed by enumeration, both of
-        these limits are twenty times smaller.
+        Limit on the processor time of all calls together, in seconds. The audit also stops when ten times this
+        duration has passed on the clock. If the audit has already computed the exact loss by enumeration, both
+        limits are twenty times smaller.
     method : "both", "runs" or "exact"
         Way to measure the loss. "runs" repeats the mechanism and counts events. "exact" goes through all
         outcomes of the noise, if this is possible. "both", the default, does both.
@@ -214,8 +214,8 @@ def audit(
     Raises
     ------
     ValueError
-        If no ε is stated. Also if the function raises the same error for both inputs, or does not return in
-        time.
+        If no ε is stated. The error is also raised if the function raises the same error for both inputs, or
+        does not return in time.
 
     Examples
     --------

@@ -57,11 +57,11 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return a plan of audits (tests of privacy guarantees) for classes of mechanisms. Each audit compares
-    two neighbouring inputs, which differ in one unit. For a class of the workbench, there is one audit per ε,
-    on the pair of inputs that is expected to show the largest privacy loss. For a class from another package,
-    there is one audit per ε and pair of inputs. A class can define its own plan in a method `audited`. The
-    method takes a budget and returns the mechanisms to audit, each with a pair.
+    """Return a plan of audits (tests of privacy guarantees) for classes of mechanisms. Each audit compares two
+    neighbouring inputs, which differ in one unit. For a class of the workbench, the plan has one audit per ε,
+    on the pair of inputs for which the largest privacy loss is expected. For a class from another package, the
+    plan has one audit for each ε and each pair of inputs. A class can define its own plan in a method
+    `audited`. This method takes a budget, and returns the mechanisms to audit, each with a pair.
 
     If a class takes a budget in ρ, the plan uses the ρ that corresponds to each ε. If a class takes both
     kinds of budget, the plan contains audits with both.
@@ -69,18 +69,18 @@ def default_jobs(
     Parameters
     ----------
     audited : sequence, optional
-        Classes of mechanisms, mechanisms (which are audited with their own budget only) or functions of data.
-        Default: all classes in `workbench.mechanisms`.
+        Classes of mechanisms, mechanisms, or functions of data. A mechanism is audited with its own budget
+        only. Default: all classes in `workbench.mechanisms`.
     epsilons : sequence of float
         Values of ε for which each class is audited.
     thorough : bool
-        Whether to audit each class on all pairs, and also with the other options of each of its fields.
+        Whether to audit each class on all pairs, and also with each other option of each field (parameter).
         Default False.
 
     Returns
     -------
     list of Job
-        Planned audits, each of which occurs once.
+        Planned audits, without duplicates.
     """
     things: Sequence[Any] = mechanisms.ALL if audited is None else audited
     jobs = []

@@ -20,7 +20,7 @@ _ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "doma
 
 
 class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Earlier publication about the same people, whose privacy loss adds to that of the new one.
+    """Earlier publication about the same people. Its privacy loss adds to the loss of the new publication.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Options of the command `workbench release`, with which every edition of a publication is made.
+    """Options with which the command `workbench release` makes every edition of a publication, for example one
+    edition per year.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
         Other options of the command, without their dashes, for example {"user": "rider", "bound": "10,1",
         "epsilon": 1}. Options that make sense for a single run only, for example "seed", are not allowed.
     page : mapping of str to str or number
-        Values of other fields on the page that `workbench publish` shows: the path of the table, the new
-        folder, and what you believe about the data.
+        Values of other fields on the page that the command `workbench publish` shows: the path of the table,
+        the new folder, and your beliefs about the data.
     """
 
     mechanism: str
@@ -62,7 +63,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
-        """Return the arguments to pass to the command `workbench release` to make a release by this recipe.
+        """Return the arguments with which the command `workbench release` makes a release by this recipe.
 
         Parameters
         ----------
@@ -104,7 +105,7 @@ class About(
     publisher, contact, licence : str
         Name of the publisher, an address for questions, and the terms of use, for example "CC BY 4.0".
     source, period : str
-        Origin of the rows, and the time that they cover.
+        Origin of the rows, and the period of time that the rows cover.
     date : str
         Day of publication, for example 2026-11-24. Default: today.
     edition : int
@@ -120,8 +121,8 @@ class About(
     columns : mapping of str to str
         Explanation of each column of the table.
     beliefs : sequence of str
-        Sentences with what the publisher believes about the data, for example the approximate share of rows
-        that were left out by truncation. They must not come from the private table.
+        Sentences with the publisher's beliefs about the data, for example the approximate share of rows that
+        truncation left out. The beliefs must not come from the private table.
     earlier : sequence of Earlier
         Earlier publications about the same people. Their privacy losses add up.
     rounded : bool
@@ -208,16 +209,16 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
 
 
 def refuse_other_person(about: About | str | Path, unit: str) -> None:
-    """Raise a ValueError if a release protects another unit than the publication would say, for example a
-    trip and not a rider.
+    """Raise a ValueError if a release protects another unit than the publication names. For example, the
+    release protects a trip, and the publication names a rider.
 
     Parameters
     ----------
     about : About or path
         Facts from the publisher. Every text of the publication names the unit in their field `person`.
     unit : str
-        Unit that the release protects. If it is only "a user", or is not known, `person` says who the users
-        are.
+        Unit that the release protects. If the unit is only "a user", or is not known, the function raises no
+        error, because `person` then says who the users are.
     """
     protected, told = without_column(unit), read_about(about).unit
     if protected and not any(same_unit(protected, x) for x in ("a user", told)):
@@ -228,9 +229,9 @@ def refuse_other_person(about: About | str | Path, unit: str) -> None:
 
 
 def is_unrecorded(about: About, folder: Path) -> bool:
-    """Return whether a folder and its zip file already contain the edition that, according to
-    publication.json, is still to be published. If so, a process published this edition, but was stopped
-    before it recorded the edition in publication.json.
+    """Return whether a folder and its zip file already contain the next edition that publication.json
+    announces. If so, a process published this edition, but was stopped before it recorded the edition in
+    publication.json.
 
     Parameters
     ----------

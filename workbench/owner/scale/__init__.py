@@ -1,5 +1,5 @@
-"""Releases from tables that are larger than memory, on several cores or machines. The noisy results have
-exactly the same distribution as those of a release in memory.
+"""Releases from tables that are larger than memory, computed on several cores or machines. The noisy results
+have exactly the same distribution as the results of a release in memory.
 """
 
 from workbench.owner.scale.release import release

@@ -188,8 +188,8 @@ def release(
     Raises
     ------
     ValueError
-        If the mechanism needs all cells at once, or if a file changed while it was read. Also if a row is
-        invalid, with a message that names the file and the line.
+        If the mechanism needs all cells at once, or if a file changed while it was read. The error is also
+        raised if a row is invalid. The message then names the file and the line.
     OSError
         If the scratch files cannot be written, for example because the disk is full.
     """

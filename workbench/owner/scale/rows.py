@@ -90,7 +90,7 @@ class Rows:
         Largest change of the counts that one protected unit can cause. If you name the column of users, each
         user's rows are truncated to this bound.
     count, user : str, optional
-        Names of the columns of counts and of users.
+        Names of the columns that contain the counts and the names of users.
     table : str, optional
         Name of the table, if the file is a database.
     key : bytes, optional
@@ -164,8 +164,8 @@ class Rows:
         Raises
         ------
         ValueError
-            If a pattern matches no file, or if a file cannot be read. Also if the files have different
-            columns, or a column is missing or occurs twice.
+            If a pattern matches no file, or if a file cannot be read. The error is also raised if the files
+            have different columns, or if a column is missing or occurs twice.
         FileNotFoundError
             If a file does not exist.
         """
@@ -184,7 +184,7 @@ class Rows:
         return f"<Rows of {names}: {self.domain.size:,} cells, {self.bound!r}>"
 
     def people(self) -> UserNumbers:
-        """Return the converter of user names to numbers, which is the same for all files."""
+        """Return the object that converts the names of users to numbers. All files share this object."""
         return UserNumbers(str(self.user), self.user_type, self.domain.missing_user)
 
     @property
@@ -204,8 +204,8 @@ class Rows:
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """Return an empty table (or empty interactions) with the same domain and bound. Mechanisms are tried
-        on the empty table before anything is spent.
+        """Return an empty table (or empty interactions) with the same domain and bound. The workbench tries a
+        mechanism on this empty table before it spends any budget.
         """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -213,7 +213,7 @@ class Rows:
         return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
-        """Divide the files into parts, which tasks read in parallel. Return the parts in the order of the
+        """Divide the files into parts that tasks can read in parallel. Return the parts in the order of the
         rows.
         """
         return [span for pin, source in zip(self.files, self._sources(), strict=True)
