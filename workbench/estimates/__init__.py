@@ -30,8 +30,8 @@ def summary_in_basis(
     sides: int = 2,
 ) -> Summary:
     """Return a `Summary` of the cells that a mechanism released, with their noisy values. If the mechanism
-    added noise to a transform of the table, for example to wavelet coefficients, return a
-    `TransformedSummary` of the released coefficients. The `basis` says which transform was used.
+    added noise to a transform of the table, for example to wavelet coefficients, return a `TransformedSummary`
+    of the released coefficients. The argument `basis` determines which of the two is returned.
     """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)

@@ -223,8 +223,8 @@ class Estimate:
         raise NotImplementedError
 
     def deviations(self) -> Any:
-        """Return the standard deviation of the noise on the number in each row of `to_frame`, or NaN if it is
-        unknown.
+        """Return the standard deviation of the noise in each row of `to_frame`. The result is NaN if the
+        standard deviation is unknown.
         """
         return np.nan
 

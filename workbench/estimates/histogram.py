@@ -40,11 +40,11 @@ class Histogram(Estimate):
     `variance` is the variance of the noise on each count. The field is None if the noise of different cells
     is not independent, or if its variance is unknown.
 
-    A histogram can answer any workload (list of queries). When you ask the first queries, running sums of all
-    values are computed. After that, each query about a range of cells takes the same short time, whatever the
-    length of the range. The standard error of an answer that adds up several cells is sqrt(cells · variance),
-    where `cells` is their number. If the noise of different cells is not independent, the field `noise` may
-    describe the joint distribution of the noise. Then the standard errors of ranges are computed from this
+    A histogram can answer any workload (list of queries). At the first queries, the histogram computes running
+    sums of all values. After that, each query about a range of cells takes the same short time, even if the
+    range is long. The standard error of an answer that adds up several cells is sqrt(cells · variance), where
+    `cells` is their number. If the noise of different cells is not independent, the field `noise` may describe
+    the joint distribution of the noise. The histogram then computes the standard errors of ranges from this
     description. If `variance` and `noise` are both None, standard errors are NaN.
     """
 
@@ -120,12 +120,12 @@ class Histogram(Estimate):
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchicalSums(Estimate):
     """Noisy sums for all nodes of a tree over the cells of a domain. Each node of the tree stands for some
-    consecutive cells, and its sum is the sum of their counts. The sums are listed level by level, from the
-    root down. Nodes beyond the last cell are left out.
+    consecutive cells. The sum of the node is the sum of the counts of these cells. The sums are listed level by
+    level, from the root down. Nodes beyond the last cell are left out.
 
     `variance` is the variance of the noise on every sum. If the sums were adjusted after the noise was added,
     `variance` is None and standard errors are NaN. The estimate can answer queries about ranges of cells, and
-    queries that consist of ranges.
+    queries that can be divided into ranges.
     """
 
     domain: Domain
@@ -213,9 +213,10 @@ class ItemEdgeCounts(Estimate):
     context (for example a day of the week). The counts of items are stored in one `Histogram`, and the counts
     of edges in another.
 
-    The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise
-    on two edges of the same item, which is 0 if their noise is independent. `sampled` is True if records may
-    have been dropped before they were counted. Then the error of a count is larger than its noise.
+    The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise on
+    the counts of two edges of the same item. It is 0 if the noise of these two counts is independent. `sampled`
+    is True if records may have been dropped before they were counted. Then the error of a count is larger than
+    its noise.
     """
 
     items: Histogram
@@ -248,8 +249,8 @@ class ItemEdgeCounts(Estimate):
         error: bool = False,
         of: str = "edges",
     ) -> Any:
-        """Return estimated answers to queries. By default, they are computed from the counts of edges. If
-        `of` is "items", they are computed from the counts of items.
+        """Return estimated answers to queries. By default, the answers are computed from the counts of edges.
+        If `of` is "items", the answers are computed from the counts of items.
 
         Parameters
         ----------
@@ -332,13 +333,14 @@ class ItemEdgeCounts(Estimate):
         """Adjust the counts so that the count of each item is the sum of the counts of its edges. The counts
         of both tables are adjusted by weighted least squares.
 
-        There are two noisy values for the count of an item. The first is the item's own noisy count y, with
-        variance v. The second is the sum e of its h edges, each with variance w, so e has variance h·w. The
-        mean of y and e, weighted by inverse variance, is x = (h·w·y + v·e)/(v + h·w). The difference x − e is
-        divided evenly among the h edges. The noise of e is uncorrelated with the difference between an edge
-        and the mean of the edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and
-        two edges of the same item have the covariance Var(x)/h² − w/h. The results are real numbers, and may
-        be negative. The adjustment uses only public numbers, so it costs no budget.
+        There are two noisy values for the count of an item. The first value is the item's own noisy count y,
+        with variance v. The second value is the sum e of the counts of the item's h edges. Each of these counts
+        has variance w, so e has variance h·w. The adjusted count x of the item is the mean of y and e, weighted
+        by inverse variance: x = (h·w·y + v·e)/(v + h·w). The method divides the difference x − e evenly among
+        the h edges. The noise of e is uncorrelated with the difference between an edge and the mean of the
+        edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and two edges of the same
+        item have the covariance Var(x)/h² − w/h. The adjusted counts are real numbers, and may be negative. The
+        adjustment uses only public numbers, so it costs no budget.
 
         Returns
         -------
@@ -375,9 +377,9 @@ class ItemEdgeCounts(Estimate):
         """Multiply the counts of both tables by one common factor, so that the item counts add up to `total`.
 
         The factor is `total` divided by the sum of the item counts. If this sum is smaller than the standard
-        deviation of its noise, the standard deviation replaces it. The result has no standard errors. A
-        separate factor for each user would not be private, because one user could then change the counts by
-        more than the bound.
+        deviation of its noise, the method divides by the standard deviation instead. The result has no standard
+        errors. The method does not use a separate factor for each user, because one user could then change the
+        counts by more than the bound.
 
         Parameters
         ----------
@@ -455,12 +457,12 @@ class ItemEdgeCounts(Estimate):
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
     """Boxes (regions) that do not overlap, with their noisy counts. A box has one range of values per
-    attribute, from the value with the number `lo` to that with the number `hi` − 1. The box contains the
-    cells whose values are in all of these ranges.
+    attribute. The range begins at the value with the number `lo`, and ends at the value with the number `hi` −
+    1. The box contains the cells whose values are in all of these ranges.
 
-    A partition can answer queries of the type `Boxes`. For an answer, it is assumed that the records of each
-    released box are spread evenly over the cells of the box. There are no standard errors, because the noisy
-    counts were adjusted so that they add up to the number of records.
+    A partition can answer queries of the type `Boxes`. To compute an answer, the partition assumes that the
+    records of each released box are spread evenly over the cells of the box. There are no standard errors,
+    because the noisy counts were adjusted so that they add up to the number of records.
     """
 
     hierarchy: Hierarchy

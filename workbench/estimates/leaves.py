@@ -44,19 +44,19 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaves(OverHierarchy, Estimate):
-    """Nodes of a hierarchy with their noisy counts. A hierarchy is a tree that divides the space of values
-    into smaller and smaller regions, which are called nodes. The released nodes do not overlap. Each value
-    has a number, its key, and the released nodes are in ascending order of their keys.
+    """Nodes of a hierarchy with their noisy counts. A hierarchy is a tree that divides the space of values into
+    smaller and smaller regions, which are called nodes. The released nodes do not overlap. Each value has a
+    number, which is called its key. The released nodes are in ascending order of their keys.
 
-    `levels` and `keys` identify the nodes. `keys` (uint64[words, n]) contains the lowest key of each node.
-    Values outside the released nodes are assumed to have no records. `law` is the distribution of the noise
-    on every count. If the noise differs between counts, `law` is None and there are no standard errors.
+    `levels` and `keys` identify the nodes. `keys` (uint64[words, n]) contains the lowest key of each node. The
+    estimate assumes that values outside the released nodes have no records. `law` is the distribution of the
+    noise on every count. If the noise differs between counts, `law` is None and there are no standard errors.
 
-    The estimate can answer lists of queries (workloads) on the hierarchy. For an answer, it is assumed that
-    the records of a node are spread evenly over the keys in the node, or over the volume of the node if the
-    nodes are boxes of points. If a query contains only whole nodes, its standard error is that of the noise.
-    If a query contains part of a node, the standard error is NaN, because nobody knows where in the node the
-    records are.
+    The estimate can answer lists of queries (workloads) on the hierarchy. To compute an answer, the estimate
+    assumes that the records of a node are spread evenly over the keys in the node. If the nodes are boxes of
+    points, it assumes that the records are spread evenly over the volume of the node. If a query contains only
+    whole nodes, the standard error of the answer comes from the noise alone. If a query contains part of a
+    node, the standard error is NaN, because the release does not tell where in the node the records are.
     """
 
     hierarchy: Hierarchy
@@ -157,8 +157,8 @@ class Leaves(OverHierarchy, Estimate):
         return _Position(node, np.where(at < 0, 0, part))
 
     def coarsened(self, level: int) -> Self:
-        """Return a coarser estimate. Released nodes below the given level are joined to nodes of this level,
-        and their counts are added up.
+        """Return a coarser estimate. The method joins the released nodes below the given level into nodes of
+        this level, and adds up their counts.
 
         The result has no standard errors.
 
@@ -180,8 +180,9 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw synthetic records, in each node as many as the method `counts` returns. Each record is drawn
-        uniformly within its node. If the nodes are prefixes of strings, the records are these prefixes.
+        """Draw synthetic records. The method `counts` determines the number of records in each node. Each
+        record is drawn uniformly within its node. If the nodes are prefixes of strings, the records are these
+        prefixes.
 
         Parameters
         ----------
@@ -202,8 +203,8 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Draw synthetic points, in each node as many as the method `counts` returns. The hierarchy must be a
-        `Quadtree`. Each point is drawn uniformly within its node, which is a box.
+        """Draw synthetic points. The method `counts` determines the number of points in each node. The
+        hierarchy must be a `Quadtree`. Each point is drawn uniformly within its node, which is a box.
 
         Parameters
         ----------
@@ -231,9 +232,9 @@ class Leaves(OverHierarchy, Estimate):
         Returns
         -------
         pandas.DataFrame
-            For points, one row per point and one column per dimension. For strings and codes, one row per
-            node that has records. The columns contain a description of the node, its number of records
-            (`count`), and whether the node is a whole value instead of a prefix (`complete`).
+            For points, one row per point and one column per dimension. For strings and codes, one row per node
+            that has records. The columns contain a description of the node and its number of records (`count`).
+            The column `complete` is True if the node is a whole value, and False if it is a prefix.
         """
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))

@@ -50,10 +50,10 @@ class NoisyAnswers(Estimate):
     """Linear queries (weighted sums of counts) over a domain, with their noisy answers. The noise of
     different answers is independent. `variances` contains the variance of the noise on each answer.
 
-    If a query was asked twice, the two noisy answers are kept. For such a query, the method `answer` returns
-    the mean of the noisy answers, weighted by inverse variance. The method answers only queries that were
-    asked. There is one exception: if the count of every cell of the domain was asked, the method also answers
-    sums of cells. For any other query, the method raises a ValueError. To estimate the answer to such a
+    If you asked a query twice, the object keeps both noisy answers. For such a query, the method `answer`
+    returns the mean of the noisy answers, weighted by inverse variance. The method answers only queries that
+    you asked. There is one exception: if you asked for the count of every cell of the domain, the method also
+    answers sums of cells. For any other query, the method raises a ValueError. To estimate the answer to such a
     query, use the package `inference`.
     """
 
@@ -156,8 +156,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """Scale b of Laplace noise that has the same variance as the noise on each answer. Laplace noise of
-        scale b has the variance 2b².
+        """Scale b of Laplace noise with the same variance as the noise, for each answer. Laplace noise of scale
+        b has the variance 2b².
         """
         return np.sqrt(self.variances / 2)
 
@@ -236,9 +236,9 @@ class NoisyAnswers(Estimate):
         return pd.DataFrame(columns | {"noisy": self.values})
 
     def marginals(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """Divide a data frame, which has one row per query, into one table per marginal (the counts for one
-        set of attributes). Each table has only the attributes of its marginal. If the queries are not the
-        cells of two or more marginals, return no tables.
+        """Divide a data frame, which has one row per query, into one table per marginal (the counts for one set
+        of attributes). Each table has only the attributes of its marginal. If the queries are not exactly the
+        cells of two or more marginals, the result is empty.
         """
         groups: dict[tuple[str, ...], list[int]] = {}
         for row, labels in enumerate(self._asked):

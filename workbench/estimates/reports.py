@@ -228,11 +228,11 @@ class Reports(RandomisedReports):
     """Reports of people whose values were kept or replaced at random. `keys` contains the number of each
     report's cell, in ascending order. Several reports may have the same cell.
 
-    `retention` contains the probability p, for each attribute, that the true value was kept. Otherwise the
-    value was drawn uniformly from the attribute's n values. So the probabilities of the reported values, with
-    one row per true value, form the matrix p·I + (1 − p)/n·11ᵀ. In this formula, I is the identity matrix,
-    and 11ᵀ is a matrix of ones. To estimate the true counts, the reported counts are multiplied by the
-    inverse of this matrix, which is (I − (1 − p)/n·11ᵀ)/p.
+    `retention` contains, for each attribute, the probability p with which the true value was kept. If the true
+    value was not kept, the reported value was drawn uniformly from the attribute's n values. So each true value
+    has a probability distribution of reported values. These distributions are the rows of the matrix p·I + (1 −
+    p)/n·11ᵀ, where I is the identity matrix and 11ᵀ is a matrix of ones. To estimate the true counts, the
+    workbench multiplies the reported counts by the inverse of this matrix, which is (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -348,10 +348,10 @@ class BitReports(RandomisedReports):
     each possible value of each attribute. Before the report was sent, each bit was flipped with a probability
     f.
 
-    A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value
-    of the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of
-    the original bit. To estimate the count of a combination of values, the estimates of its bits are
-    multiplied, and the products are added up over the reports.
+    A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value of
+    the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of the
+    original bit. To estimate the count of a combination of values, the workbench multiplies the estimates of
+    the bits of these values within each report. Then it adds up the products of all reports.
     """
 
     domain: Domain

@@ -52,7 +52,7 @@ class SelectedValues(Estimate):
 
     @property
     def has_counts(self) -> bool:
-        """Whether the release contains noisy counts of the selected values."""
+        """Whether the release contains noisy counts for the selected values."""
         return self.variance is not None
 
     rows_are_counts = has_counts

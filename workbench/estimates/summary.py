@@ -75,9 +75,9 @@ class Summary(Estimate):
         ----------
         kind : "unbiased" or "raw"
             "unbiased" gives the Horvitz–Thompson weight sign(v)·max(|v|, τ), where v is the noisy value and τ
-            the sampling threshold. With these weights, answers are unbiased estimates of the answers from the
-            noisy table after the filter. "raw" gives the noisy value v. Sums of raw weights are too small,
-            but for a single cell, the raw weight is closer to the true count.
+            the sampling threshold. With these weights, an answer has the same expectation as the sum of all
+            noisy values that passed the filter. "raw" gives the noisy value v. Sums of raw weights are too
+            small, but for a single cell, the raw weight is closer to the true count.
 
         Returns
         -------
@@ -108,20 +108,20 @@ class Summary(Estimate):
     ) -> Any:
         """Return the estimated count for each query. If `error` is True, also return the errors.
 
-        The standard error measures the difference from the true count. It is the square root of the sum of
-        two terms. The first term comes from the noise: the number of cells in the query times the variance σ²
-        of the noise on each cell. The second term is an unbiased estimate of the variance that the sampling
-        adds. This estimate is Σ τ·(τ − |v|)⁺, where τ is the sampling threshold, the sum is over the released
-        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. In some cases, there is no such
-        formula, and the standard error is NaN. One case is that cells were filtered, by a threshold θ > 1 or
-        because only positive values were kept. The other cases are uniform samples of cells, raw weights of
-        sampled cells, and a value of `absent` other than 0.
+        The standard error describes the difference between the answer and the true count. It is the square root
+        of the sum of two variances. The first variance comes from the noise: the number of cells in the query
+        times the variance σ² of the noise on each cell. The second variance comes from the sampling. Its
+        unbiased estimate is Σ τ·(τ − |v|)⁺, where τ is the sampling threshold. The sum is over the released
+        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. The standard error is NaN if cells
+        were filtered, either by a threshold θ > 1 or because only positive values were kept. It is also NaN for
+        uniform samples of cells, for raw weights of sampled cells, if you pass `filled_law`, and if `absent` is
+        not 0.
 
-        The attribute `noise` of the result is equal to the standard error, if there is one. Otherwise it is
-        computed as follows. Let n be the number of cells in the query, and r the number of these cells that
-        passed the filter. For a sample, r is an unbiased estimate of this number. Let μ and s² be the mean
-        and the variance of the noise that an empty cell adds to the answer. Then `noise` is the square root
-        of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺.
+        The attribute `noise` of the result is equal to the standard error, if there is one. If cells were
+        filtered, `noise` is computed as follows. Let n be the number of cells in the query, and r the number of
+        these cells that passed the filter. If the cells were also sampled, r is an unbiased estimate of this
+        number. Let μ and s² be the mean and the variance of the noise that an empty cell adds to the answer.
+        Then `noise` is the square root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺.
 
         Parameters
         ----------
@@ -241,9 +241,10 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest plausible true count of a cell that was not released. This count is the sum of
-        the threshold `cut` and three standard deviations of the noise. Cells with a noisy count of at least
-        `cut` are always released.
+        """Return the largest plausible true count of a cell that was not released. Cells with a noisy count of
+        at least `cut` are always released. So the result is the sum of `cut` and three standard deviations of
+        the noise. But the result is 0 if only cells with the noisy count 0 are not released, and NaN for
+        uniform samples.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -328,10 +329,10 @@ class TransformedSummary(Summary):
         """Return the estimated count for each range of cells. Other queries are possible if they consist of
         ranges, for example subsets and boxes.
 
-        Nodes (transformed counts) that were not released count as 0. Errors are computed as in
-        `Summary.answer`, but from the nodes that a query needs instead of the cells that it counts. If there
-        is no formula, the standard error is NaN. For wavelets, all errors of queries with several ranges are
-        NaN.
+        Nodes (transformed counts) that were not released count as 0. The errors have the same formulas as in
+        `Summary.answer`. But instead of the cells that a query counts, the formulas use the nodes that the
+        query needs. If there is no formula, the standard error is NaN. For wavelets, all errors of queries with
+        several ranges are NaN.
 
         Parameters
         ----------
@@ -425,7 +426,7 @@ class TransformedSummary(Summary):
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
         """Return the standard deviation of the noise on the weight of each released node (transformed count).
-        The weight is the value that is used for the node when answers are computed.
+        The weight is the value from which answers are computed.
         """
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
@@ -505,17 +506,17 @@ class Sketch(Estimate):
     The count of the cell was added to this bucket with this sign.
 
     `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
-    every bucket. `estimate` is "mean" or "median", and determines how the estimates from the rows are
-    combined. The sketch can answer queries of the types `Ranges` and `Subsets`. For an answer, the count of
-    every cell of the query is estimated.
+    every bucket. `estimate` is "mean" or "median", and determines how the estimates from the rows are combined.
+    The sketch can answer queries of the types `Ranges` and `Subsets`. An answer is the sum of the estimated
+    counts of all cells of the query.
 
-    Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let F₂ be the
-    sum of the squared counts of all cells, and σ² the variance of the noise on a bucket. The sketch has
-    `depth` rows of `width` buckets. With "mean", the standard error of the answer is at most sqrt((r·F₂/width
-    + S²/width + r·σ²)/depth). The first two terms are the error from cells that share a bucket, and the third
-    term is the error from noise. F₂ is estimated from the buckets, because the sum of bucket² over a row has
-    the expectation F₂ + width·σ². S is estimated by the answer. For a single cell, the term S²/width is
-    omitted, and the formula is exact. With "median", standard errors are NaN.
+    Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let F₂ be the sum
+    of the squared counts of all cells, and σ² the variance of the noise on a bucket. The sketch has `depth`
+    rows of `width` buckets. With "mean", the standard error of the answer is at most sqrt((r·F₂/width +
+    S²/width + r·σ²)/depth). The first two terms are the error from cells that share a bucket, and the third
+    term is the error from noise. The sketch estimates F₂ from the buckets, because the sum of bucket² over a
+    row has the expectation F₂ + width·σ². The answer is the estimate of S. For a single cell, the formula
+    without the term S²/width is exact, so this term is left out. With "median", standard errors are NaN.
     """
 
     domain: Domain
@@ -584,9 +585,10 @@ class Projection(Estimate):
     Counts are measured in levels, where a level is `step` records. The hash functions assign one bit of the
     array to each level of each cell. If the count of a cell is y levels, the bits of its first y levels were
     set to 1. Then noise flipped some of the bits. The projection can answer queries of the types `Ranges` and
-    `Subsets`. For an answer, the count of every cell of the query is estimated. The count of a cell is
-    estimated by a walk along its bits, one step up for each 1 and one step down for each 0. The estimate is
-    the mean of the positions where the walk is highest, times `step`. There are no standard errors.
+    `Subsets`. An answer is the sum of the estimated counts of all cells of the query. To estimate the count of
+    a cell, the projection walks along the bits of the cell, one step up for each 1 and one step down for each
+    0. The estimate is the mean of the positions where the walk is highest, times `step`. There are no standard
+    errors.
     """
 
     domain: Domain
