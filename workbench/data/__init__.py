@@ -1,12 +1,12 @@
 """Private data in three forms (tables of counts, records, and interactions of users), and a reader for files
 and data frames.
 
-For each data set, you state a bound, which limits how much one unit can change the data. The unit is what a
-guarantee protects, for example a person with all their records. If each row names a user, the workbench
-enforces the bound: if a user has more records than the bound allows, records of this user are left out at
-random. Which records of a user are kept depends only on a secret key, on the identity of the user and on the
-records of this user. The function `bounded_contributions` chooses the kept records. `UserNumbers` turns the
-names of users into numbers, and `seeds` computes the random bits for the choice.
+For each data set, you state a bound, which limits how much one unit can change the data. A unit is a person or
+thing that a guarantee protects, for example a person with all their records. If each row names a user, the
+workbench enforces the bound. If a user has more records than the bound allows, it leaves out some of them at
+random. The choice for a user depends only on a secret key, on the identity of the user and on the records of
+this user. The function `bounded_contributions` chooses the kept records. `UserNumbers` turns the names of users
+into numbers, and `seeds` computes the random bits for the choice.
 
 An interaction is a record of a user, an item and a context. For example, a user rated a film (the item) on a
 weekday (the context). A user with many interactions can change counts by a large amount. So most mechanisms

@@ -36,9 +36,9 @@ class Bound:
     unit : str
         Name of the unit that is protected, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether the workbench enforced the bound by leaving out data beyond the bound, or whether somebody
-        only states that the bound holds. Default "as stated". Two bounds that differ only in `unit` and
-        `status` are equal and have the same `repr`.
+        Reason why the bound holds. "enforced" means that the workbench left out data beyond the bound. With the
+        other two values, the owner of the data only states that the bound holds. Default "as stated". Two
+        bounds that differ only in `unit` and `status` are equal and have the same `repr`.
 
     Raises
     ------
@@ -86,8 +86,8 @@ class Bound:
         status "believed, not enforced", because the workbench leaves out no data of units that exceed the
         bound.
 
-        There is one exception. A bound with l0 = 1 and linf = 1 gets the status "as stated", because it
-        always holds if each row is a separate unit.
+        There is one exception. A bound with l0 = 1 and linf = 1 gets the status "as stated", because such a
+        bound always holds if each row is a separate unit.
 
         Parameters
         ----------
@@ -150,9 +150,8 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for the reader of a release. It says that the data by which a unit exceeds the bound were
-        left out, and that counts and error bars describe the remaining data. If the bound was not enforced,
-        the text is empty.
+        """Sentence for the reader of a release: data beyond the bound were left out, and counts and error bars
+        describe the remaining data. If the bound was not enforced, the text is empty.
         """
         return self.in_words if self.status == ENFORCED else ""
 
@@ -167,8 +166,9 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        The distance is largest if a unit changes few cells by much: as many cells as possible by `linf`, and
-        one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the changes are 2, 2 and 1.
+        The distance is largest if a unit makes few and large changes. Then it changes as many cells as possible
+        by `linf`, and one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the changes are
+        2, 2 and 1.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -178,8 +178,8 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """Return the bound for a table in which groups of cells were added up. Each group becomes one cell of
-        the new table, and contains at most `cells` cells of the old table. No cell is in two groups.
+        """Return the bound for a new table in which groups of cells are added up. Each group of at most `cells`
+        cells of the old table becomes one cell of the new table. No cell is in two groups.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)

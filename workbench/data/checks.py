@@ -31,8 +31,8 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file, which lists the attributes of a table and their possible values. The draft has one
-    attribute per column. It contains the text FILL IN in place of each value that does not follow from the
-    type of a column.
+    attribute per column. If the type of a column does not determine an entry of the draft, the entry is the
+    text FILL IN.
 
     The values that occur in a table are private. So the function reads only the names and types of the
     columns. For example, it reads only the first line of a CSV file, and only the schema of a Parquet file.
@@ -47,7 +47,7 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        Attributes in the form that `Domain.from_dict` takes. Replace each FILL IN before you use it.
+        Attributes in the form that `Domain.from_dict` takes. Replace each FILL IN before you use the draft.
 
     Raises
     ------
@@ -186,12 +186,12 @@ def check_table(
     domain : Domain
         Domain that lists the possible values.
     count, user : str, optional
-        Names of the columns of counts and of users.
+        Names of the columns that contain counts and users.
     user_type : "text", optional
         With "text", users are read as text, so that 7 and 007 are two people.
     table, progress : str and callable, optional
-        `table` is the name of a table in a database file. `progress` is a function that is called with the
-        number of bytes read so far and in total, as in `SparseTable.read`.
+        `table` is the name of a table in a database file. `progress` is a function that is called with two
+        numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
 
     Returns
     -------

@@ -32,10 +32,10 @@ class Frontier:
     values, and may contain records or be empty.
 
     The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
-    `stop[i]` − 1. The records are numbered in the order of their keys, and records that the mechanism
-    discarded on higher levels are not included. The nodes without records are in `empty`. Some mechanisms do
-    not discard records, but give them a lower weight. Then `share_left` contains the weight, from 0 to 1, of
-    the records in each node. `ends` is the result of the method `Records.ends`.
+    `stop[i]` − 1. The records are numbered in the order of their keys. Records that the mechanism discarded on
+    higher levels have no number. The nodes without records are in `empty`. Some mechanisms do not discard
+    records, but give them a lower weight. Then `share_left` contains the weight, from 0 to 1, of the records in
+    each node. `ends` is the result of the method `Records.ends`.
     """
 
     records: Records
@@ -67,8 +67,8 @@ class Frontier:
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return a frontier with only some of the nodes. From the nodes that contain records, it keeps those
-        for which the mask `rows` is true. The new frontier has no empty nodes.
+        """Return a frontier with only some of the nodes, namely the nodes with records for which the mask
+        `rows` is true. The new frontier has no empty nodes.
         """
         return replace(
             self,
@@ -101,9 +101,9 @@ class Frontier:
         divided in turn, and all nodes that are not divided further.
 
         Two kinds of nodes are divided: nodes with records for which the mask `passed` is true, and the empty
-        nodes whose positions in `empty` are listed in `spawning`. If you pass the function `discount`, it is
-        called with the divided nodes that have records. It discards some of these records or lowers their
-        weight. It returns the changed nodes, and their children that have records.
+        nodes whose positions in `empty` are listed in `spawning`. If you pass a function `discount`, the method
+        calls this function with the divided nodes that have records. The function discards some of these
+        records or lowers their weight. Then it returns the changed nodes, and their children that have records.
         """
         split = self.where(passed)
         if discount is None:

@@ -325,8 +325,8 @@ class Interactions:
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         table, progress : str and callable, optional
-            `table` is the name of a table in a database file. `progress` is a function that is called with
-            the number of bytes read so far and in total, as in `SparseTable.read`.
+            `table` is the name of a table in a database file. `progress` is a function that is called with two
+            numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
 
         Returns
         -------
@@ -519,9 +519,9 @@ class Interactions:
             Seeded generator, with which you get the same choice again. By default, the random bits come from
             the operating system.
         random : int
-            How many of the `l` records are chosen at random instead of by their scores, from 0 to `l`. The
-            random records are drawn first. Then the records with the highest scores are chosen from the
-            remaining ones. Default 0.
+            Number of records, from 0 to `l`, that are chosen at random instead of by their scores. The random
+            records are drawn first. Then the records with the highest scores are chosen from the remaining
+            ones. Default 0.
 
         Returns
         -------

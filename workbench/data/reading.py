@@ -181,7 +181,7 @@ def row_batches(
     table : str, optional
         Name of the table, if the file is a DuckDB or SQLite database.
     progress : callable, optional
-        Function that is called from time to time with the number of bytes read so far and in total.
+        Function that is called from time to time with two numbers, the bytes read so far and all bytes.
 
     Yields
     ------
@@ -247,10 +247,10 @@ def counted_rows(
     count : str, optional
         Name of the column of counts. By default each row counts one.
     users : UserNumbers, optional
-        Object that gives each user a number. It contains the name of the column of users.
+        Object that gives each user a number. The object contains the name of the column of users.
     table, progress : str and callable, optional
-        `table` is the name of a table in a database file. `progress` is a function that is called with the
-        number of bytes read so far and in total, as in `row_batches`.
+        `table` is the name of a table in a database file. `progress` is a function that is called with two
+        numbers, the bytes read so far and all bytes, as in `row_batches`.
 
     Yields
     ------

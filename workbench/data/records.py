@@ -95,8 +95,8 @@ class Records(OverHierarchy):
     counts : int[n] or None
         Number of records with each key, at least 1. None means one record per key.
     bound : Bound or PUBLIC
-        Limit on how many records one unit (for example a person) can add. Only the field l1 of the bound, the
-        largest total, is used. There is no default.
+        Limit on how many records one unit (for example a person) can add. The workbench uses only the field
+        `l1` of the bound. There is no default.
     truth_public : bool
         Whether the exact counts are public, so that they may be shown next to a release. Default False.
     left_out : dict[str, int]
@@ -190,7 +190,8 @@ class Records(OverHierarchy):
         Returns
         -------
         Records
-            Records that are in the tree. The field `left_out` says how many values were left out, and why.
+            Records that are in the tree. The field `left_out` contains the number of values that were left out,
+            for each reason.
 
         Raises
         ------
@@ -287,8 +288,8 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """Create records from a table of counts, one for each counted record. The records get a tree
-        (`Attributes`) that divides the cells of the table by one attribute after the other.
+        """Create records from a table of counts. A cell with the count 3, for example, becomes three records.
+        The tree of the records (`Attributes`) divides the cells of the table by one attribute after the other.
         """
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
@@ -336,8 +337,8 @@ class Records(OverHierarchy):
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `from_values`.
         table, progress : str and callable, optional
-            `table` is the name of a table in a database file. `progress` is a function that is called with
-            the number of bytes read so far and in total, as in `SparseTable.read`.
+            `table` is the name of a table in a database file. `progress` is a function that is called with two
+            numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
 
         Returns
         -------
@@ -380,7 +381,7 @@ class Records(OverHierarchy):
 
     @property
     def total(self) -> int:
-        """Number of all records."""
+        """Number of all records. This number is private."""
         return len(self) if self.counts is None else int(self.counts.sum())
 
     def __repr__(self) -> str:
@@ -478,9 +479,9 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """Return a data frame with one row per stored key: columns that describe the value with this key, and
-        the column `count` with the number of records. If the field `counts` is None, several rows may have
-        the same key.
+        """Return a data frame with one row per stored key. Some columns describe the value with this key. The
+        column `count` contains the number of records. If the field `counts` is None, several rows may have the
+        same key.
 
         Returns
         -------

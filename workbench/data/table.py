@@ -80,9 +80,10 @@ class Table:
         """Read a table from files or from a data frame. Count the rows in each cell, or add up a column of
         counts.
 
-        A file is CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a DuckDB or SQLite database. Values are
-        compared with the labels of the domain as text. Rows are read in batches. For a `SparseTable` without
-        users, the memory therefore grows with the number of cells, and not with the number of rows.
+        A file is CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a DuckDB or SQLite database. The workbench
+        compares the values as text with the labels of the domain. It reads the rows in batches. For a
+        `SparseTable` without users, the memory therefore grows with the number of cells, and not with the
+        number of rows.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class Table:
             Seeded generator or secret key for the random choice of rows. The same key gives the same choice
             again. By default a new key from the operating system.
         progress : callable, optional
-            Function that is called from time to time with the number of bytes read so far and in total.
+            Function that is called from time to time with two numbers, the bytes read so far and all bytes.
 
         Returns
         -------
@@ -155,7 +156,7 @@ class Table:
         """Return the marginal on the given attributes, which is a table with the counts added up over all
         other attributes.
 
-        Several cells that one unit (for example a person) changes may become one cell of the marginal. So the
+        One unit (for example a person) may change several cells that become one cell of the marginal. So the
         bound of the marginal has the same l1, but allows a larger change of a single cell.
 
         Parameters
@@ -294,7 +295,7 @@ class SparseTable(Table):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """Create a table from rows in any order, each with a key and a count. A key is the number of a cell
+        """Create a table from rows in any order. Each row has a count and a key, which is the number of a cell
         in the domain. Counts of the same cell are added up.
 
         Parameters
@@ -518,8 +519,7 @@ class WideTable(Table):
         counts: Any = None,
         **how: Any,
     ) -> WideTable:
-        """Create a table from rows of codes. A row has one code per attribute, which is the number of a
-        value.
+        """Create a table from rows of codes. A row has one code per attribute. A code is the number of a value.
 
         Parameters
         ----------

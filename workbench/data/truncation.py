@@ -39,9 +39,8 @@ def bounded_contributions(
     bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
-    """Truncate the rows of each user to a bound, which means that rows beyond the bound are left out. For
-    each user, at most `l0` cells are kept. The kept count is at most `linf` in each cell, and at most `l1` in
-    all cells together.
+    """Truncate the rows of each user to a bound: leave out rows beyond the bound. For each user, at most `l0`
+    cells are kept. The kept count is at most `linf` in each cell, and at most `l1` in all cells together.
 
     First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them are
     kept at random. Then counts above `linf` are lowered to `linf`. If the sum of the counts is still above
@@ -49,24 +48,24 @@ def bounded_contributions(
     So the kept counts have a multivariate hypergeometric distribution. In each random step, all choices are
     equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
-    Which counts of a user are kept depends only on the key, on the identity of the user and on the records of
-    the user. The choice does not depend on the order of rows or on other users. So if the user is added or
-    removed, the table changes only by the kept counts of this user, which are within the bound. The bound
-    holds for every value of the secret key. So the guarantee does not depend on whether the key stays secret.
-    A random key only makes the table more accurate.
+    The kept counts of a user depend only on the key, on the identity of the user and on the records of the
+    user. They do not depend on the order of rows or on other users. So if a user is added or removed, the table
+    changes only by the kept counts of this user, which are within the bound. The bound holds for every value of
+    the secret key. So the guarantee does not depend on whether the key stays secret. A random key only makes
+    the table more accurate.
 
-    The random draws for a user come from a random number generator. Its first state has 256 bits, which the
-    cipher AES computes from the identity of the user and the key. If AES behaves like a random permutation,
-    the states of different users are independent and uniform. The function `mark_some` then draws a uniformly
-    random set of cells by Floyd's algorithm. The function `keep_units` gives every single record a uniform
-    random number, and keeps the records with the smallest numbers.
+    The random draws for a user come from a random number generator. The first state of the generator has 256
+    bits, which the cipher AES computes from the identity of the user and the key. If AES behaves like a random
+    permutation, the states of different users are independent and uniform. The function `mark_some` then draws
+    a uniformly random set of cells by Floyd's algorithm. The function `keep_units` gives every single record a
+    uniform random number, and keeps the records with the smallest numbers.
 
     Parameters
     ----------
     users : Users
         User of each row.
     keys : int[rows]
-        Key of each row, which is the number of its cell, at least 0.
+        Key of each row, which is the number (at least 0) of the row's cell.
     counts : int[rows], optional
         Count of each row, an integer >= 0. By default each row counts one.
     bound : Bound

@@ -34,9 +34,9 @@ def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> 
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """Return a key of 32 bytes for the random choice of the rows that are kept. If you pass a key, the result
-    is this key. If you pass a generator, the key is drawn from the generator. By default, the key comes from
-    the operating system.
+    """Return a key of 32 bytes, which determines the random choice of the rows that are kept. If you pass a
+    key, the result is this key. If you pass a generator, the key is drawn from the generator. By default, the
+    key comes from the operating system.
     """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
@@ -50,13 +50,13 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """Return 256 random bits for each user, from which the random choices for this user follow. The bits
-    depend only on the key and on the identifier of the user.
+    """Return 256 random bits for each user. These bits determine the random choices for the user. They depend
+    only on the key and on the identifier of the user.
 
-    The bits of a user are two blocks that are encrypted with the key by the cipher AES-256. The first block
-    is the identifier, and the second is the identifier with its lowest bit changed from 0 to 1. So all blocks
-    are different. If AES behaves like a random permutation, the bits are uniform, independent across users,
-    and never all 0.
+    For each user, the cipher AES-256 encrypts two blocks with the key. The first block is the identifier of the
+    user. The second block is the identifier with the lowest bit changed from 0 to 1. So all blocks are
+    different. The two encrypted blocks are the bits of the user. If AES behaves like a random permutation, the
+    bits are uniform, independent across users, and never all 0.
 
     Parameters
     ----------
@@ -286,9 +286,9 @@ class UserNumbers:
         return self._people[numbers]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return the identifiers of the users, where row i belongs to the user with the number i. An
-        identifier is a hash of 127 bits, stored as two 64-bit integers. If the data identify users by
-        integers, return None, because the number of a user is then also the identifier.
+        """Return the identifiers of the users. Row i belongs to the user with the number i. An identifier is a
+        hash of 127 bits, stored as two 64-bit integers. If the data identify users by integers, return None,
+        because the number of a user is then also the identifier.
         """
         return _digests(self._names.series()) if self._names.size else None
 
@@ -300,8 +300,8 @@ class UserNumbers:
         return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
-        """Raise a ValueError if the users of this batch are of another type than those before, for example
-        text after integers. It is then unknown whether 7 and "7" are the same user.
+        """Raise a ValueError if the users of this batch are of another type than the users of earlier batches,
+        for example text after integers. It is then unknown whether 7 and "7" are the same user.
         """
         if kind is None:
             raise ValueError(

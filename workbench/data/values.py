@@ -70,8 +70,8 @@ class UnlistedValues:
     labels : text[labels]
         All values that at least one user has, in ascending order. These values are private.
     users, values : int[pairs]
-        One entry for each value of each user: the number of the user, and the position of the value in
-        `labels`.
+        One entry for each pair of a user and a value of this user. `users` contains the number of the user, and
+        `values` contains the position of the value in `labels`.
     bound : Bound
         Limit on the values of one user. A user has at most `bound.l1` values. The field `bound.linf` must be
         1, because each value counts once per user.
@@ -260,5 +260,5 @@ class UnlistedValues:
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """For each entry of `users`, the number of values that this user has."""
+        """Number of values of the user in each entry of `users`."""
         return np.bincount(self.users)[self.users]
