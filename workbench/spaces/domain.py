@@ -118,7 +118,8 @@ class Domain:
 
     The values of an attribute are numbered from 0, and the number of a value is its *code*. A *cell* is a
     combination of one value per attribute. The cells are numbered from 0, and the number of a cell is its
-    *key*. The order of the cells is that of a nested loop, with the last attribute in the innermost loop.
+    *key*. The cells are in the order of a nested loop, with the last attribute in the innermost loop. So the
+    cells with the keys 0 and 1 usually differ only in the last attribute.
 
     Parameters
     ----------
@@ -231,8 +232,8 @@ class Domain:
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key of each row of a data frame, which is the number of the row's cell. Also return
-        which rows the rules of the domain keep, and which rows contain values that are not allowed.
+        """Return the key (number of the cell) of each row of a data frame. Also return two kinds of masks. They
+        show which rows the rules of the domain keep, and which rows contain values that are not allowed.
 
         Parameters
         ----------
@@ -444,7 +445,8 @@ class Domain:
         """Return the domain as a dictionary, in the form that `from_dict` reads and that you can write as
         JSON.
 
-        Each attribute is given as a number of values, a range of integers, a list of labels, or a rule.
+        In this dictionary, an attribute is a number of values, a range of integers, a list of labels, or a
+        rule.
         """
         attributes: dict[str, Any] = {}
         for name, n, labels, rule in self._stated:
@@ -475,7 +477,7 @@ class Domain:
             as a dictionary of its fields. The entry `"missing_user": "drop"` leaves out rows without a user.
             The entry `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
         folder : Path, optional
-            Folder that contains the files of labels and maps. Default the current folder. With None, an entry
+            Folder that contains the files of labels and maps. Default: the current folder. With None, an entry
             that names a file raises an error. Use None for untrusted input.
 
         Returns
@@ -513,8 +515,8 @@ class Domain:
         """Read a domain from a JSON file. The file contains the dictionary that `from_dict` takes as its
         first argument.
 
-        The file may also contain the entry `"truth_public"`, which is not part of the domain.
-        `states_public_truth` reads it.
+        The file may also contain the entry `"truth_public"`, which is not part of the domain. The function
+        `states_public_truth` reads this entry.
         """
         attributes, _ = read_domain_file(Path(path))
         try:

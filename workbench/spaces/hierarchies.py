@@ -20,8 +20,8 @@ Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
-    """Number the children of each node of a tree from 0, where `counts` contains the number of children of
-    each node. Return one list for all nodes. For example, the counts 2 and 3 give 0, 1, 0, 1, 2.
+    """Number the children of each node of a tree from 0. `counts` contains the number of children of each node.
+    Return one list for all nodes. For example, the counts 2 and 3 give 0, 1, 0, 1, 2.
     """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -107,7 +107,7 @@ WORD = 2**64
 @value
 class Digits:
     """Number system for the leaves of a tree, which are the nodes without children. The number of a leaf is
-    called its key. A key has one digit per level of the tree. The digit says in which child of a node the
+    called its key. A key has one digit per level of the tree. The digit is the number of the child in which the
     leaf is. `radices` contains, for each level, the number of possible digits.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
@@ -168,7 +168,9 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return which word of a key (0 or 1) contains the digit that selects a child of a node at `level`."""
+        """Return the position (0 or 1) of the word that contains one digit of a key. The digit is the number of
+        a child of a node at `level`.
+        """
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
@@ -185,7 +187,9 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return one digit of each key. The digit says which child of a node at `level` contains the key."""
+        """Return one digit of each key. The digit is the number of the child of a node at `level` that contains
+        the key.
+        """
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
@@ -242,8 +246,8 @@ class Hierarchy(Protocol):
     """Base class of trees that divide a space of values into smaller and smaller parts. The subclasses are
     `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`.
 
-    Every value has a number, which is called its key. A part is called a node, and is given by its level in
-    the tree and its lowest key.
+    Every value has a number, which is called its key. A part is called a node. The level of a node in the tree
+    and its lowest key together identify the node.
     """
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
@@ -283,8 +287,8 @@ class Hierarchy(Protocol):
         """Return the key of each value, which is its number in the tree. Values that are not in the space
         have no key and are left out.
 
-        The second array has one number for each value: 0 if the value has a key. Otherwise, the number n
-        refers to the n-th text of `reasons`, which says why the value is left out.
+        The second array has one number for each value: 0 if the value has a key. Otherwise, the number n refers
+        to the n-th text of `reasons`. This text is the reason why the value is left out.
         """
 
     def contains(self, keys: Keys) -> bool:
@@ -306,9 +310,9 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """For each node (part of the space), draw one of its values uniformly at random, and return the key
-        (number) of this value. A tree of strings is an exception: the result is the key of the node's prefix,
-        because the prefix is itself a string.
+        """Draw one value of each node (part of the space) uniformly at random, and return the key (number) of
+        this value. A tree of strings is an exception: the result is the key of the node's prefix, because the
+        prefix is itself a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)

@@ -164,8 +164,8 @@ class Cross(Rule):
     """Rule that combines several columns of a table into one attribute. The labels (names of values) of this
     attribute are all combinations of the labels of the columns.
 
-    You give one rule per column. Each rule contains the name of its column, and says what happens to missing
-    values and to values without a label. So the combined rule has no settings for such values.
+    You give one rule per column. Each rule contains the name of its column, and determines what happens to
+    missing values and to values without a label. So the combined rule has no settings for such values.
 
     The combinations are in the order of a nested loop, with the last column in the innermost loop.
 
@@ -209,7 +209,7 @@ class Cross(Rule):
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of the single columns. The labels of these rules are combined."""
+        """Rules of the single columns, whose labels are combined."""
         return self.cross
 
 
@@ -272,12 +272,12 @@ class Bins(Rule):
     bins : int
         Number of bins of equal width between `low` and `high`.
     closed : "left" or "right"
-        Edge that belongs to the bin. With "left", a bin from 0 to 10 contains 0 and not 10. With "right", it
-        contains 10 and not 0. Default "left".
+        Side on which a bin contains its edge. With "left", a bin from 0 to 10 contains 0 and not 10. With
+        "right", it contains 10 and not 0. Default "left".
     below, above : "other" or "clamp"
-        Treatment of numbers below the first bin and above the last bin. With "clamp", such a number is put
-        into the first or last bin. With "other", such a number has no label, and the parameter `other` says
-        what happens to its row. Default "other".
+        Treatment of numbers below the first bin and above the last bin. With "clamp", such a number is put into
+        the first or last bin. With "other", such a number has no label, and the parameter `other` determines
+        what happens to the row. Default "other".
     labels : texts, optional
         One label per bin. By default, a label names the edges, for example "0 to under 10".
 

@@ -20,12 +20,11 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Tree of the prefixes (beginnings) of strings. The root of the tree contains all strings. Each level
-    below fixes one more symbol of a string, and the end of a string counts as a symbol.
+    """Tree of the prefixes (beginnings) of strings. The root of the tree contains all strings. Each level below
+    the root fixes one more symbol of a string. The end of a string counts as a symbol.
 
-    Strings with more than `depth` symbols are left out, and so are strings with a symbol that is not in the
-    alphabet. The workbench never shortens a string or replaces a symbol. Upper and lower case are different
-    symbols.
+    The workbench leaves out strings with more than `depth` symbols, and strings with a symbol that is not in
+    the alphabet. It never shortens a string or replaces a symbol. Upper and lower case are different symbols.
 
     Parameters
     ----------
@@ -82,9 +81,9 @@ class Prefixes(Hierarchy):
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children of each node at `level`. A node is a prefix (the beginning of
-        strings). It has one child per symbol of the alphabet, and one child for the end of the string. A
-        complete string has no children.
+        """Return the number of children of each node at `level`. A node is a prefix (the beginning of strings).
+        A prefix has one child per symbol of the alphabet, and one child for the end of the string. A complete
+        string has no children.
         """
         many = super().children(level, nodes)
         if level:
@@ -126,8 +125,8 @@ class Prefixes(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Return the keys (numbers) of the given nodes. Other hierarchies draw a random value in each node.
-        Here nothing is drawn, because the prefix of a node is itself a string, and so a value.
+        """Return the keys (numbers) of the given nodes. Other hierarchies draw a random value in each node. A
+        tree of prefixes draws nothing, because the prefix of a node is itself a string, and therefore a value.
         """
         return nodes
 
@@ -140,8 +139,8 @@ class Prefixes(Hierarchy):
         return out.view(f"U{self.depth}").ravel().tolist()
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a data frame with one row per node. One column contains the text, and the column `complete`
-        says whether the text is a complete string or only a prefix of strings.
+        """Return a data frame with one row per node. One column contains the text. The column `complete` is
+        True if the text is a complete string, and False if the text is only a prefix of strings.
         """
         texts = self.texts(nodes)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

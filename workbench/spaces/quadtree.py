@@ -20,9 +20,9 @@ class Quadtree(Boxed):
     """Tree of boxes that divides a space of points. Each level halves every box along every dimension. So a
     box in two dimensions is divided into four boxes.
 
-    The whole space is the box from `low` to `high`, which must be public knowledge. Points outside the box
-    are left out, and so are points with a missing coordinate (NaN). Points on the upper edge of the box count
-    as inside.
+    The whole space is the box from `low` to `high`, which must be public knowledge. The workbench leaves out
+    points outside the box, and points with a missing coordinate (NaN). Points on the upper edge of the box
+    count as inside.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys are written. A box on the lowest level of the tree is called a finest
-        box, and its number is its key.
+        """Number system in which keys are written. A key is the number of a box on the lowest level of the
+        tree. Such a box is called a finest box.
 
         A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
         the lower half (0) or the upper half (1). The first dimension has the highest bit.
@@ -140,8 +140,8 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension, a tuple with one number per level of the tree. The number says into how many
-        parts the level divides a box along this dimension. It is always 2.
+        """Tuple for each dimension, with one number per level of the tree. The number is the number of parts
+        into which the level divides a box along this dimension, which is always 2.
         """
         return ((2,) * self.depth,) * self.dims
 

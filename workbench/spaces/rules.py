@@ -225,9 +225,9 @@ class Rule:
     A rule turns each value of its column into a code. The code is the position of a label (the name of a
     value) in the list of all labels of the attribute.
 
-    The rule decides which code a row gets, and whether the row is left out. Both decisions depend only on
-    this row. So one person's rows do not change how other rows are prepared, and a bound on the number of
-    rows per person still holds after the rule is applied.
+    The rule decides which code a row gets, and whether the row is left out. Both decisions depend only on this
+    row. So the rows of one person do not affect the codes of other rows. For this reason, a bound on the number
+    of rows per person still holds after the rule is applied.
 
     Parameters
     ----------
@@ -284,8 +284,8 @@ class Rule:
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """Rules of the single columns that are combined in this rule. If the rule reads only one column, the
-        result contains only the rule itself.
+        """Rules of the single columns that this rule combines. If this rule reads only one column, the result
+        contains only the rule itself.
         """
         return (self,)
 

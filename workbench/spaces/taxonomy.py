@@ -29,8 +29,8 @@ class Taxonomy(Hierarchy):
     """Tree of codes, for example of codes for diagnoses. You list each code together with the code above it
     in the tree.
 
-    Only codes without other codes below them (leaves) are possible values. A record with any other code is
-    left out. Codes that have the same code above them keep the order of the list.
+    Only codes without other codes below them (leaves) are possible values. The workbench leaves out a record
+    with any other code. Codes that have the same code above them keep the order of the list.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system, with one base per digit, in which keys are written. The key of a leaf (a code
+        """Number system in which keys are written. Each digit has a base of its own. The key of a leaf (a code
         without codes below it) is the number of the leaf.
 
         A key has one digit for each level on the way from the root to the leaf. The digit is the position of
@@ -203,8 +203,8 @@ class Taxonomy(Hierarchy):
         return leaves[:, rng.integers(first, last)]
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """Return a data frame with the code of each node. The column `complete` says whether the code is a
-        leaf, which means that there are no codes below it. The code of the root is "all".
+        """Return a data frame with the code of each node. The column `complete` is True if the code is a leaf,
+        which means that there are no codes below it. The code of the root is "all".
         """
         at = levels, self._first_leaves(nodes)
         complete = self._leaves.children[at] == 0
@@ -226,8 +226,8 @@ class _Leaves(NamedTuple):
 
 @value
 class Attributes(Boxed):
-    """Tree that divides the cells of a domain by one attribute after the other. The first level fixes the
-    value of the first attribute, the second level that of the second attribute, and so on.
+    """Tree that divides the cells of a domain by one attribute after the other. The first level fixes the value
+    of the first attribute, the second level fixes the value of the second attribute, and so on.
 
     The keys (numbers) of cells are the same as in the domain. Some mechanisms choose themselves which
     attribute to fix next. For these mechanisms, the order of the attributes does not matter.
@@ -275,7 +275,7 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each attribute, a tuple with the number of parts into which the tree divides the values of the
+        """Tuple for each attribute, with the number of parts into which the tree divides the values of the
         attribute. An attribute with n > 1 values is divided once, into n parts, so the tuple is (n,). For an
         attribute with one value, the tuple is empty.
         """
@@ -344,8 +344,8 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Return a tree that divides a space of values as a dictionary of its fields. The entry `kind` is the
-    name of its class.
+    """Return a dictionary with the fields of a tree that divides a space of values. The entry `kind` is the
+    name of the tree's class.
     """
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
@@ -355,7 +355,7 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:
     """Create a tree from a dictionary that `to_dict` returned. The tuples in this dictionary may have become
-    lists, for example because it was stored in a JSON file.
+    lists, for example because the dictionary was stored in a JSON file.
     """
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))

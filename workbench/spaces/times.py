@@ -45,8 +45,8 @@ class TimePart(Rule):
     (Monday to Sunday), day (1 to 31), ISO week (1 to 53), month (1 to 12) and quarter (Q1 to Q4). The other
     parts are year, year-month (2024-03) and date (2024-03-31). If you use one of these three parts, state the
     first and the last possible value. Choose the two values from public knowledge, and not from the data. A
-    time outside the stated range has no label (name of a value), and the parameter `other` says what happens
-    to its row.
+    time outside the stated range has no label (name of a value). The parameter `other` determines what happens
+    to the row of such a time.
 
     The column that the rule reads may have a data type for dates or times. If the column contains text, state
     the `format` of the text, for example "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times without an offset
@@ -58,13 +58,13 @@ class TimePart(Rule):
         Part of the time that becomes the attribute: "hour", "weekday", "day", "week", "month", "quarter",
         "year", "year-month" or "date".
     format : str, optional
-        Format of the times, if the column contains text. It is written in the notation of Python's
+        Format of the times, if the column contains text. Write the format in the notation of Python's
         `datetime.strptime`. The allowed directives are %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
         Time zone from which the attribute is computed. Give its name in the Time Zone Database, for example
         Europe/Zurich. Times with an offset or a zone are converted to this zone. If the column contains times
-        with an offset or a zone and you state no `zone`, an error is raised, because it would not be clear to
-        which zone an hour refers.
+        with an offset or a zone, you must state `zone`. Otherwise an error is raised, because an hour could
+        refer to any zone.
     recorded_in : str, optional
         Time zone in which times without a zone were recorded, for example UTC. The workbench converts such
         times to `zone`. Dates without a time are not converted. On a day on which clocks are set back, one
@@ -186,8 +186,8 @@ class TimePart(Rule):
         return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> pl.Series:
-        """For each time, return the position of its label in the list `labels`, counted from 0. The
-        position is null if the value is not a time or is outside the stated range.
+        """Return the position of each time's label in the list `labels`, counted from 0. The position is null
+        if the value is not a time or is outside the stated range.
         """
         labels, first = self._span
         parts = self._numbers(self._clock(values)) - first
