@@ -107,8 +107,8 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """Return the same bound for the given unit, with the status "believed, not enforced". This status
-        means that the owner of the data states the bound, but the workbench left out no data of units that
+        """Return the same bound for the given unit, with the status "believed, not enforced". With this status,
+        the bound is only a statement by the owner of the data. The workbench left out no data of units that
         exceed the bound.
         """
         return replace(self, unit=unit, status=BELIEVED)
@@ -166,9 +166,9 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        The distance is largest if a unit makes few and large changes. Then it changes as many cells as possible
-        by `linf`, and one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the changes are
-        2, 2 and 1.
+        The distance is largest if a unit makes few and large changes. The unit then changes as many cells as
+        possible by `linf`, and one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the
+        changes are 2, 2 and 1.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -188,8 +188,8 @@ class Bound:
 
 
 class Public:
-    """Type of the marker `PUBLIC`. If the data are public, pass `PUBLIC` in place of a `Bound`, which limits
-    how much one person can change the data.
+    """Type of the marker `PUBLIC`. If the data are public, pass `PUBLIC` in place of a `Bound`. (A `Bound`
+    limits how much one person can change the data.)
     """
 
     def __repr__(self) -> str:
@@ -203,8 +203,8 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """Type of the marker `UNBOUNDED`. If a user may have any number of records, pass `UNBOUNDED` in place of
-    a `Bound`, which limits how much one user can change the data. Only `Interactions` accept this marker.
+    """Type of the marker `UNBOUNDED`. If a user may have any number of records, pass `UNBOUNDED` in place of a
+    `Bound`. (A `Bound` limits how much one user can change the data.) Only `Interactions` accept this marker.
     """
 
     def __repr__(self) -> str:

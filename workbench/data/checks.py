@@ -34,8 +34,8 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     attribute per column. If the type of a column does not determine an entry of the draft, the entry is the
     text FILL IN.
 
-    The values that occur in a table are private. So the function reads only the names and types of the
-    columns. For example, it reads only the first line of a CSV file, and only the schema of a Parquet file.
+    The values that occur in a table are private. So the function reads only the names and types of the columns.
+    For example, the function reads only the first line of a CSV file, and only the schema of a Parquet file.
 
     Parameters
     ----------

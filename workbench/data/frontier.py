@@ -100,9 +100,9 @@ class Frontier:
         """Divide some of the nodes into their children. Return the nodes of the next level that may be
         divided in turn, and all nodes that are not divided further.
 
-        Two kinds of nodes are divided: nodes with records for which the mask `passed` is true, and the empty
-        nodes whose positions in `empty` are listed in `spawning`. If you pass a function `discount`, the method
-        calls this function with the divided nodes that have records. The function discards some of these
+        The method divides the nodes with records for which the mask `passed` is true. It also divides those
+        empty nodes whose positions in `empty` are listed in `spawning`. If you pass a function `discount`, the
+        method calls this function with the divided nodes that have records. The function discards some of these
         records or lowers their weight. Then it returns the changed nodes, and their children that have records.
         """
         split = self.where(passed)

@@ -160,7 +160,7 @@ class Interactions:
     Parameters
     ----------
     domain : Domain
-        Domain with two attributes: the possible items and the possible contexts. It must be public.
+        Domain with two attributes: the possible items and the possible contexts. The domain must be public.
     users : int[records]
         Number of the user of each record, an integer >= 0, in ascending order. These numbers are private.
     items, contexts : int[records]
@@ -172,7 +172,8 @@ class Interactions:
         use Bound(M, M, M). If you know no limit, use `UNBOUNDED`. If the data are public, use `PUBLIC`. There
         is no default.
     truth_public : bool
-        Whether the exact counts are public, so that they may be shown next to a release. Default False.
+        Whether the exact counts are public. If they are public, the workbench may show them next to a release.
+        Default False.
     distinct : bool
         Whether you state that no user has an item twice. If you pass True, the workbench checks this
         statement. Default False.
@@ -251,7 +252,7 @@ class Interactions:
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
 
         Returns
         -------
@@ -261,8 +262,8 @@ class Interactions:
         Raises
         ------
         ValueError
-            If a column does not contain integers, or if a code is outside the domain. The message names its
-            row.
+            If a column does not contain integers, or if a code is outside the domain. The message names the row
+            with the code.
 
         Examples
         --------
@@ -311,7 +312,7 @@ class Interactions:
             Name of the column of users. The users may be integers, text, dates or times.
         domain : Domain
             Domain with one attribute for items and one for contexts, or with the attributes that `item` and
-            `context` combine. It must be public and must not be computed from the data.
+            `context` combine. The domain must be public and must not be computed from the data.
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         item, context : str or tuple of str, optional
@@ -321,7 +322,7 @@ class Interactions:
             rules that compute attributes from columns, pass names of attributes and not of columns. By
             default, the first attribute of the domain contains the items, and the second the contexts.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         table, progress : str and callable, optional
@@ -599,8 +600,8 @@ class Interactions:
         Parameters
         ----------
         bound : Bound or PUBLIC
-            Limit on how much one user may change the table. If a user exceeds this limit, some records of
-            this user are left out. Pass PUBLIC if the interactions are public.
+            Limit on how much one user may change the table. If a user exceeds this limit, the method leaves out
+            some records of this user. Pass PUBLIC if the interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of records, as in `SparseTable.from_keys`.
 

@@ -234,8 +234,8 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Yield the rows of a table in batches. A batch contains, for each row, its key (the number of its cell
-    in the domain), its count and the number of its user.
+    """Yield the rows of a table in batches. For each row, a batch contains the key (number of the row's cell in
+    the domain), the count and the number of the user.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Records(OverHierarchy):
     ----------
     hierarchy : Hierarchy
         Tree that contains all possible values: a `Quadtree` of points, `Prefixes` of strings, a `Taxonomy` of
-        codes, or the `Attributes` of a table. It must be public.
+        codes, or the `Attributes` of a table. The tree must be public.
     keys : uint64[words, n]
         Keys of the records in ascending order. A key consists of one or two 64-bit words.
     counts : int[n] or None
@@ -98,10 +98,11 @@ class Records(OverHierarchy):
         Limit on how many records one unit (for example a person) can add. The workbench uses only the field
         `l1` of the bound. There is no default.
     truth_public : bool
-        Whether the exact counts are public, so that they may be shown next to a release. Default False.
+        Whether the exact counts are public. If they are public, the workbench may show them next to a release.
+        Default False.
     left_out : dict[str, int]
-        For each reason, the number of values that were left out because they are not in the tree. These
-        numbers are private.
+        Numbers of values that were left out because they are not in the tree. The keys of the dictionary are
+        the reasons, for example "outside the box". The numbers are private.
     users_cut : int, optional
         Number of users for whom records were left out, because the users had more records than the bound
         allows. This number is private.
@@ -177,15 +178,15 @@ class Records(OverHierarchy):
         counts : int[n], optional
             Number of records with each value. By default one.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         users : sequence, optional
             User of each value. If a user has more records than the bound allows, records are left out at
             random.
         user_type : "text", optional
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            Seeded generator or secret key for the random choice of records. The same key gives the same
-            choice again. By default a new key from the operating system.
+            Seeded generator or secret key for the random choice of records. The same key gives the same choice
+            again. By default, the operating system provides a new key.
 
         Returns
         -------
@@ -253,9 +254,10 @@ class Records(OverHierarchy):
         bound : Bound or PUBLIC
             Limit on how many records one unit (for example a person) can add, or PUBLIC for public data.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         left_out : dict[str, int], optional
-            For each reason, the number of values that were already left out because they are not in the tree.
+            Numbers of values that were already left out because they are not in the tree. The keys of the
+            dictionary are the reasons.
 
         Returns
         -------
@@ -328,7 +330,7 @@ class Records(OverHierarchy):
         count : str, optional
             Name of the column of counts. By default each row is one record.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         user : str, optional
             Name of the column that contains the user of each row. If a user has more records than the bound
             allows, records are left out at random.
@@ -428,8 +430,8 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of records in each node (part of the space). A node is given by its level and its
-        lowest key. The nodes must be in ascending order of these keys.
+        """Return the number of records in each node (part of the space). You pass the level and the lowest key
+        of each node. The nodes must be in ascending order of their lowest keys.
         """
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
@@ -439,9 +441,9 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """Count records between the keys of a sorted list. For each key of the list, return the number of
-        records whose key is at least this key and below the next key of the list. For the last key of the
-        list, all records with this key or a larger one are counted.
+        """Count records between the keys of a sorted list. For each key of the list, the method counts the
+        records from this key up to, but not including, the next key of the list. For the last key of the list,
+        the method counts all records with this key or a larger key.
         """
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))

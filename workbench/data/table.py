@@ -92,7 +92,8 @@ class Table:
             list of files, a folder of files, a pattern such as "trips/2026-*.parquet", or a data frame of
             pandas, polars or Arrow. All files must have the same columns.
         domain : Domain
-            Domain that lists all possible cells. It must be public and must not be computed from the data.
+            Domain that lists all possible cells. The domain must be public and must not be computed from the
+            data.
         bound : Bound or PUBLIC
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data. There is no default.
@@ -101,7 +102,7 @@ class Table:
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         user : str, optional
             Name of the column that contains the user of each row. If a user has more rows than the bound
             allows, rows are left out at random, so the bound is enforced. If you name no column of users, the
@@ -110,7 +111,7 @@ class Table:
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of rows. The same key gives the same choice
-            again. By default a new key from the operating system.
+            again. By default, the operating system provides a new key.
         progress : callable, optional
             Function that is called from time to time with two numbers, the bytes read so far and all bytes.
 
@@ -167,8 +168,8 @@ class Table:
         Returns
         -------
         SparseTable or WideTable
-            Marginal on the given attributes. It is a `WideTable` if these attributes have more than 2⁶³ − 1
-            combinations of values.
+            Marginal on the given attributes. If these attributes have more than 2⁶³ − 1 combinations of values,
+            the marginal is a `WideTable`.
         """
         domain = self.domain.project(attributes)
         codes = np.stack([self.domain.column(self._cells, name) for name in attributes], axis=1)
@@ -189,8 +190,8 @@ class Table:
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
         """Return the private answers to linear queries (weighted sums of counts) as integers. An integer n
-        stands for n times the step `grid`. Before the answers are computed, the weights of the queries are
-        rounded to multiples of this step.
+        stands for n times the step `grid`. Before the method computes the answers, it rounds the weights of the
+        queries to multiples of this step.
 
         Parameters
         ----------
@@ -230,7 +231,7 @@ class SparseTable(Table):
     Parameters
     ----------
     domain : Domain
-        Domain that lists all possible cells. It is public.
+        Domain that lists all possible cells. The domain is public.
     keys : int64[cells]
         Keys of the cells that are not empty, in ascending order. A key is the number of a cell in the domain.
     counts : int64[cells]
@@ -251,8 +252,8 @@ class SparseTable(Table):
     Raises
     ------
     ValueError
-        If keys or counts do not have this form, or if the bound is missing. To create a table from keys in
-        any order, use `from_keys`.
+        If keys or counts do not have the form described above, or if the bound is missing. To create a table
+        from keys in any order, use `from_keys`.
     """
 
     domain: Domain
@@ -310,7 +311,7 @@ class SparseTable(Table):
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         users : sequence, optional
             User of each row, as integers, text, dates or times. If a user has more rows than the bound
             allows, the workbench leaves out rows at random (see `bounded_contributions`). If you name no
@@ -319,7 +320,7 @@ class SparseTable(Table):
             With "text", users are read as text, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
             Seeded generator or secret key for the random choice of rows. The same key gives the same choice
-            again. By default a new key from the operating system.
+            again. By default, the operating system provides a new key.
 
         Returns
         -------
@@ -370,7 +371,7 @@ class SparseTable(Table):
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data.
         truth_public : bool
-            Whether the exact counts are public, so that they may be shown. Default False.
+            Whether the exact counts are public. If they are public, the workbench may show them. Default False.
 
         Returns
         -------
@@ -422,8 +423,8 @@ class SparseTable(Table):
 
         If a unit changes the counts by at most l1 in total, the sorted counts also change by at most l1 in
         total. But the sorted list may change at other positions. For example, suppose that three counts are
-        equal and that the first of them grows by 1. In the sorted list, the last of the three grows by 1
-        instead.
+        equal and that the first of them grows by 1. In the sorted list, the last of the three equal counts
+        grows by 1 instead.
 
         Returns
         -------
@@ -457,8 +458,8 @@ class SparseTable(Table):
         return array.reshape(self.domain.shape)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per cell that is not empty. It has one column of labels per
-        attribute, and the column `count`.
+        """Return a data frame with one row per cell that is not empty. The data frame has one column of labels
+        per attribute, and the column `count`.
         """
         return self.domain.frame(self.keys).assign(count=self.counts)
 
@@ -476,18 +477,19 @@ class WideTable(Table):
     Parameters
     ----------
     domain : Domain
-        Domain that lists all possible cells. It is public and wide.
+        Domain that lists all possible cells. The domain is public and wide.
     words : int64[parts, cells]
         Cells that are not empty, all different and in ascending order. A cell of a wide domain has no single
-        number, so `domain.parts` divides the attributes into smaller domains. Row i contains, for every cell,
-        its key (number) in the i-th of these smaller domains.
+        number, so `domain.parts` divides the attributes into smaller domains. Row i contains the key (number)
+        of every cell in the i-th of these smaller domains.
     counts : int64[cells]
         Count of each of these cells, an integer >= 1. The sum of all counts is at most 2⁵³.
     bound : Bound or PUBLIC
         Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public data.
         There is no default.
     truth_public : bool
-        Whether the exact counts are public, so that they may be shown next to a release. Default False.
+        Whether the exact counts are public. If they are public, the workbench may show them next to a release.
+        Default False.
     users_cut : int, optional
         Number of users for whom counts were left out, because the users had more than the bound allows. This
         number is private.

@@ -49,10 +49,10 @@ def bounded_contributions(
     equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
     The kept counts of a user depend only on the key, on the identity of the user and on the records of the
-    user. They do not depend on the order of rows or on other users. So if a user is added or removed, the table
-    changes only by the kept counts of this user, which are within the bound. The bound holds for every value of
-    the secret key. So the guarantee does not depend on whether the key stays secret. A random key only makes
-    the table more accurate.
+    user. The kept counts do not depend on the order of rows or on other users. So if a user is added or
+    removed, the table changes only by the kept counts of this user, which are within the bound. The bound holds
+    for every value of the secret key. So the guarantee does not depend on whether the key stays secret. A
+    random key only makes the table more accurate.
 
     The random draws for a user come from a random number generator. The first state of the generator has 256
     bits, which the cipher AES computes from the identity of the user and the key. If AES behaves like a random

@@ -50,8 +50,8 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
-    """Return 256 random bits for each user. These bits determine the random choices for the user. They depend
-    only on the key and on the identifier of the user.
+    """Return 256 random bits for each user. These bits determine the random choices for the user. The bits
+    depend only on the key and on the identifier of the user.
 
     For each user, the cipher AES-256 encrypts two blocks with the key. The first block is the identifier of the
     user. The second block is the identifier with the lowest bit changed from 0 to 1. So all blocks are
@@ -91,8 +91,8 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users to whom the rows of a table belong. `numbers` contains, for each row, the number of its user.
-    `ids` contains, for each number, the identifier of the user (two 64-bit integers) or the user's name.
+    """Users to whom the rows of a table belong. `numbers` contains the number of each row's user. `ids`
+    contains the identifier (two 64-bit integers) or the name of each user, in the order of these numbers.
 
     If `ids` is None, the number itself is the identifier. `who` is the term for a user in the texts of a
     release, for example "a user (column id)".
@@ -175,10 +175,10 @@ class UserNumbers:
     never have the same number.
 
     Integers are compared by value. For example, 3.0 in a column of floats is the same user as 3 in another
-    batch. Texts are compared without the spaces around them and after Unicode normalisation (NFC). If a text
-    is an unusual spelling of a number, for example 007, 7.0 or 1,000, an error is raised. With
-    `user_type="text"`, such a text is a user of its own. Dates are equal if they are the same day, and times
-    if they are the same microsecond.
+    batch. Texts are compared without the spaces around them and after Unicode normalisation (NFC). If a text is
+    an unusual spelling of a number, for example 007, 7.0 or 1,000, an error is raised. But with
+    `user_type="text"`, such a text is the name of a separate user. Dates are equal if they are the same day,
+    and times if they are the same microsecond.
 
     All batches of a column must contain values of the same type, because it is unknown whether 7 and "7" are
     the same user.
@@ -188,8 +188,8 @@ class UserNumbers:
     column : str
         Name of the column, which is also used in error messages.
     user_type : "text", optional
-        With "text", all users are read as text. Integers become text in their usual spelling. By default,
-        users are read in the type that the column has.
+        With "text", all users are read as text. An integer becomes a text, for example "7". By default, users
+        are read in the type that the column has.
     missing : "refuse", "drop" or texts, optional
         Treatment of rows whose user is missing. "refuse" (the default) raises an error, and "drop" leaves
         such rows out. If you give texts, for example ("NA", "unknown"), rows with such a text are also left

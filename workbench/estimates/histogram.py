@@ -36,16 +36,16 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
-    """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells).
-    `variance` is the variance of the noise on each count. The field is None if the noise of different cells
-    is not independent, or if its variance is unknown.
+    """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells). `variance`
+    is the variance of the noise on each count. `variance` is None if the noise of different cells is not
+    independent, or if the variance of the noise is unknown.
 
     A histogram can answer any workload (list of queries). At the first queries, the histogram computes running
     sums of all values. After that, each query about a range of cells takes the same short time, even if the
-    range is long. The standard error of an answer that adds up several cells is sqrt(cells · variance), where
-    `cells` is their number. If the noise of different cells is not independent, the field `noise` may describe
-    the joint distribution of the noise. The histogram then computes the standard errors of ranges from this
-    description. If `variance` and `noise` are both None, standard errors are NaN.
+    range is long. If an answer adds up several cells, the standard error of the answer is sqrt(cells ·
+    variance), where `cells` is the number of these cells. If the noise of different cells is not independent,
+    the field `noise` may describe the joint distribution of the noise. The histogram then computes the standard
+    errors of ranges from this description. If `variance` and `noise` are both None, standard errors are NaN.
     """
 
     domain: Domain
@@ -175,8 +175,8 @@ class HierarchicalSums(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors are unknown: the sums of some nodes were set to zero, and which
-        nodes these are depends on the noise. The text is empty if errors are known.
+        """Sentence that explains why errors are unknown: the sums of some nodes were set to zero, and the
+        choice of these nodes depends on the noise. The text is empty if errors are known.
         """
         if self.variance is not None:
             return ""
@@ -214,9 +214,9 @@ class ItemEdgeCounts(Estimate):
     of edges in another.
 
     The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise on
-    the counts of two edges of the same item. It is 0 if the noise of these two counts is independent. `sampled`
-    is True if records may have been dropped before they were counted. Then the error of a count is larger than
-    its noise.
+    the counts of two edges of the same item. `covariance` is 0 if the noise of these two counts is independent.
+    `sampled` is True if records may have been dropped before they were counted. Then the error of a count is
+    larger than its noise.
     """
 
     items: Histogram
@@ -384,7 +384,7 @@ class ItemEdgeCounts(Estimate):
         Parameters
         ----------
         total : float
-            Number of records. It must be a public number, or a noisy number whose privacy cost was paid.
+            Number of records. This must be a public number, or a noisy number whose privacy cost was paid.
 
         Returns
         -------

@@ -56,7 +56,8 @@ class Leaves(OverHierarchy, Estimate):
     assumes that the records of a node are spread evenly over the keys in the node. If the nodes are boxes of
     points, it assumes that the records are spread evenly over the volume of the node. If a query contains only
     whole nodes, the standard error of the answer comes from the noise alone. If a query contains part of a
-    node, the standard error is NaN, because the release does not tell where in the node the records are.
+    node, the standard error is NaN, because the release does not contain the positions of the records within
+    the node.
     """
 
     hierarchy: Hierarchy

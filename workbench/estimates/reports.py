@@ -150,8 +150,8 @@ class RandomisedReports(Estimate):
         error : bool
             Whether to return also the standard errors of the answers. Default False.
         clipped : bool
-            Whether to set negative estimated counts to 0, and to scale the others so that they add up to the
-            number of reports. Such answers are biased, but closer to the truth. Answers about different
+            Whether to set negative estimated counts to 0, and to scale the other counts so that they add up to
+            the number of reports. Such answers are biased, but closer to the truth. Answers about different
             attributes may then contradict each other, and their errors are unknown. Default False.
 
         Returns
@@ -188,8 +188,8 @@ class RandomisedReports(Estimate):
         attributes : sequence of str
             Names of different attributes. Each becomes one axis of the result.
         clipped : bool
-            Whether to set negative counts to 0, and to scale the others so that they add up to the number of
-            reports. Default False.
+            Whether to set negative counts to 0, and to scale the other counts so that they add up to the number
+            of reports. Default False.
 
         Returns
         -------
@@ -344,9 +344,9 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Reports that consist of bits. A report contains the randomised values of one person. It has one bit for
-    each possible value of each attribute. Before the report was sent, each bit was flipped with a probability
-    f.
+    """Reports that consist of bits. A report contains the randomised values of one person. The report has one
+    bit for each possible value of each attribute. Before the report was sent, each bit was flipped with a
+    probability f.
 
     A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value of
     the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of the
@@ -480,8 +480,8 @@ class BitReports(RandomisedReports):
         Returns
         -------
         pandas.DataFrame
-            One row per report. For each attribute, a column contains the bits of its values in order. The
-            last column, `noisy`, is 1 in every row.
+            One row per report. The bits of each attribute are in a column of their own, in the order of the
+            attribute's values. The last column, `noisy`, is 1 in every row.
         """
         starts = bit_layout(self.domain).starts
         digits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")

@@ -25,10 +25,10 @@ _REST = "any other value"
 class SelectedValues(Estimate):
     """Values of one attribute that a mechanism selected for release, in alphabetical order.
 
-    `labels` contains the selected values. `values` contains one noisy count per label, or is empty if no
-    counts were released. The noise of different counts is independent, and `variance` is its variance. The
-    domain of the release has one more label, which stands for all values that were not selected. The count of
-    this additional label is unknown.
+    `labels` contains the selected values. `values` contains one noisy count per label, or is empty if no counts
+    were released. The noise of different counts is independent, and `variance` is the variance of the noise.
+    The domain of the release has one more label, which stands for all values that were not selected. The count
+    of this additional label is unknown.
     """
 
     attribute: str

@@ -108,14 +108,14 @@ class Summary(Estimate):
     ) -> Any:
         """Return the estimated count for each query. If `error` is True, also return the errors.
 
-        The standard error describes the difference between the answer and the true count. It is the square root
-        of the sum of two variances. The first variance comes from the noise: the number of cells in the query
-        times the variance σ² of the noise on each cell. The second variance comes from the sampling. Its
-        unbiased estimate is Σ τ·(τ − |v|)⁺, where τ is the sampling threshold. The sum is over the released
-        noisy values v in the query, and (…)⁺ replaces negative numbers by 0. The standard error is NaN if cells
-        were filtered, either by a threshold θ > 1 or because only positive values were kept. It is also NaN for
-        uniform samples of cells, for raw weights of sampled cells, if you pass `filled_law`, and if `absent` is
-        not 0.
+        The standard error describes the difference between the answer and the true count. The standard error is
+        the square root of the sum of two variances. The first variance comes from the noise: the number of
+        cells in the query times the variance σ² of the noise on each cell. The second variance comes from the
+        sampling, and Σ τ·(τ − |v|)⁺ is an unbiased estimate of it, where τ is the sampling threshold. The sum
+        is over the released noisy values v in the query, and (…)⁺ replaces negative numbers by 0. The standard
+        error is NaN if cells were filtered, either by a threshold θ > 1 or because only positive values were
+        kept. It is also NaN for uniform samples of cells, for raw weights of sampled cells, if you pass
+        `filled_law`, and if `absent` is not 0.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. If cells were
         filtered, `noise` is computed as follows. Let n be the number of cells in the query, and r the number of
@@ -326,8 +326,8 @@ class TransformedSummary(Summary):
     def answer(  # type: ignore[override]  # it has no cells that may be absent
         self, workload: Recipe, weights: str = "unbiased", error: bool = False
     ) -> Any:
-        """Return the estimated count for each range of cells. Other queries are possible if they consist of
-        ranges, for example subsets and boxes.
+        """Return the estimated count for each range of cells. The method can also answer other queries that
+        consist of ranges, for example subsets and boxes.
 
         Nodes (transformed counts) that were not released count as 0. The errors have the same formulas as in
         `Summary.answer`. But instead of the cells that a query counts, the formulas use the nodes that the

@@ -4,9 +4,9 @@
 that you have paid for. `Session(budget, bank, table)` asks questions to a private table, pays from the budget
 and puts the answers into the bank. All three use the same SQLite file. Before the workbench draws any noise, it
 writes the *spend* (the cost that it takes from the budget) to disk. If a process is killed after the spend and
-before the answer, the answer is lost, but the spend stays recorded. Several processes can use the same file.
-They then share its budget. The file contains questions, prices (privacy costs) and noisy answers. The workbench
-treats all of them as released. The file contains no private data.
+before the answer, the answer is lost, but the spend stays recorded. Several processes can use the same file,
+and then share one budget. The file contains questions, prices (privacy costs) and noisy answers. The workbench
+treats the content of the file as released. The file contains no private data.
 
 To *book* a cost means to record it in the budget before the release is made. A booked cost pays for exactly one
 release, and is never refunded. If the finished release costs more than was booked, the workbench withholds it.

@@ -270,9 +270,9 @@ class Bank:
 
     def declare(self, table: SparseTable | WideTable) -> None:
         """State which table the answers in this bank are about. When you ask the first question, the workbench
-        stores the table's domain (all possible cells) and its bound (the largest change that one protected unit
-        can cause) in the file. If the budget names no unit, the workbench also stores the unit that the bound
-        names.
+        stores the domain and the bound of the table in the file. The domain lists all possible cells. The bound
+        is the largest change that one protected unit can cause. If the budget names no unit, the workbench also
+        stores the unit that the bound names.
 
         Raises
         ------
@@ -368,9 +368,9 @@ class Bank:
         """Compute answers to queries from the stored noisy answers, with error bars. The computation has no
         privacy cost.
 
-        The bank chooses one of two methods, kernel PCA (a Gaussian posterior of all counts) or a junction
-        tree (a graphical model that is fitted to the answers). `inference.answer_bank` explains the choice.
-        The private table is not needed.
+        The bank chooses one of two methods. Kernel PCA computes a Gaussian posterior distribution of all
+        counts. A junction tree is a graphical model that is fitted to the answers. `inference.answer_bank`
+        explains the choice. Neither method needs the private table.
 
         Parameters
         ----------
@@ -547,7 +547,8 @@ class Bank:
         Returns
         -------
         SyntheticRows
-            The rows. `to_frame()` returns them as a data frame, and `save(path)` writes them to a file.
+            Synthetic rows. `to_frame()` returns the rows as a data frame, and `save(path)` writes the rows to a
+            file.
 
         Raises
         ------
@@ -572,8 +573,9 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the error of the bank's estimates for each pair of attributes. For a pair, the bank estimates
-        the counts of all combinations of their values. The computation has no privacy cost.
+        """Return the error of the bank's estimates for each pair of attributes. For each pair, the bank can
+        estimate the counts of all combinations of the two attributes' values. The computation has no privacy
+        cost.
 
         If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
         same in every call.
@@ -587,10 +589,11 @@ class Bank:
         Returns
         -------
         pandas.DataFrame
-            One row per pair of attributes. The columns `first` and `second` are the names of the attributes,
-            and `cells` is the number of combinations of their values. `error` is the root mean square of the
-            standard errors of these cells, in counts. The error is inf if the bank cannot estimate a cell.
-            `bought` says whether the bank contains an answer to a query about both attributes of the pair.
+            One row per pair of attributes. The columns `first` and `second` contain the names of the two
+            attributes, and `cells` contains the number of combinations of their values. `error` is the root
+            mean square of the standard errors of these cells, in counts. The error is inf if the bank cannot
+            estimate a cell. `bought` says whether the bank contains an answer to a query about both attributes
+            of the pair.
 
         Raises
         ------

@@ -129,10 +129,10 @@ class Booking:
         Raises
         ------
         ValueError
-            If the release costs more than was booked, or has no receipt. If its cost is a ρ and the budget is
-            in ε. If its relation (the way in which neighbouring tables differ) is not the budget's. If its
-            noise is simulated or idealised, or its guarantee promises nothing. The booked cost stays spent in
-            these cases.
+            If the release costs more than was booked, or has no receipt. If the cost of the release is a ρ and
+            the budget is in ε. If the relation (the way in which neighbouring tables differ) of the release is
+            not the budget's. If the noise is simulated or idealised, or the guarantee promises nothing. The
+            booked cost stays spent in these cases.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -285,8 +285,9 @@ class Budget:
         Whether to create the file if it does not exist. A budget that is created in this way is for a single
         table, and you must pass its `limit`. Default False.
     data : path, optional
-        Path of the table's file. The workbench writes a small file `<data>.session` next to this file, which
-        records the id of the budget. If you later open another budget for the same table, an error is raised.
+        Path of the table's file. Next to the table's file, the workbench writes a small file `<data>.session`,
+        which records the id of the budget. If you later open another budget for the same table, an error is
+        raised.
     lost : bool
         Set this to True to confirm that a file is lost. The lost file is either the budget that
         `<data>.session` names, or the counter file, which contains the number of spends. The workbench then
@@ -384,8 +385,8 @@ class Budget:
             Way in which two neighbouring tables differ, one of the texts in `privacy.RELATIONS`, for example
             "add-remove-one-unit".
         counter : path, optional
-            Path of the counter file. Default `<path>.count`. If one backup contains both files, restoring it
-            resets both of them. So choose a folder outside the budget's backup.
+            Path of the counter file. Default `<path>.count`. If one backup contains both files, restoring this
+            backup resets both files. So choose a folder outside the budget's backup.
 
         Returns
         -------
@@ -462,9 +463,9 @@ class Budget:
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The type must be one that the mechanism accepts.
         unit : str, optional
-            Protected unit of the data in words, for example "a user". It must be the budget's unit. By
-            default, this is the unit that the bound of the data names. If the bound names no unit, the
-            workbench assumes the budget's unit, and the release says that this unit is an assumption.
+            Protected unit of the data in words, for example "a user". This unit must be the budget's unit.
+            Default: the unit that the bound of the data names. If the bound names no unit, the workbench
+            assumes the budget's unit, and the release says that this unit is an assumption.
         report_cut : float, optional
             If you pass an ε here, the release also contains a noisy number of users whose rows were truncated
             to the bound. This ε is spent in addition.
@@ -518,8 +519,8 @@ class Budget:
         caller draws the noise, and saves the release with `Booking.saving`. Before the cost is booked, this
         method calls `check`, and reserves disk space for the file.
 
-        The arguments are those of `release`. The data may have no records, because only their type, domain and
-        bound are used.
+        The arguments are those of `release`. You may pass data without records, because the method uses only
+        the type, domain and bound of the data.
         """
         cost: Any = self.check(mechanism, data, unit=unit)
         what = description(mechanism, self.limit)
@@ -586,12 +587,12 @@ class Budget:
         requested cost itself. If the requested cost exceeds the rest of the budget only because of rounding,
         return the rest.
 
-        For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however,
-        is a little more than 1. The workbench therefore checks costs as decimals. For this check, a float
-        stands for the shortest decimal that gives this float, because a person probably typed this decimal.
-        The tenth answer is then drawn with the ε that nine answers leave, which is 0.09999999999999995. The
-        ledger adds up the exact values of the floats with which noise is drawn. So the exact sum never
-        exceeds the budget.
+        For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however, is
+        a little more than 1. The workbench therefore checks costs as decimals. For this check, the workbench
+        replaces a float by the shortest decimal that gives the same float, because a person probably typed this
+        decimal. The tenth answer is then drawn with the ε that nine answers leave, which is
+        0.09999999999999995. The ledger adds up the exact values of the floats with which noise is drawn. So the
+        exact sum never exceeds the budget.
 
         Parameters
         ----------

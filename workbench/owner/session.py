@@ -39,11 +39,11 @@ class Session:
     budget : Budget or path
         Budget that pays for the answers.
     bank : Bank, optional
-        Bank that stores the answers. It must be in the same file as the budget. Default: the bank in the
+        Bank that stores the answers. The bank must be in the same file as the budget. Default: the bank in the
         budget's file.
     table : SparseTable or WideTable, optional
-        Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
-        those in the bank.
+        Private table. Without a table, you cannot ask new questions, but you can compute answers from the
+        stored answers in the bank.
     unit : str, optional
         Who or what the table's bound protects, for example "patient". You need this argument only if the bound
         names the unit as "a user", without more detail.
@@ -97,8 +97,8 @@ class Session:
             creates it. The new file can then be used only with this budget, and with tables that have the
             same domain, bound and dataset name.
         table : SparseTable or WideTable, optional
-            Private table. If you leave it out, you cannot ask new questions, but you can compute answers from
-            those in the bank.
+            Private table. Without a table, you cannot ask new questions, but you can compute answers from the
+            stored answers in the bank.
         budget : DP or ZCDP, optional
             Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and
             δ < 1.
@@ -243,10 +243,10 @@ class Session:
 
         A plan costs no budget, because it uses only the questions, the domain, the bound and the budget. If you
         pass `by="data"`, the workbench first selects some of the marginals (tables of counts by a few
-        attributes) in your questions. The workbench prefers marginals whose counts in the private table differ
-        most from estimates that are computed from the answers in the bank (see `owner.choosing`). The
-        exponential mechanism draws this selection at random. The selection has a price, which the session
-        spends before the draw.
+        attributes) in your questions. The bank can estimate the counts of a marginal from its stored answers.
+        The workbench prefers marginals for which these estimates differ most from the private table (see
+        `owner.choosing`). The exponential mechanism draws this selection at random. The selection has a price,
+        which the session spends before the draw.
 
         Parameters
         ----------
@@ -302,8 +302,8 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Remove the private table from the session. Afterwards, you can still compute answers from those in
-        the bank, but you cannot ask new questions.
+        """Remove the private table from the session. Afterwards, you can still compute answers from the stored
+        answers in the bank, but you cannot ask new questions.
         """
         self.table = None
 

@@ -129,12 +129,13 @@ class Domain:
         Number of values of each attribute. A domain with more than 2⁶³ − 1 cells is called *wide*. Its cells
         have no keys, and you store its data in a `WideTable`.
     labels : tuple, optional
-        Names of the values, with one entry per attribute. An entry is a tuple of labels (all of them text,
-        integers, floats or booleans), a `range` of integers, or None if the codes themselves are the values.
+        Names of the values, with one entry per attribute. An entry is a tuple of labels, a `range` of integers,
+        or None. The labels of a tuple are all texts, all integers, all floats or all booleans. None means that
+        the codes themselves are the values.
     preparation : tuple, optional
-        One entry per attribute: a rule that computes the label of the attribute from the columns of a row,
-        for example a bin from a number. The entry is None if the table has a column with the attribute's name
-        that already contains the labels. The method `from_dict` creates the rules.
+        One entry per attribute. The entry is a rule that computes the attribute's label from the columns of a
+        row, for example a bin from a number. The entry is None if a column with the attribute's name already
+        contains the labels. The method `from_dict` creates the rules.
     missing_user : "refuse", "drop" or tuple of texts
         Treatment of rows in which the column of users is empty. "refuse" raises an error, and "drop" leaves
         the rows out. If you give texts, for example ("NA", "unknown"), rows with such a text in the column of
@@ -144,8 +145,8 @@ class Domain:
     Raises
     ------
     ValueError
-        If two names are equal, if two labels of an attribute are equal, or if the numbers of names, sizes and
-        labels do not agree.
+        If two names are equal, or if two labels of an attribute are equal. The error is also raised if the
+        numbers of names, sizes and labels do not agree.
 
     Examples
     --------
@@ -232,8 +233,8 @@ class Domain:
     def row_keys(
         self, columns: Mapping[str, pl.Series] | pl.DataFrame
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None, Refused]:
-        """Return the key (number of the cell) of each row of a data frame. Also return two kinds of masks. They
-        show which rows the rules of the domain keep, and which rows contain values that are not allowed.
+        """Return the key (number of the cell) of each row of a data frame. Also return two kinds of masks. The
+        masks show which rows the rules of the domain keep, and which rows contain values that are not allowed.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class Domain:
             Keys of the rows that no rule leaves out. For a wide domain, there is one row of keys for each
             domain in `parts`. Do not use the keys if `refused` is not empty.
         kept : bool[rows] or None
-            Mask that is true for the rows that no rule leaves out. It is None if all rows are kept.
+            Mask that is true for the rows that no rule leaves out. If all rows are kept, `kept` is None.
         refused : list
             One entry for each column with values that are not allowed. An entry contains the name of the
             column, a text that says which values are allowed, and a mask of the rows with other values.
@@ -316,8 +317,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """One number per attribute: the amount by which the key (number) of a cell grows if the attribute's
-        code (number of the value) grows by 1.
+        """One number per attribute. If the code (number of the value) of this attribute grows by 1, the key
+        (number) of a cell grows by the number given here.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 

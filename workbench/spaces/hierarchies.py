@@ -54,8 +54,8 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Return a mask of the positions at which the key (number of a value in a tree) in `keys` is larger than
-    the key in `others`.
+    """Compare two lists of keys (numbers of values in a tree). The result is true at the positions at which the
+    key in `keys` is larger than the key in `others`.
     """
     above = keys[-1] > others[-1]
     if len(keys) == 2:
@@ -195,8 +195,8 @@ class Digits:
         return place if first else place % np.uint64(self.radices[level])
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
-        """Return, for each node, the highest key of the leaves below it. A node is given by its level and its
-        lowest key.
+        """Return the highest key of the leaves below each node. You pass the level and the lowest key of each
+        node.
         """
         return nodes + self._last[:, levels]
 
@@ -205,8 +205,8 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return, for each key, the node at the given level that contains the key. The node is given by its
-        lowest key. Give one level for all keys, or one level per key.
+        """Return the node at the given level that contains each key. The result is the lowest key of the node.
+        Pass one level for all keys, or one level per key.
         """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 2⁶⁴ overflows to 0
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
@@ -284,8 +284,8 @@ class Hierarchy(Protocol):
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each value, which is its number in the tree. Values that are not in the space
-        have no key and are left out.
+        """Return the key of each value, which is the number of the value in the tree. Values that are not in
+        the space have no key and are left out.
 
         The second array has one number for each value: 0 if the value has a key. Otherwise, the number n refers
         to the n-th text of `reasons`. This text is the reason why the value is left out.
@@ -298,8 +298,8 @@ class Hierarchy(Protocol):
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Return whether the tree has all of these nodes (parts of the space). A node is given by its level
-        and its lowest key.
+        """Return whether the tree has all of these nodes (parts of the space). You pass the level and the
+        lowest key of each node.
         """
         if not len(levels):
             return True

@@ -172,7 +172,7 @@ class Cross(Rule):
     Parameters
     ----------
     cross : rules
-        Two or more rules, one per column. None of them may be a `Cross`.
+        Two or more rules, one per column. A rule in this list may not be a `Cross` itself.
     separator : str
         Text between the labels in a combination. Default " / ".
 
@@ -273,7 +273,7 @@ class Bins(Rule):
         Number of bins of equal width between `low` and `high`.
     closed : "left" or "right"
         Side on which a bin contains its edge. With "left", a bin from 0 to 10 contains 0 and not 10. With
-        "right", it contains 10 and not 0. Default "left".
+        "right", the same bin contains 10 and not 0. Default "left".
     below, above : "other" or "clamp"
         Treatment of numbers below the first bin and above the last bin. With "clamp", such a number is put into
         the first or last bin. With "other", such a number has no label, and the parameter `other` determines
@@ -284,8 +284,8 @@ class Bins(Rule):
     Raises
     ------
     ValueError
-        If an edge is infinite, if the edges do not ascend, if you give both `edges` and other settings of the
-        bins, or if there are more than a million bins.
+        If an edge is infinite, or if the edges do not ascend. The error is also raised if you give both `edges`
+        and other settings of the bins, or if there are more than a million bins.
 
     Examples
     --------

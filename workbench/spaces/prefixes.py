@@ -65,8 +65,8 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys are written. The key of a string is its number among all possible
-        strings.
+        """Number system in which keys are written. The key of a string is the number of the string among all
+        possible strings.
 
         A key has one digit per symbol of the string: the position of the symbol in the alphabet, counted from
         1. Digits after the end of the string are 0.
@@ -91,12 +91,12 @@ class Prefixes(Hierarchy):
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each string, which is its number among all possible strings. Strings that are not
-        in the tree have no key and are left out.
+        """Return the key of each string. The key is the number of the string among all possible strings.
+        Strings that are not in the tree have no key and are left out.
 
-        The second array has one number per string. The number is 0 if the string has a key, 1 if the string
-        is too long, and 2 if the string contains a symbol that is not in the alphabet. The strings may be any
-        sequence of text, for example a list or a pandas Series.
+        The second array has one number per string. The number 0 means that the string has a key. The number 1
+        means that the string is too long, and 2 that it contains a symbol that is not in the alphabet. The
+        strings may be any sequence of text, for example a list or a pandas Series.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)

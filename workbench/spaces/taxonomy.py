@@ -192,8 +192,8 @@ class Taxonomy(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw one random leaf (a code without codes below it) below each node, and return its key. All
-        leaves below the node are equally likely.
+        """Draw one random leaf (a code without codes below it) below each node, and return the key of this
+        leaf. All leaves below the node are equally likely.
         """
         if not len(levels):
             return nodes

@@ -77,7 +77,7 @@ class TimePart(Rule):
         Whether the column contains dates that a program exported as times at midnight UTC. With True, the
         rule uses the date as written, and a time other than midnight has no label. Default False.
     labels : optional
-        Names for the values of the attribute. They replace the usual names, in the same order.
+        Names for the values of the attribute. These names replace the usual names, in the same order.
 
     Raises
     ------

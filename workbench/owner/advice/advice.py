@@ -85,7 +85,7 @@ class Advice:
 
     @property
     def mechanism(self) -> Any:
-        """The recommended mechanism, with its parameters. You can call it on the private table."""
+        """The recommended mechanism, with its parameters. You can call this mechanism on the private table."""
         return self.rows[0].mechanism
 
     def display_table(self) -> pd.DataFrame:
@@ -144,8 +144,8 @@ def advise(
     epsilon : float, optional
         Privacy loss ε of the planned release. Pass either `epsilon` or `error`.
     task : str
-        Kind of numbers that you want to publish, one of the words in `TASKS`. It determines the queries on
-        which mechanisms are compared. Default "all".
+        Kind of numbers that you want to publish, one of the words in `TASKS`. The task determines the queries
+        on which mechanisms are compared. Default "all".
     error : float, optional
         Mean absolute error that you want to reach, in counts, for the most important kind of query of the
         task. The result then contains the smallest ε that reaches this error.

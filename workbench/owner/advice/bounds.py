@@ -68,8 +68,8 @@ class BoundAdvice:
 
     @property
     def bound(self) -> int:
-        """Recommended number of records per person. It is the largest bound whose error is at most 20 % above
-        the smallest error of all bounds.
+        """Recommended number of records per person: the largest bound whose error is at most 20 % above the
+        smallest error of all bounds.
         """
         return recommended(self.errors)
 
@@ -140,8 +140,8 @@ def advise_bounds(
         Approximate mean and standard deviation of the number of records per person. By default, the standard
         deviation equals the mean.
     per_user_most : int, optional
-        Largest possible number of records of a person, if it is known. For example, it is 16 if each person
-        can have at most one record in each of 16 periods.
+        Largest possible number of records of a person, if this number is known. For example, pass 16 if each
+        person can have at most one record in each of 16 periods.
     bounds : sequence of int
         Bounds to compare. Default: bounds from 1 to the largest number of records of a simulated person, or
         to 1,000 if this is smaller.

@@ -61,12 +61,12 @@ class Audit:
         Shares of the outputs in which the event happened. `likelier` is the share for the input with which the
         event is more frequent. `rarer` is the share for the other input.
     runs : int
-        Number of outputs for each input. Half of them were used to choose the event, and the other half to
-        measure its frequency.
+        Number of outputs for each input. The audit used one half of the outputs to choose the event, and the
+        other half to measure the frequency of the event.
     exact : float or None
-        Exact privacy loss for this pair: the largest |ln P/P′| over all outputs, where P and P′ are the
-        probabilities of an output for the two inputs. If the guarantee has a δ, `exact` is the smallest ε that
-        holds with this δ. `exact` is None if the audit could not enumerate all outcomes of the noise.
+        Exact privacy loss for this pair. Let P and P′ be the probabilities of an output for the two inputs. The
+        exact loss is the largest |ln P/P′| over all outputs. If the guarantee has a δ, `exact` is the smallest
+        ε that holds with this δ. `exact` is None if the audit could not enumerate all outcomes of the noise.
     spent_delta : float
         Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). The audit computes
         this δ by enumerating all outcomes of the noise.
@@ -189,11 +189,11 @@ def audit(
     epsilon, delta : float, optional
         Guarantee to test. Default: the mechanism's budget.
     runs : int
-        Number of calls with each input. Half of the outputs are used to choose an event, and the other half
-        to measure its frequency.
+        Number of calls with each input. The audit uses one half of the outputs to choose an event, and the
+        other half to measure the frequency of the event.
     seconds : float
-        Time limit of a single call, in seconds. The first call may take five times as long, because it may
-        load and compile code.
+        Time limit of a single call, in seconds. The first call may take five times as long, because this call
+        may load and compile code.
     most_seconds : float
         Limit on the processor time of all calls together, in seconds. The audit also stops when ten times this
         duration has passed on the clock. If the audit has already computed the exact loss by enumeration, both

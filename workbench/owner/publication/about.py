@@ -124,7 +124,7 @@ class About(
         Sentences with the publisher's beliefs about the data, for example the approximate share of rows that
         truncation left out. The beliefs must not come from the private table.
     earlier : sequence of Earlier
-        Earlier publications about the same people. Their privacy losses add up.
+        Earlier publications about the same people. The privacy losses of all publications add up.
     rounded : bool
         Whether to round the published counts to integers >= 0. The table then has a second column with the
         unbiased counts, which readers should use for sums.
@@ -168,7 +168,7 @@ class About(
 
 
 def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
-    """Read the facts that the publisher gives, and check them.
+    """Read and check the facts that the publisher gives.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def refuse_other_person(about: About | str | Path, unit: str) -> None:
     Parameters
     ----------
     about : About or path
-        Facts from the publisher. Every text of the publication names the unit in their field `person`.
+        Facts from the publisher. Every text of the publication uses the name of the unit in the field `person`.
     unit : str
         Unit that the release protects. If the unit is only "a user", or is not known, the function raises no
         error, because `person` then says who the users are.
@@ -256,8 +256,8 @@ def record_edition(path: Path, folder: Path) -> None:
     path : Path
         Path of publication.json. If the process is killed, the file keeps its old content.
     folder : Path
-        Published folder. The title, edition, date and ε are read from its file metadata.json. If the edition
-        is simulated, it is not recorded.
+        Published folder. The function reads the title, edition, date and ε from the file metadata.json in this
+        folder. It does not record a simulated edition.
     """
     told = msgspec.json.decode(path.read_bytes(), type=About)
     made = json.loads((folder / "metadata.json").read_bytes())

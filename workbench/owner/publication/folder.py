@@ -101,7 +101,8 @@ def publish(
     about : About, mapping or path
         Information from the publisher: title, publisher, contact, licence and more.
     command : str
-        Command that made the release, which is shown to readers. It must not contain paths of private files.
+        Command that made the release. The publication shows this command to readers, so it must not contain
+        paths of private files.
     simulated : bool
         Set this to True to publish a release whose noise came from a seed. The data sheet then warns that the
         release is simulated.

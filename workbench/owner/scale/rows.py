@@ -138,7 +138,7 @@ class Rows:
             Paths of files or folders, or patterns such as "trips-*.csv". The files must have the columns that
             the domain names. Rows that belong to the same cell are added up.
         domain : Domain
-            All possible cells. You must know them from public knowledge, and not from the data.
+            All possible cells. You must know the cells from public knowledge, and not from the data.
         bound : Bound or UNBOUNDED
             Largest change of the counts that one protected unit can cause. The mechanisms SRA, HPA and LPA
             select records of each user themselves. For these mechanisms, pass `UNBOUNDED`.
@@ -146,8 +146,8 @@ class Rows:
             Name of the column that contains counts. If you leave it out, each row counts as 1.
         user : str, optional
             Name of the column that identifies the user of each row. If a user has more rows than the bound
-            allows, a random sample of them is kept, as in `SparseTable.read`. If you leave it out, the
-            workbench relies on your word that no unit exceeds the bound.
+            allows, a random sample of these rows is kept, as in `SparseTable.read`. If you name no column, the
+            workbench relies on your statement that no unit exceeds the bound.
         user_type : "text", optional
             If "text", the column of users is read as text, so that 07 and 7 are two users.
         table : str, optional
@@ -196,8 +196,8 @@ class Rows:
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound (largest change of the counts that one protected unit can cause). It also states whether each
-        user's rows are truncated to this bound.
+        """Bound (largest change of the counts that one protected unit can cause). The bound also states whether
+        each user's rows are truncated to it.
         """
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
