@@ -97,8 +97,8 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """Divide some of the nodes into their children. Return the nodes of the next level that may be
-        divided in turn, and all nodes that are not divided further.
+        """Divide some of the nodes into their children. Return the children that a mechanism may divide next,
+        and all nodes that are not divided further.
 
         The method divides the nodes with records for which the mask `passed` is true. It also divides those
         empty nodes whose positions in `empty` are listed in `spawning`. If you pass a function `discount`, the

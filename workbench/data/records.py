@@ -411,9 +411,9 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """Return the children of the given nodes, without children that contain no records. A node is a part
-        of the space of values, and all given nodes are on the same `level` of the tree. Node i contains the
-        records with the numbers from `start[i]` to `stop[i]` − 1.
+        """Return those children of the given nodes that contain records. A node is a part of the space of
+        values, and all given nodes are on the same `level` of the tree. Node i contains the records with the
+        numbers from `start[i]` to `stop[i]` − 1.
 
         Records are numbered in the order of their keys. The method copies no records, and its time grows with
         the number of children that contain records.

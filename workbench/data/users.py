@@ -68,7 +68,8 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
     Returns
     -------
     uint64[users, 4]
-        State of a random number generator for each user, for `user_kernels.next_word`.
+        First state of a random number generator for each user. The function `user_kernels.next_word` takes this
+        state.
 
     Raises
     ------

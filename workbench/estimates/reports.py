@@ -157,9 +157,9 @@ class RandomisedReports(Estimate):
         Returns
         -------
         float64[queries], or a pair of them
-            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
-            and standard errors. A standard error is NaN if the query consists of several products, or if
-            `clipped` is True.
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers and
+            standard errors. A standard error is NaN if the query is a sum of several products (see `Products`),
+            or if `clipped` is True.
 
         Raises
         ------
@@ -351,7 +351,7 @@ class BitReports(RandomisedReports):
     A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value of
     the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of the
     original bit. To estimate the count of a combination of values, the workbench multiplies the estimates of
-    the bits of these values within each report. Then it adds up the products of all reports.
+    the bits of these values within each report. Then the workbench adds up the products of all reports.
     """
 
     domain: Domain

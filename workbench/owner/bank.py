@@ -391,8 +391,8 @@ class Bank:
         Returns
         -------
         Recalled
-            Values and error bars (one standard deviation) of the queries, in counts. You can unpack the
-            result, as in `values, errors = bank.recall(workload)`. An error is inf if the bank cannot
+            Values and error bars (one standard deviation) of the queries, in counts. You can unpack the result,
+            for example with `values, errors = bank.recall(workload)`. An error is inf if the bank cannot
             estimate the query. The attribute `by` is the name of the method. The attribute `why` explains why
             this method was chosen, and what the error bars include.
 
@@ -592,8 +592,8 @@ class Bank:
             One row per pair of attributes. The columns `first` and `second` contain the names of the two
             attributes, and `cells` contains the number of combinations of their values. `error` is the root
             mean square of the standard errors of these cells, in counts. The error is inf if the bank cannot
-            estimate a cell. `bought` says whether the bank contains an answer to a query about both attributes
-            of the pair.
+            estimate a cell. `bought` is True if the bank contains an answer to a query about both attributes of
+            the pair.
 
         Raises
         ------

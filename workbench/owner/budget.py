@@ -131,7 +131,7 @@ class Booking:
         ValueError
             If the release costs more than was booked, or has no receipt. If the cost of the release is a ρ and
             the budget is in ε. If the relation (the way in which neighbouring tables differ) of the release is
-            not the budget's. If the noise is simulated or idealised, or the guarantee promises nothing. The
+            not the budget's. If the noise is simulated or idealised, or the ε of the guarantee is infinite. The
             booked cost stays spent in these cases.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
@@ -456,12 +456,12 @@ class Budget:
         Parameters
         ----------
         mechanism : Mechanism
-            Mechanism to run. Its field `budget` states the cost of the release. If the mechanism states an ε
-            and this budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that follows from the ε.
-            Some mechanisms have a smaller cost in ρ, which is the same for all data. The workbench then spends
-            the smaller cost.
+            Mechanism to run. The field `budget` of the mechanism states the cost of the release. If the
+            mechanism states an ε and this budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that
+            follows from the ε. Some mechanisms have a smaller cost in ρ, which is the same for all data. The
+            workbench then spends the smaller cost.
         data : SparseTable, Records or Interactions
-            Private data about the people of this budget. The type must be one that the mechanism accepts.
+            Private data about the people of this budget. The mechanism must accept this type of data.
         unit : str, optional
             Protected unit of the data in words, for example "a user". This unit must be the budget's unit.
             Default: the unit that the bound of the data names. If the bound names no unit, the workbench
@@ -729,7 +729,7 @@ class Budget:
     def ledger(self) -> pd.DataFrame:
         """List of all costs, as a data frame with one row per question or release. The first columns are the
         time, a description, the number of queries, and the standard deviation of the noise. The column
-        `answered` says whether the question was answered, or the release was made. The last columns are the ε
+        `answered` shows whether the question was answered, or the release was made. The last columns are the ε
         (or `rho` for a budget in zCDP), the δ, and the name of the released file. If a question has several
         queries, the ledger shows their largest standard deviation, in counts. For a weighted sum, this standard
         deviation is divided by the largest weight. If a process was killed, an answer may be missing, but the

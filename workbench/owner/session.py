@@ -264,8 +264,8 @@ class Session:
             Price of the selection with `by="data"`.
         rounds : int, optional
             Number of marginals to select. Two attributes are connected if a chain of marginals leads from one
-            to the other, and neighbours in the chain share an attribute. Default: the number of marginals after
-            which all attributes are connected that your questions can connect.
+            to the other, and neighbours in the chain share an attribute. By default, the workbench selects
+            marginals until it has connected all attributes that your questions can connect.
 
         Returns
         -------

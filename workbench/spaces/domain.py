@@ -275,7 +275,7 @@ class Domain:
 
     @property
     def size(self) -> int:
-        """Number of cells, which is the product of the attributes' numbers of values."""
+        """Number of cells. It is the product of the numbers of values of all attributes."""
         return prod(self.shape)
 
     @property

@@ -34,8 +34,8 @@ def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. With
-    `after`, also count keys that are equal to the wanted key. Both lists of keys must be sorted.
+    """Count, for each `wanted` key (number of a value in a tree), the `keys` that are smaller. With `after`,
+    also count keys that are equal to the wanted key. Both lists of keys must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # equal if one word
@@ -43,9 +43,9 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Return, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. With
-    `after`, also count keys that are equal to the wanted key. The `wanted` keys may be in any order, but
-    `keys` must be sorted.
+    """Count, for each `wanted` key (number of a value in a tree), the `keys` that are smaller. With `after`,
+    also count keys that are equal to the wanted key. The `wanted` keys may be in any order, but `keys` must be
+    sorted.
     """
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
@@ -168,8 +168,8 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return the position (0 or 1) of the word that contains one digit of a key. The digit is the number of
-        a child of a node at `level`.
+        """Return the position (0 or 1) of the word of a key that contains a certain digit. The digit is the
+        number of a child of a node at `level`.
         """
         return int(level >= self.first_word_levels)
 

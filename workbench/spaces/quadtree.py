@@ -81,8 +81,8 @@ class Quadtree(Boxed):
         """Number system in which keys are written. A key is the number of a box on the lowest level of the
         tree. Such a box is called a finest box.
 
-        A key has one digit per level. Each bit of the digit says for one dimension whether the point is in
-        the lower half (0) or the upper half (1). The first dimension has the highest bit.
+        A key has one digit per level. The digit has one bit per dimension. The level divides a box into a lower
+        half (bit 0) and an upper half (bit 1) along this dimension. The first dimension has the highest bit.
         """
         return Digits((2**self.dims,) * self.depth)
 

@@ -258,8 +258,8 @@ class Attributes(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys (numbers of cells) are written. A key has one digit per attribute,
-        which is the code of the attribute's value.
+        """Number system in which keys (numbers of cells) are written. A key has one digit per attribute. The
+        digit is the code of the attribute's value.
         """
         return Digits(self.domain.shape)
 

@@ -68,7 +68,7 @@ def choose_bound(
     records : int[people]
         Number of records of each person, as returned by `records_of_people`.
     bounds : sequence of int
-        Bounds to choose from. You must fix them without looking at the table.
+        Bounds to choose from. You must fix these bounds without looking at the table.
     noise_per_record : float
         Growth of the total noise if the bound grows by 1: the number of cells divided by the ε of the planned
         release.

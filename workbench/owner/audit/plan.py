@@ -74,8 +74,8 @@ def default_jobs(
     epsilons : sequence of float
         Values of ε for which each class is audited.
     thorough : bool
-        Whether to audit each class on all pairs, and also with each other option of each field (parameter).
-        Default False.
+        Whether to audit each class on all pairs of inputs. If True, the plan also contains mechanisms in which
+        one parameter has another of its options. Default False.
 
     Returns
     -------

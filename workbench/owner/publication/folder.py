@@ -95,7 +95,7 @@ def publish(
     Parameters
     ----------
     release : Release
-        Release to publish. The content of the files depends only on the release and on `about`.
+        Release to publish. The content of the files depends only on the release, on `about` and on `command`.
     folder : path
         Path of the folder, which must not exist.
     about : About, mapping or path

@@ -164,12 +164,12 @@ def release(
         Approximate number of ranges into which the cells are divided. Default: a number that depends on the
         size of the files.
     scratch : path, optional
-        Folder in which a private folder for scratch files is created. The private folder is removed at the
-        end, also after an error. Scratch files take 4 to 32 bytes per row. Default: the system's folder for
+        Folder in which a private folder for scratch files is created. The private folder is removed at the end,
+        even after an error. Scratch files take 4 to 32 bytes per row. Default: the system's folder for
         temporary files.
     rng : numpy Generator, optional
-        Seeded generator, if you want a simulated release with the same noise each time. Leave it out for a
-        release that you publish.
+        Seeded generator, if you want a simulated release with the same noise each time. Leave this argument out
+        for a release that you publish.
     report_cut : float, optional
         If you pass an ε here, the release also contains a noisy number of the users whose rows were truncated
         to the bound. This number costs the given ε in addition.
@@ -183,7 +183,7 @@ def release(
     Returns
     -------
     Release
-        Release of the same form as that of `mechanism(table)`.
+        Release in the same form as the result of `mechanism(table)`.
 
     Raises
     ------
