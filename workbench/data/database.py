@@ -1,7 +1,7 @@
 """Reader for a table in a DuckDB or SQLite database.
 
-Only stored tables are read. In a view or query, the rows of one user could depend on the rows of others, and
-then the guarantee would not hold. Tables with computed columns are also refused, because such a column can
+Only stored tables are read. In a view or query, the rows of one user could depend on the rows of other users,
+and then the guarantee would not hold. Tables with computed columns are also refused, because such a column can
 produce gigabytes from a few bytes.
 """
 
@@ -114,8 +114,8 @@ class DuckDbTable(DatabaseTable):
 class SqliteTable(DatabaseTable):
     """Source that reads a table of an SQLite database. All values are converted to text.
 
-    SQLite stores a type with each value and not with the column, so each value is converted on its own. A
-    float that is an integer becomes the text of this integer.
+    SQLite stores a type with each value and not with the column, so each value is converted on its own. For
+    example, the float 7.0 becomes the text "7".
     """
 
     tables = (

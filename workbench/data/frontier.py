@@ -18,8 +18,8 @@ LevelKeys = tuple[int, Keys]  # nodes of one level
 
 
 class Step(NamedTuple):
-    """Result of one step down a tree: the nodes of the next level that may still be divided, and the nodes
-    that are not divided further.
+    """Result of one step down a tree: the nodes of the next level that a mechanism may still divide, and the
+    nodes that are not divided further.
     """
 
     frontier: Frontier

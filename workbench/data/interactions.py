@@ -1,10 +1,10 @@
 """Interactions: records of a user, an item and a context, for example of a person who rated a film on a
 weekday.
 
-Some methods keep only some records of each user, at random or by score. Which records of a user are kept
-depends only on a secret key, on the identity of the user and on the records of this user. The choices for
-different users are independent if the cipher AES behaves like a random permutation. These choices alone do
-not protect users. A mechanism adds noise later, and the noise protects them.
+Some methods keep only some records of each user, at random or by score. The choice for a user depends only on a
+secret key, on the identity of the user and on the records of this user. The choices for different users are
+independent if the cipher AES behaves like a random permutation. These choices alone do not protect users. A
+mechanism adds noise later, and the noise protects them.
 
 If you give a seeded generator in place of a key, all users draw in turn from one random sequence. Use a
 generator only in experiments whose recorded results must not change.
@@ -52,8 +52,8 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, rng: np.random.Generator | bytes | None, ids: np.ndarray) -> Draws:
-        """Return the source of random choices that belongs to a seeded generator or to a key. If `rng` is
-        None, a new key comes from the operating system.
+        """Return the source of random choices for a seeded generator or for a key. If `rng` is None, a new key
+        comes from the operating system.
         """
         key = rng if isinstance(rng, bytes) else cut_key(rng)
         if not isinstance(rng, np.random.Generator):

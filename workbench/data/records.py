@@ -36,9 +36,10 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """Find the children of the given nodes, without children that contain no records. Return the number of
-    children that were found. For each of these children, the four rows of `out` get the index of its parent,
-    its digit (number among the children of its parent), its first record, and the record after its last one.
+    """Find those children of the given nodes that contain records. Return the number of children that were
+    found. For each found child, the function writes four numbers to a column of `out`: the index of the parent,
+    the child's digit (number among the children of the parent), the first record of the child, and the record
+    after the last record of the child.
     """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
@@ -68,9 +69,9 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Children of some nodes of a tree, without children that contain no records. Entry i describes the child
-    with the number `digits[i]` of the node with the index `parents[i]`. This child contains the records with
-    the numbers from `start[i]` to `stop[i]` − 1.
+    """Those children of some nodes of a tree that contain records. Entry i describes the child with the number
+    `digits[i]` of the node with the index `parents[i]`. This child contains the records with the numbers from
+    `start[i]` to `stop[i]` − 1.
     """
 
     parents: Int[np.ndarray, " k"]

@@ -99,8 +99,8 @@ class Source:
 
 
 class Batch(NamedTuple):
-    """Batch of `size` consecutive rows of a source. The first of them has the number `first_row`. If rows
-    were left out, `frame` contains only the other rows, and `rows` contains their positions in the batch.
+    """Batch of `size` consecutive rows of a source. The first row has the number `first_row`. If rows were left
+    out, `frame` contains only the other rows, and `rows` contains their positions in the batch.
     """
 
     source: Source
@@ -257,7 +257,7 @@ class CountedFile(FileIO):
     bytes_read = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read at most `size` bytes, and add their number to `bytes_read`."""
+        """Read at most `size` bytes, and add the number of bytes to `bytes_read`."""
         content = super().read(size)
         self.bytes_read += len(content)
         return content
@@ -296,8 +296,8 @@ class FileSource(Source):
 
 
 class ParquetFile(FileSource):
-    """Source that reads a Parquet file. The attribute `row_groups` says which row groups (parts of the file)
-    are read. By default, all are read.
+    """Source that reads a Parquet file. The attribute `row_groups` contains the numbers of the row groups
+    (parts of the file) to read. By default, all row groups are read.
     """
 
     def __init__(self, path: Path):
@@ -389,8 +389,8 @@ CSV = Layout()
 
 
 class CsvFile(FileSource):
-    """Source that reads a CSV file. All columns are text, and the first row contains their names. The file
-    may be compressed by gzip or zstd.
+    """Source that reads a CSV file. All columns are text, and the first row contains the names of the columns.
+    The file may be compressed by gzip or zstd.
 
     Spaces around a field are removed, and an empty field is a missing value. Blank lines are skipped. But in
     a file with one column, a blank line is a row with a missing value.

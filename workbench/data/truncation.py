@@ -1,6 +1,6 @@
 """Truncation of the rows of each user to a bound, which means that rows beyond the bound are left out at
-random. Which rows of a user are kept depends only on a secret key, on the identity of the user and on the
-rows of this user.
+random. The kept rows of a user depend only on a secret key, on the identity of the user and on the rows of this
+user.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def mark_some(n, limit, s, taken):
 
 @njit(cache=True, nogil=True)
 def longest(starts):
-    """Return the largest number of rows of one user. The rows of user u are those from starts[u] to starts[u
-    + 1] − 1.
+    """Return the largest number of rows of one user. The rows of user u have the numbers from starts[u] to
+    starts[u + 1] − 1.
     """
     most = 0
     for u in range(starts.size - 1):
@@ -183,8 +183,8 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
     """Truncate the counts of each user to the limits `l0`, `linf` and `l1`, in place. A cell that is dropped
     gets the count 0. Users who lost counts are marked in `lost`.
 
-    The cells of user u are those from starts[u] to starts[u + 1] − 1. If the user needs random draws,
-    `seed_of` says which of the `seeds` to use.
+    The cells of user u have the numbers from starts[u] to starts[u + 1] − 1. If the user needs random draws,
+    `seed_of` contains the number of the user's seed in `seeds`.
     """
     size = longest(starts)
     taken = np.zeros(size, np.bool_)
@@ -214,8 +214,8 @@ def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
 @njit(cache=True, nogil=True)
 def take_apart(packed, key_bits, are_rows, users, starts, sums):
     """Split sorted numbers into users and cells. Each number combines a user (its high bits) and a cell (its
-    last `key_bits` bits). The users are written to `users`, the position of each user's first cell to
-    `starts`, and the cells into `packed` itself. Return how many users and how many cells there are.
+    last `key_bits` bits). The users are written to `users`, the position of each user's first cell to `starts`,
+    and the cells into `packed` itself. Return the numbers of users and of cells.
 
     With `are_rows`, a number may occur several times. It is then written only once, and `sums` gets the
     number of times.

@@ -1,5 +1,5 @@
-"""Users to whom rows belong: conversion of their names to numbers, and the random bits with which the kept
-rows of each user are chosen.
+"""Users to whom rows belong. The module converts the names of users to numbers, and computes the random bits
+that determine the kept rows of each user.
 """
 
 from __future__ import annotations

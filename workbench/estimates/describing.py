@@ -65,8 +65,8 @@ def _released_in_words(release: Release) -> str:
 
 
 def cautions(release: Release) -> list[str]:
-    """Return a list of warnings. Each is a reason not to publish the release, or not to use its numbers as
-    data.
+    """Return a list of warnings. Each warning is a reason not to publish the release, or not to use the numbers
+    of the release as data.
     """
     reasons = []
     if release.simulated:
@@ -88,8 +88,8 @@ def promises_nothing(release: Release) -> bool:
 
 
 def noise_in_words(release: Release) -> str:
-    """Return a sentence that describes the noise on a released value. Its numbers are computed from the noise
-    distribution that the release contains.
+    """Return a sentence that describes the noise on a released value. The numbers in the sentence are computed
+    from the noise distribution that the release contains.
     """
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
@@ -193,8 +193,8 @@ def guarantee_in_words(release: Release) -> str:
 
 
 def _times(cost: DP) -> str:
-    """Return, as text, the factor e^ε by which the probability of an outcome may grow at the given privacy
-    cost.
+    """Return the factor e^ε by which the probability of an outcome may grow at the given privacy cost. The
+    factor is a text.
     """
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:

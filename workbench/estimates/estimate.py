@@ -1,10 +1,10 @@
 """Base class of all estimates, and answers with their error bars.
 
-The error of an answer has several parts. Each *released* cell adds the noise on its count. A cell that was
-not released is *absent*. Its noisy value was below the threshold. So in more than 99 of 100 absent cells, the
-true count is at most the threshold plus three standard deviations of the noise. An empty cell can be released
-because of its noise. Then it adds the variance of this noise to the error. If only positive values are
-released, its noise also has a positive mean.
+The error of an answer has several parts. Each *released* cell adds the noise on its count. A cell that was not
+released is *absent*. The noisy value of an absent cell was below the threshold. So in more than 99 of 100
+absent cells, the true count is at most the threshold plus three standard deviations of the noise. An empty cell
+can be released because of its noise. Such a cell adds the variance of the noise to the error. If only positive
+values are released, the noise of such a cell also has a positive mean.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Answers(tuple[Any, ...]):
         Standard deviation of the noise in each answer. About 19 times in 20, the noise is at most twice as
         large as this number.
     absent_cells : float64[queries]
-        For each query, the number of cells that it counts and that were not released. If the release is a
-        tree, nodes are counted instead of cells.
+        For each query, the number of cells in the query that were not released. If the release is a tree, nodes
+        are counted instead of cells.
     absent : float64[queries]
         For each query, an upper limit on the sum of the true counts of the cells that were not released. The
         true answer may be higher than `values` by this amount.
@@ -78,8 +78,8 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """Return the same answers under an assumption about the cells that were not released. With "empty",
-        these cells are assumed to be empty, so `absent` becomes 0. With None, nothing changes.
+        """Return the same answers under an assumption about the cells that were not released. With "empty", you
+        assume that these cells are empty, so `absent` becomes 0. With None, nothing changes.
         """
         if belief is None:
             return self
@@ -137,10 +137,10 @@ class Estimate:
     """Base class of estimates, which are the contents of a release. A subclass is a frozen dataclass. Its
     fields determine what a release file contains.
 
-    `kind` is the name of the class in files. `contents` is the plural noun for the things that `len` counts,
-    for example "cells". Arrays in fields become read-only. A file contains some fields as columns of a table,
-    and the others as metadata in the format of the module `stored`. If `rows_are_counts` is True, each row of
-    `to_frame` is a count that has its own error.
+    `kind` is the name of the class in files. `contents` is a plural noun, for example "cells". It names the
+    things that `len` counts. Arrays in fields become read-only. A file contains some fields as columns of a
+    table, and the others as metadata in the format of the module `stored`. If `rows_are_counts` is True, each
+    row of `to_frame` is a count that has its own error.
     """
 
     kind: ClassVar[str]

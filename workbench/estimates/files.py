@@ -45,11 +45,11 @@ _HEX = "[0-9a-f]" * 16
 
 
 class Draft:
-    """New file that is not complete yet. You write it at `path`. When it is complete, you give it its final
-    name in the folder of `target`.
+    """New file that is not complete yet. You write the content to `path`. When the file is complete, you give
+    the file its final name, in the folder of `target`.
 
-    The class first removes drafts that killed processes left in this folder. With `clean` = False, it does
-    not.
+    The class first removes drafts that killed processes left in this folder. If `clean` is False, the class
+    leaves such drafts in place.
     """
 
     def __init__(self, target: Path, clean: bool = True):
@@ -132,7 +132,7 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
 
 def _remove_in_use(folder: Path) -> None:
     """Remove a folder to which other processes may still write. The folder is renamed first, so that these
-    processes no longer find it.
+    processes no longer find the folder.
     """
     with suppress(OSError):
         folder = folder.rename(folder.with_name(f"wb-{secrets.token_hex(8)}"))
@@ -188,8 +188,8 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
-    """Make a file or folder with the function `make`, and lock it. If another process removes it before it is
-    locked, make it again.
+    """Make a file or folder with the function `make`, and lock it. If another process removes the new file or
+    folder before it is locked, make it again.
     """
     for _ in range(_ATTEMPTS):
         path = make()
@@ -337,8 +337,8 @@ def read(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file has no record, if a version of the workbench with another format wrote it, or if the file
-        was changed after it was written.
+        If the file has no record, or if the file was changed after it was written. The error is also raised if
+        a version of the workbench with another format wrote the file.
     """
     path = Path(path)
     if not path.exists():

@@ -32,8 +32,9 @@ _MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
 
 class _Position(NamedTuple):
-    """Positions of some keys among the released nodes, which are sorted ranges of keys. A position consists
-    of the last node that starts at or before the key, and the share of this node's keys that are smaller.
+    """Positions of some keys among the released nodes, which are sorted ranges of keys. A position consists of
+    the last node that starts at or before the key, and the share of this node's keys that are smaller than the
+    key.
 
     For a key before all nodes, the position consists of the first node and the share 0.
     """

@@ -42,10 +42,10 @@ class TreeNoise:
 
     Let A be the matrix of the tree, with a row for each node and a column for each cell. An entry is 1 if the
     cell is in the node, and 0 otherwise. The variance of a query with weights w is σ²·w'(A'A)⁻¹w. For the
-    subtree below a node v, the matrix M = A'A is the sum of two matrices. The first is block diagonal, and
-    its blocks are the matrices M_c of the children c. The second is 1·1', for the node v itself, where 1 is
-    the vector of ones. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the Sherman–Morrison
-    formula,
+    subtree below a node v, the matrix M = A'A is the sum of two matrices. The first matrix is block diagonal,
+    and its blocks are the matrices M_c of the children c. The second matrix is 1·1', for the node v itself,
+    where 1 is the vector of ones. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the
+    Sherman–Morrison formula,
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 
@@ -146,10 +146,10 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Noise on the counts of cells that were computed from noisy coefficients of an orthonormal Fourier
-    basis. Only the coefficients of the lowest frequencies were used, and the noise of each has the same
-    variance σ². The variance of an answer is σ² times the squared length of the query's projection on the
-    span of their basis vectors.
+    """Noise on the counts of cells that were computed from noisy coefficients of an orthonormal Fourier basis.
+    Only the coefficients of the lowest frequencies were used. The noise of each of these coefficients has the
+    same variance σ². The variance of an answer is σ² times the squared length of the query's projection on the
+    span of the basis vectors of these coefficients.
     """
 
     coefficients: int = parameter(
@@ -186,10 +186,10 @@ class GroupNoise:
     """Noise on the counts of cells that were replaced by the mean of a group of cells. Each group has at
     least `width` cells. The noise on the sum of each group has the same variance σ².
 
-    The release does not tell which cells form a group, so the class computes upper bounds. Suppose that a
-    query has n cells, and t_G of these are in the group G with |G| cells. Then its variance is
-    σ²·Σ(t_G/|G|)². Each t_G/|G| is at most 1, and their sum is at most n/width. The variance is therefore at
-    most σ²·n/width, and also at most σ²·(n/width)².
+    The release does not show which cells form a group, so the class computes upper bounds. Suppose that a query
+    has n cells, and t_G of these cells are in the group G with |G| cells. Then the variance of the query is
+    σ²·Σ(t_G/|G|)². Each t_G/|G| is at most 1, and the sum of all t_G/|G| is at most n/width. The variance is
+    therefore at most σ²·n/width, and also at most σ²·(n/width)².
     """
 
     width: int = parameter(low=1, integer=True, unit="cells", doc="size of the smallest group")

@@ -30,8 +30,8 @@ from workbench.value import Bool, Float, Int, finite_array, read_only, sealed
 
 
 class _MergedAnswers(NamedTuple):
-    """Distinct queries with merged answers. For each query, the object contains the position of its text, the
-    weighted mean of all of its noisy answers, and the variance of this mean.
+    """Distinct queries with merged answers. For each query, the object contains the position of the query's
+    text, the weighted mean of all noisy answers to the query, and the variance of this mean.
     """
 
     places: dict[str, int]

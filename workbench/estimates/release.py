@@ -72,8 +72,8 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether the workbench can release, with noise, how many users in these private data have more
-    data than the bound allows.
+    """Return whether the number of users who have more data than the bound allows is known for these private
+    data. If so, the workbench can release this number with noise.
     """
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
@@ -96,7 +96,7 @@ class _Ledger(tuple[Receipt, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Public result of a mechanism. It contains an estimate (noisy counts or synthetic records), the
+    """Public result of a mechanism. A release contains an estimate (noisy counts or synthetic records), the
     mechanism with its parameters, and receipts. A receipt records the privacy cost of one measurement of the
     private data.
 
@@ -114,7 +114,7 @@ class Release:
         describes the mechanism.
     bound : Bound, optional
         Largest change of the data by one unit (for example a person), as the owner of the data stated it. The
-        guarantee holds only if no unit changes the data more than this bound says.
+        guarantee holds only if no unit changes the data by more than this bound.
     users_cut : int, optional
         Noisy number of users who had more data than the bound allows, so that some of their data were left
         out. It is None if this number was not requested.
@@ -147,9 +147,9 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """Total privacy cost of the release. It is the sum of the costs in the receipts, which record the
-        cost of each measurement. If measurements are about disjoint groups of people, only the most expensive
-        group counts.
+        """Total privacy cost of the release: the sum of the costs in the receipts. A receipt records the cost
+        of one measurement. If measurements are about disjoint groups of people, only the most expensive group
+        counts.
         """
         return compose(self.ledger)
 
@@ -176,7 +176,7 @@ class Release:
 
     @property
     def relation(self) -> str:
-        """Change of the data that the guarantee is about, in words, for example that one unit (usually a
+        """Text that names the change of the data that the guarantee covers. Usually, one unit (for example a
         person) is added or removed.
         """
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
@@ -279,8 +279,8 @@ class Release:
         DataFrame
             One row per combination of labels, with its estimated `count`. If `error` is True, there are three
             more columns. `noise` is the standard deviation of the noise in the count. `absent_cells` is the
-            number of cells with this combination of labels that were not released. `absent` is an upper limit
-            on the sum of the true counts of these cells.
+            number of cells that have this combination of labels and were not released. `absent` is an upper
+            limit on the sum of the true counts of these cells.
 
         Raises
         ------
@@ -323,9 +323,9 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for releases from truncated data, in which data of units beyond the bound were left out.
-        It explains that counts and error bars describe the truncated data. For other releases, the text is
-        empty.
+        """Sentence for releases from truncated data, in which data of units beyond the bound were left out. The
+        sentence explains that counts and error bars describe the truncated data. For other releases, the text
+        is empty.
         """
         return self.bound.counts_what if self.bound else ""
 
@@ -415,11 +415,10 @@ class Release:
         """Return a data frame with the released cells: their labels, their counts and the errors of the
         counts.
 
-        If the cells are a random sample, the table has two columns of counts. `noisy` is the count of the
-        cell with noise. `count` is a larger number, with which sums over cells are unbiased. For example,
-        suppose that the sampling threshold is 500 counts. A cell with the noisy value 80 is kept with
-        probability 80/500. If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for
-        single cells.
+        If the cells are a random sample, the table has two columns of counts. `noisy` is the count of the cell
+        with noise. `count` is a larger number. Sums of `count` over cells are unbiased. For example, suppose
+        that the sampling threshold is 500 counts. A cell with the noisy value 80 is kept with probability
+        80/500. If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for single cells.
 
         If records of users beyond a bound were left out, counts and errors are about the records that were
         kept. For example, each patient may be counted in at most 4 cells. The property `counts_what` contains
@@ -541,8 +540,8 @@ class Release:
         Parameters
         ----------
         delta : float, optional
-            Failure probability δ. If the privacy cost of the release is stated in ρ, the description also
-            states the ε that follows for this δ.
+            Probability δ with which the factor e^ε may be exceeded. If the privacy cost of the release is
+            stated in ρ, the description also states the ε that follows for this δ.
 
         Returns
         -------
@@ -595,9 +594,9 @@ class Release:
         """Return the release with one more noisy number: the number of users who had more data than the bound
         allows, so that some of their data were left out.
 
-        Whether a user has more data than the bound allows depends only on the records of this user. So adding
-        or removing one user changes the number by at most one. The workbench adds geometric noise of scale
-        1/ε to the number, where ε is the argument `epsilon`. The privacy cost of this noise is recorded in a
+        The records of one user alone determine whether this user has more data than the bound allows. So adding
+        or removing one user changes the number by at most one. The workbench adds geometric noise of scale 1/ε
+        to the number, where ε is the argument `epsilon`. The privacy cost of this noise is recorded in a
         separate receipt. The workbench never releases the number of rows that were left out, because one user
         can change that number a lot.
 
@@ -696,8 +695,8 @@ class Release:
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
-        """Write a folder that you can publish. It contains the released table with errors, a data sheet, a
-        statement of the guarantee, and metadata.
+        """Write a folder that you can publish. The folder contains the released table with errors, a data
+        sheet, a statement of the guarantee, and metadata.
 
         Parameters
         ----------
@@ -782,7 +781,7 @@ class Release:
         Raises
         ------
         FileNotFoundError
-            If the file does not exist. For a CSV file, also if its `.csv.json` file does not exist.
+            If the file does not exist, or if the `.csv.json` file of a CSV file does not exist.
         ValueError
             If the file is not a complete release of this workbench, or if a CSV file was changed after it was
             saved.

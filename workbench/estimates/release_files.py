@@ -40,8 +40,8 @@ _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool st
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Raise a ValueError if the file `path` exists, unless `force` is True. Raise a FileNotFoundError if its
-    folder does not exist.
+    """Raise a ValueError if the file `path` exists, unless `force` is True. Raise a FileNotFoundError if the
+    folder of the file does not exist.
     """
     if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
         raise ValueError(
@@ -262,7 +262,7 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
     Raises
     ------
     FileNotFoundError
-        If the file does not exist. For a CSV file, also if its JSON file does not exist.
+        If the file does not exist, or if the JSON file of a CSV file does not exist.
     ValueError
         If the file is not a complete release of this workbench.
     """

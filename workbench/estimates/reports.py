@@ -1,11 +1,11 @@
 """Reports, which are records that were randomised one by one, and the counts that are estimated from reports.
 
-How answers are computed: randomised response changes each attribute separately. For one attribute, the matrix
-M contains the probability of each reported value for each true value. For several attributes, M is the
-Kronecker product of their matrices, and M⁻¹ is the Kronecker product of the inverses. A query f has the
+How answers are computed: randomised response changes each attribute separately. For one attribute, the matrix M
+contains the probability of each reported value for each true value. For several attributes, M is the Kronecker
+product of the attributes' matrices, and M⁻¹ is the Kronecker product of the inverses. A query f has the
 unbiased answer Σ (M⁻¹ᵀ f)(report), summed over the reports. For fixed data, the variance of this answer also
-has an unbiased estimate, Σ (M⁻¹ᵀ f)² − (the answer to f²). Source: Agrawal, Srikant & Thomas, SIGMOD 2005,
-and Mishra & Sandler, PODS 2006.
+has an unbiased estimate, Σ (M⁻¹ᵀ f)² − (the answer to f²). Source: Agrawal, Srikant & Thomas, SIGMOD 2005, and
+Mishra & Sandler, PODS 2006.
 
 Reports that consist of bits: joint distributions of a few attributes are computed from the number of reports
 in which certain bits are set. Other answers are computed from an unbiased estimate of each original bit, and
@@ -68,8 +68,8 @@ class Joints(Margins):
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
-    """Set the negative counts in a table to 0, and multiply the others by one factor so that all counts add
-    up to `total`. If no count is positive, all counts become equal.
+    """Set the negative counts in a table to 0, and multiply the other counts by one factor so that all counts
+    add up to `total`. If no count is positive, all counts become equal.
     """
     joint = np.maximum(joint, 0)
     positive = joint.sum()
@@ -79,8 +79,8 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return a mask, and the queries with squared weights. The mask is True for queries whose squared weights
-    are correct, which are the queries that consist of a single product or table.
+    """Return a mask, and the queries with squared weights. The squared weights are correct only for queries
+    that consist of a single product or table. The mask is True for these queries.
     """
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)

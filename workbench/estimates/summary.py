@@ -1,5 +1,5 @@
-"""Compact summaries of a table. They contain some of its noisy cells, some noisy coefficients of its
-transform, or hashed counts.
+"""Compact summaries of a table. A summary contains some noisy cells of the table, some noisy coefficients of a
+transform of the table, or hashed counts.
 
 There are two kinds of hashed counts: sketches (noisy sums in buckets) and projections (counts in unary
 notation in an array of noisy bits).

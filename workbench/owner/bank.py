@@ -62,7 +62,7 @@ class SyntheticRows:
     Parameters
     ----------
     table : SparseTable
-        Table of the synthetic rows. It is marked as public.
+        Table of the synthetic rows, which is marked as public.
     model : Model
         Fitted probability model from which the rows were drawn.
     guarantee : dict
@@ -131,7 +131,7 @@ def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTa
 
 
 class Price(float):
-    """Price of more precise answers, as an ε or a ρ. Its attribute `why` is a sentence that says whether
+    """Price of more precise answers, as an ε or a ρ. The attribute `why` is a sentence that explains whether
     `Bank.recall` uses the method for which the price was computed.
     """
 

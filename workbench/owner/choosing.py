@@ -10,7 +10,7 @@ the selected pairs form a spanning tree. Each round costs its share of the price
 of earlier rounds, because these are released. The costs of the rounds add up.
 
 Sensitivity. One protected unit changes the counts of a set by at most l1 in total, where l1 is the table's
-bound. It does not change the expected counts or the expected noise. By the triangle inequality, a unit
+bound. The unit does not change the expected counts or the expected noise. By the triangle inequality, the unit
 therefore changes a score by at most l1.
 Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3 (the tree);
            McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, section 4 (the score).

@@ -21,9 +21,9 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     """Raise a ValueError if the guarantee of a mechanism is of a kind that no budget can pay for. The check
     costs no budget, because it uses no private data.
 
-    If you pass data, the function also runs the mechanism on data that have the same type, domain and bound
-    but no records. It stops the mechanism at the first random draw. If the mechanism raises an error for
-    these data, nothing was booked yet. This step is skipped if the number of units is public, because data
+    If you pass data, the function also runs the mechanism on data that have the same type, domain and bound but
+    no records. The function stops the mechanism at the first random draw. If the mechanism raises an error for
+    these data, no cost was recorded yet. This step is skipped if the number of units is public, because data
     without records then contradict this number.
     """
     name = type(mechanism).__name__
@@ -63,8 +63,8 @@ def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
 
 
 def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """Return the total ρ of a mechanism's receipts (records of what each measurement costs). Use this only
-    for mechanisms whose receipts are the same for all data with this domain and bound.
+    """Return the total ρ of a mechanism's receipts (records of what each measurement costs). Use this function
+    only for mechanisms whose receipts are the same for all data with this domain and bound.
 
     The function makes a release of data without records, reads its receipts and discards it.
     """

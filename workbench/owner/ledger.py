@@ -2,13 +2,13 @@
 small file is the counter, which helps to detect an older copy of the SQLite file.
 
 Counter. An older copy of the SQLite file lacks later spends (costs that were recorded). The counter contains
-the id of the SQLite file, the number of its latest spend, and the checksum of the row that records this
-spend. If the SQLite file lacks this row, or has another row in its place, opening it raises an error. If
-somebody restores older copies of both files, the workbench cannot detect it.
+the id of the SQLite file, the number of the latest spend, and the checksum of the row that records this spend.
+If the SQLite file lacks this row, or has another row in its place, opening the file raises an error. If
+somebody restores older copies of both files, the workbench cannot detect this.
 
-Ledger. The SQLite file has a table with one row per spend. Each row contains a checksum of itself and all
-rows before it. Once the answers or the release that a row paid for exist, the row also gets a *seal*, which
-is a checksum of the answers. If a row was changed, even in one bit, reading it raises an error.
+Ledger. The SQLite file has a table with one row per spend. Each row contains a checksum of itself and all rows
+before it. Once the answers or the release that a row paid for exist, the row also gets a *seal*, which is a
+checksum of the answers. If a row was changed, even in one bit, reading the row raises an error.
 """
 
 from __future__ import annotations
@@ -278,8 +278,8 @@ class SessionFile:
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
         """Open a database transaction. At the end of the `with` block, all changes that the block made are
-        written to disk. If the block raises an error, no change is written. Meanwhile, other processes cannot
-        write to the file.
+        written to disk. If the block raises an error, no change is written. During the block, other processes
+        cannot write to the file.
 
         Each transaction opens a new connection, because forked processes and threads must not share a
         connection. The database uses a rollback journal. With a write-ahead log, recent spends would be in a

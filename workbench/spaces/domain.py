@@ -48,8 +48,8 @@ def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
 
 
 def without_missing_user(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Separate the entry `missing_user` from the attributes of a domain file. The entry says what happens to
-    rows without a user.
+    """Separate the entry `missing_user` from the attributes of a domain file. The entry determines what happens
+    to rows without a user.
 
     Return the attributes without this entry, and the entry's value. If there is no such entry, the value is
     "refuse".

@@ -1,5 +1,5 @@
-"""Preparation rules, which compute the label of a value and say what happens to missing values and to values
-without a label.
+"""Preparation rules, which compute the label of a value. They also determine what happens to missing values and
+to values without a label.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def places_in_range(values: pl.Series, labels: range) -> pl.Series:
 
 
 def only(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """Return the values, with null in place of those for which the mask `kept` is not true."""
+    """Return the values, with null in place of each value for which the mask `kept` is not true."""
     return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 

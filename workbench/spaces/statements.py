@@ -41,8 +41,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     stated : Rule, list, dict or int
         Description of the attribute, in one of the forms that `Domain.from_dict` accepts.
     folder : Path, optional
-        Folder that contains the files of labels and maps. Default the current folder. With None, a
-        description that names a file raises an error.
+        Folder that contains the files of labels and maps. Default: the current folder. With None, a description
+        that names a file raises an error.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
-    """Return the text of a schema error. The text contains the path of the wrong field, and says what the
+    """Return the text of a schema error. The text contains the path of the wrong field, and the values that the
     schema expects there.
     """
     text, _, path = str(e).partition(" - at `$")
@@ -141,7 +141,7 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """Return a rule, which computes labels from rows, as a dictionary of its fields. `rule_from_dict` reads
+    """Return a dictionary with the fields of a rule, which computes labels from rows. `rule_from_dict` reads
     such dictionaries. Fields that have their default value are left out.
     """
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
@@ -155,8 +155,8 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:
-    """Return a range of integers as a dictionary with its first value ("from") and its last value ("to"). The
-    entry "step" is added if the step is not 1.
+    """Return a dictionary that describes a range of integers by the first value ("from") and the last value
+    ("to"). The entry "step" is added if the step is not 1.
     """
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
@@ -230,9 +230,9 @@ def _map(stated: Any, folder: Path | None, column: Any, is_checked: bool) -> Any
     Each line of the CSV file contains a value and its label. The first line is a header with the name of the
     column.
 
-    Older CSV files have no such header. In them, the first line is read as a pair if the labels were given
-    separately, or if its label occurs in another line. Otherwise, the function raises a ValueError that asks
-    whether the first line is a header.
+    Older CSV files have no such header. In an older file, the first line is read as a pair if the labels were
+    given separately, or if the line's label occurs in another line. Otherwise, the function raises a ValueError
+    that asks whether the first line is a header.
     """
     if not isinstance(stated, str):
         return stated

@@ -212,8 +212,8 @@ class Taxonomy(Hierarchy):
 
 
 class _Leaves(NamedTuple):
-    """Keys of all leaves in ascending order. Two arrays contain, for each level and leaf, the code on the way
-    to the leaf and its number of children.
+    """Keys of all leaves in ascending order. For each level and leaf, two arrays contain the code on the way to
+    the leaf, and the number of children of this code.
     """
 
     keys: Keys

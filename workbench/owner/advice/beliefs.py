@@ -328,7 +328,9 @@ def _others(
 
 
 def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw random points. Two thirds of them are near one of a few centres, and the others are uniform."""
+    """Draw random points. Two thirds of the points are near one of a few centres, and the other points are
+    uniform.
+    """
     low, high = (np.array(corner, float) for corner in tree.box)
     centres = rng.random((_CENTRES, tree.dims))
     unit = centres[rng.integers(0, _CENTRES, n)]
@@ -345,8 +347,8 @@ def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
 
 
 def strings_of(tree: Prefixes) -> list[str]:
-    """Return the different strings that can be drawn, from the most to the least frequent. They have at least
-    three symbols, if the hierarchy of prefixes is deep enough.
+    """Return the different strings that can be drawn, from the most to the least frequent. The strings have at
+    least three symbols, if the hierarchy of prefixes is deep enough.
     """
     rng = np.random.default_rng(1)
     symbols = np.array(list(tree.alphabet))

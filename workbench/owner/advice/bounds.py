@@ -31,8 +31,8 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """Effects of one bound on the number of records per person. They are the share of records that are
-    dropped, and the errors of a count from dropped records (`truncation`) and from noise.
+    """Effects of one bound on the number of records per person. `lost` is the share of records that are
+    dropped. `truncation` is the error of a count from dropped records, and `noise` is the error from noise.
     """
 
     bound: int
@@ -42,7 +42,7 @@ class BoundError(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Root mean squared error of a count, in records. It contains both parts of the error."""
+        """Root mean squared error of a count, in records. It combines the errors `truncation` and `noise`."""
         return sqrt(self.truncation**2 + self.noise**2)
 
 
@@ -99,9 +99,9 @@ def recommended(errors: Sequence[BoundError]) -> int:
     """Return the largest bound (number of records per person) whose error is at most 20 % above the smallest
     error of all bounds.
 
-    The function prefers a larger bound if two total errors are similar. With a larger bound, less of the
-    error comes from dropped records and more from noise. A release states only the error from noise, so it
-    then states a larger part of the total error.
+    The function prefers a larger bound if two total errors are similar. With a larger bound, less of the error
+    comes from dropped records and more from noise. A release states only the error from noise. So with the
+    larger bound, the release states a larger part of the total error.
     """
     least = min(each.error for each in errors)
     return max(each.bound for each in errors if each.error <= _NEAR * least)

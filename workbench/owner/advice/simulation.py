@@ -242,8 +242,8 @@ _LEFT_OUT = {
 
 
 def other_mechanisms() -> list[Any]:
-    """Return the mechanisms that do not belong to the workbench. They are defined in modules that the option
-    `--with` names, and in installed packages.
+    """Return the mechanisms that do not belong to the workbench. These mechanisms are defined in modules that
+    the option `--with` names, and in installed packages.
     """
     members = [x for module in stated_modules() for x in vars(module).values()]
     entries = [find("mechanisms", e.name) for e in entry_points(group="workbench.mechanisms")]
@@ -413,9 +413,9 @@ class Simulation:
 
     @property
     def scale(self) -> float:
-        """Number of simulated people divided by the number of all people. So that errors relative to counts
-        stay the same, the simulation uses ε divided by this number. For tables, this number is 1, because the
-        simulation uses a smaller domain instead.
+        """Number of simulated people divided by the number of all people. The simulation uses ε divided by this
+        number, so that the errors stay the same relative to the counts. For tables, this number is 1, because
+        the simulation uses a smaller domain instead.
         """
         return 1.0 if self.beliefs.cells else self.part
 

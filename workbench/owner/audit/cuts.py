@@ -1,11 +1,11 @@
 """Cut values that divide the range of a noisy value into a few parts, and the probabilities of these parts.
 
-An audit compares two inputs, so each noisy value has two exact values without noise. The enumeration of the
-noise only distinguishes whether the noisy value is below, between or above these two exact values, and on
-which side of a public threshold. One number represents each part. If there are still too many combinations,
-values that are equal for both inputs get no noise. Gaussian noise is treated differently, because the ratio
-of its probabilities varies within a part. If the exact values differ, each possible noisy value is a part. If
-these are too many, neighbouring values are grouped in ranges.
+An audit compares two inputs, so each noisy value has two exact values, one for each input. The enumeration of
+the noise only distinguishes whether the noisy value is below, between or above these two exact values, and on
+which side of a public threshold it is. One number represents each part. If there are still too many
+combinations, values that are equal for both inputs get no noise. Gaussian noise is treated differently, because
+the ratio of its probabilities varies within a part. If the exact values differ, each possible noisy value is a
+part. If there are too many possible values, neighbouring values are grouped in ranges.
 
 Some mechanisms release an empty cell only if its noisy value passes a filter. The mechanism's own code gives
 the probability of passing. A value that passed then follows the distribution of the noise, given that it
@@ -40,9 +40,9 @@ class NotEnumerable(Exception):
 
 
 class Call(NamedTuple):
-    """Record of one call of `Source.add`, with which a mechanism adds noise. It contains the exact values by
-    cell or position, the distribution of their noise, and the filter that decides which empty cells are
-    released.
+    """Record of one call of `Source.add`, with which a mechanism adds noise. The record contains the exact
+    values by cell or position, the distribution of their noise, and the filter that decides which empty cells
+    are released.
     """
 
     exact: dict[int, int]
@@ -111,8 +111,8 @@ def cuts_between(
 
 
 def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
-    """Return the cut values for one count that is `a` for one input and `b` for the other. They are between
-    the two counts and at a public threshold. A higher `level` gives more cut values.
+    """Return the cut values for one count that is `a` for one input and `b` for the other. The cut values are
+    between the two counts and at a public threshold. A higher `level` gives more cut values.
     """
     low, high = sorted((a, b))
     if low == high:

@@ -1,12 +1,11 @@
 """Search for an event that is much more frequent for one input than for its neighbour. The event is chosen on
 one half of the outputs, and measured on the other half.
 
-A lower bound on ε follows from an event A: ln((Pr[A | D] − δ) / Pr[A | D′]), where D and D′ are the two
-inputs. The probabilities are unknown, so the audit uses confidence bounds (Clopper–Pearson) from the counted
-outputs. Each event says that a score exceeds a cut value. The score is a number in the output, or an
-estimated likelihood ratio. One quarter of the outputs is used to estimate the likelihood ratios. A second
-quarter is used to choose the score and the cut value, which avoids overfitting. The bound is computed from
-the other half.
+A lower bound on ε follows from an event A: ln((Pr[A | D] − δ) / Pr[A | D′]), where D and D′ are the two inputs.
+The probabilities are unknown, so the audit uses confidence bounds (Clopper–Pearson) from the counted outputs.
+An event happens if a score exceeds a cut value. The score is a number in the output, or an estimated likelihood
+ratio. One quarter of the outputs is used to estimate the likelihood ratios. A second quarter is used to choose
+the score and the cut value, which avoids overfitting. The bound is computed from the other half.
 
 Source  Clopper & Pearson, Biometrika 1934, for the confidence bounds. Jagielski, Ullman & Oprea, NeurIPS
         2020, and Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS 2018, for bounds from events that
@@ -40,13 +39,14 @@ class Evidence(NamedTuple):
     Parameters
     ----------
     bound : float
-        Lower bound on ε. The probability that it exceeds the true ε is at most `level` (an argument of
+        Lower bound on ε. The probability that this bound exceeds the true ε is at most `level` (an argument of
         `strongest_evidence`).
     event : str
         Description of the event.
     likelier, rarer : float
-        Frequency of the event, for the input that makes it more likely and for the other input. Only the runs
-        that were not used to choose the event are counted.
+        Frequencies of the event. `likelier` is the frequency for the input with which the event is more
+        frequent. `rarer` is the frequency for the other input. Only the runs that were not used to choose the
+        event are counted.
     """
 
     bound: float = 0.0

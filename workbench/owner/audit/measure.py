@@ -1,5 +1,5 @@
-"""Audit of one mechanism on one pair of neighbouring inputs. It measures how much the outputs reveal. Results
-can be stored in CSV files.
+"""Audit of one mechanism on one pair of neighbouring inputs. The audit measures how much the outputs reveal.
+Results can be stored in CSV files.
 """
 
 from __future__ import annotations

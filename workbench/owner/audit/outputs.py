@@ -1,7 +1,7 @@
 """Observed output of a call, as numbers and text. Audits compare the outputs for two inputs.
 
-An output contains everything that an observer can see. This is more than the noisy numbers: it includes keys
-and their order, sizes, metadata, receipts, types, printed text, warnings, and exceptions with their messages.
+An output contains everything that an observer can see. Besides the noisy numbers, these are keys and their
+order, sizes, metadata, receipts, types, printed text, warnings, and exceptions with their messages.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Output:
 
 
 class NoAnswer(BaseException):
-    """Error that is raised if a call takes longer than its time limit. It is not an `Exception`, so that an
-    `except Exception` in the called function does not catch it.
+    """Error that is raised if a call takes longer than its time limit. The class is not a subclass of
+    `Exception`, so that an `except Exception` in the called function does not catch the error.
     """
 
 

@@ -1,5 +1,5 @@
-"""Source of noise for exact audits. It draws nothing at random. Instead, each run of a mechanism gets another
-combination of outcomes, until all combinations have occurred.
+"""Source of noise for exact audits. This source draws nothing at random. Instead, each run of a mechanism gets
+another combination of outcomes, until all combinations have occurred.
 
 The mechanism's own code runs with this source. The source can go through the distributions that the class
 `Source` offers. It cannot go through other distributions, or through the random truncation of users. Hash
@@ -45,7 +45,7 @@ class Enumeration(Source):
     Parameters
     ----------
     alike : bool
-        Whether all records of each user are equal, so that it makes no difference which are kept.
+        Whether all records of each user are equal, so that the choice of kept records makes no difference.
     cuts : Cuts, optional
         Cut values that divide the noise into parts. If None, values get no noise, and the source records the
         exact values.

@@ -1,5 +1,5 @@
-"""Information that only the publisher of a table can give, for example its title and licence. It is stored in
-the file `publication.json`.
+"""Information that only the publisher of a table can give, for example the title and the licence. The file
+`publication.json` contains this information.
 """
 
 from __future__ import annotations

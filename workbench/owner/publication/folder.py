@@ -164,7 +164,7 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
     release : Release
         Release whose rows are written.
     about : About
-        Facts from the publisher. They say whether counts are rounded.
+        Facts from the publisher, which determine whether counts are rounded.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Data sheet of a publication. It contains questions that readers may have. The answers follow from the
+"""Data sheet of a publication. The sheet contains questions that readers may have. The answers follow from the
 release and from facts that the publisher gives.
 """
 
@@ -121,8 +121,8 @@ class Sheet:
 
     @property
     def limit(self) -> str:
-        """Text that says how much one person adds at most to the table. It is empty if nobody's rows were
-        truncated.
+        """Text that states how much one person adds at most to the table. The text is empty if nobody's rows
+        were truncated.
         """
         about, bound = self.about, self.bound
         if bound is None:
@@ -442,8 +442,8 @@ class Sheet:
 
 
 def certainty(epsilon: float, before: float = 0.5) -> str:
-    """Return the largest probability that a reader can give to a fact after a release, in per cent. It
-    follows from ε and the probability before the release.
+    """Return the largest probability that a reader can give to a fact after a release, in per cent. The
+    function computes this probability from ε and from the probability before the release.
 
     >>> certainty(1.0), certainty(2.0), certainty(1.0, before=0.1)
     ('73 %', '88 %', '23 %')

@@ -48,8 +48,8 @@ _MOST_RANGES = 2**10
 
 
 class Range(NamedTuple):
-    """Range of 2^`bits` consecutive cells (the last range may have fewer). The object knows where the rows
-    of these cells are in scratch files.
+    """Range of 2^`bits` consecutive cells (the last range may have fewer). The object contains the positions of
+    the rows of these cells in scratch files.
     """
 
     start: int
@@ -192,8 +192,8 @@ def split(folder: Path, some: Range, finer: int) -> Spilled:
 
 
 def ranges(start: int, cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
-    """Yield ranges of 2^`bits` consecutive cells in ascending order. Each range knows where its rows are in
-    the scratch files.
+    """Yield ranges of 2^`bits` consecutive cells in ascending order. Each range contains the positions of its
+    rows in the scratch files.
     """
     for which in range(((cells - 1) >> bits) + 1):
         yield Range(start + (which << bits), bits, _segments(spilled, which))
@@ -323,7 +323,7 @@ class Dealt:
 
     @cached_property
     def user_ranges(self) -> list[tuple[Segments, ...]]:
-        """Ranges (groups) of users. Each contains all rows of its users, and no other rows."""
+        """Ranges (groups) of users. Each range contains all rows of its users, and no other rows."""
         bits = user_bits(self._rows)
         spilled = self._read(bits, int.from_bytes(system_key()[:8]) | 1)
         return [_segments(spilled, which) for which in range(1 << bits)]
@@ -397,7 +397,7 @@ class Dealt:
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
         """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
-        step `grid`. The result is that of `SparseTable.grid_units`.
+        step `grid`. The result is the same as the result of `SparseTable.grid_units`.
         """
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)

@@ -115,7 +115,9 @@ _LOST = "the cluster was lost, or its workers died again and again: nothing was 
 
 
 class Cluster(ClientExecutor):
-    """Executor that runs tasks on a Dask cluster. At the end of a `with` block, it closes the connection."""
+    """Executor that runs tasks on a Dask cluster. At the end of a `with` block, the executor closes the
+    connection.
+    """
 
     def __init__(self, client: Client):
         super().__init__(client, pure=False)
@@ -191,8 +193,8 @@ def connect(
     Raises
     ------
     ValueError
-        If the address is invalid, the connection is not encrypted, or there are no workers. Also if a worker
-        has other source code or package versions than this process.
+        If the address is invalid, the connection is not encrypted, or there are no workers. The error is also
+        raised if a worker has other source code or package versions than this process.
     ConnectionError
         If the scheduler does not answer within `timeout` seconds.
     """

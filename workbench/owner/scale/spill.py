@@ -2,7 +2,7 @@
 consecutive cells, or a group of users.
 
 A file has a random name, and is read only through the `Spilled` that its writer returned. If a task is
-repeated, the rows of one attempt are therefore never mixed with those of another.
+repeated, the rows of one attempt are therefore never mixed with the rows of another attempt.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def deal(words, shift, places, column, out):
 
 
 class Segments(NamedTuple):
-    """Positions of a range's rows in a scratch file. For each batch of rows in the file, they are the
-    position of the range's first row and the number of its rows.
+    """Positions of a range's rows in a scratch file. For each batch of rows in the file, the object contains
+    the position of the range's first row, and the number of the range's rows.
     """
 
     name: str
@@ -79,8 +79,7 @@ class Spilled(NamedTuple):
 
 
 class SpillFile:
-    """New scratch file of rows. Each row has a 64-bit word, whose upper bits say to which range the row
-    belongs.
+    """New scratch file of rows. Each row has a 64-bit word, whose upper bits are the number of the row's range.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""Runner of tasks, which run in this thread, in several threads or on any executor. It also creates a scratch
-folder for temporary files.
+"""Runner of tasks, which run in this thread, in several threads or on any executor. The module also creates a
+scratch folder for temporary files.
 
 A task is a module-level function with its arguments, all of which can be pickled. A task that is repeated
 gives the same result. Executors write error messages to their logs, which must not contain private data. If a
@@ -32,7 +32,7 @@ class _Refused:
 
 
 class Tasks:
-    """Runner of tasks. It uses an executor, or it runs them one after another in this process."""
+    """Runner of tasks. The runner uses an executor, or runs the tasks one after another in this process."""
 
     def __init__(self, executor: Executor | None = None):
         self._executor = executor
@@ -82,8 +82,8 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
-    """Create a runner of tasks for the `with` block. It runs tasks on the executor, or else in `workers`
-    threads, or in this thread if `workers` is 1.
+    """Create a runner of tasks for the `with` block. The runner uses the executor, if you pass one. Otherwise
+    it uses `workers` threads, or only this thread if `workers` is 1.
     """
     with ExitStack() as stack:
         if executor is None and workers != 1:
