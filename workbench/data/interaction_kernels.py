@@ -1,8 +1,8 @@
 """Compiled loops that sort the records of users, count them, and sample some records of each user.
 
-Functions that choose records at random take the argument `states`. It contains states of the random number
-generator of `user_kernels.next_word`: one state per user, or a single state from which all users draw in
-turn.
+Functions that choose records at random take the argument `states`, which contains states of the random number
+generator of `user_kernels.next_word`. There is one state per user, or a single state from which all users draw
+in turn.
 """
 
 import numpy as np
@@ -96,9 +96,9 @@ def one_per_item(starts, items, m, states, rows):
 
 @njit(cache=True, nogil=True)
 def top_scored(starts, limit, random, ranks, items, states, kept):
-    """Mark records of each user in the mask `kept`: first `random` random records, and then, among the
-    others, the `limit` records whose items have the highest ranks. `ranks` contains the rank of each item. If
-    ranks are equal, the choice is random.
+    """Mark records of each user in the mask `kept`. First mark `random` random records. Then mark, among the
+    other records, the `limit` records whose items have the highest ranks. `ranks` contains the rank of each
+    item. If ranks are equal, the choice is random.
 
     The variable `cut` is the lowest rank among the `limit` highest. All records with a higher rank are
     marked. Then records with exactly this rank are marked at random, until `limit` records are marked in

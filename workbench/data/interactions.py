@@ -4,7 +4,7 @@ weekday.
 Some methods keep only some records of each user, at random or by score. The choice for a user depends only on a
 secret key, on the identity of the user and on the records of this user. The choices for different users are
 independent if the cipher AES behaves like a random permutation. These choices alone do not protect users. A
-mechanism adds noise later, and the noise protects them.
+mechanism adds noise later, and this noise protects users.
 
 If you give a seeded generator in place of a key, all users draw in turn from one random sequence. Use a
 generator only in experiments whose recorded results must not change.
@@ -62,8 +62,8 @@ class Draws(NamedTuple):
         return cls(seed.generate_state(4, np.uint64)[None], key, ids)
 
     def states(self, users: slice) -> UInt64[np.ndarray, "states 4"]:
-        """Return the states of random number generators, one per user. If there is one sequence for all
-        users, return its single state.
+        """Return the states of random number generators, one per user. If there is one sequence for all users,
+        return the single state of this sequence.
         """
         return seeds(self.key, self.ids[users]) if self.stream is None else self.stream
 

@@ -1,5 +1,5 @@
-"""Reader of the rows in files and data frames. It yields batches with the cell, the count and the user of
-each row.
+"""Reader of the rows in files and data frames. The reader yields batches with the cell, the count and the user
+of each row.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Batch of rows. For each row, it contains the key (number of the cell), the count and the number of the
-    user. `counts` is None if each row counts one. `users` is None if no column of users was named.
+    """Batch of rows. For each row, the batch contains the key (number of the cell), the count and the number of
+    the user. `counts` is None if each row counts one. `users` is None if no column of users was named.
     """
 
     keys: Any  # int64[rows], or as `prepare` makes them
@@ -279,12 +279,12 @@ def prepared_rows(
     refuse: bool = True,
 ) -> Generator[tuple[CountedRows, Batch, Refused]]:
     """Yield the rows of a table in batches. The function `prepare` computes the keys of the rows from some
-    columns, and says which rows it leaves out.
+    columns, and returns which rows to leave out.
 
     For each batch, yield three things: the counted rows, the batch with the columns as they were read, and a
     list of the values that are not allowed. Rows that are dropped because they have no user are missing from
-    all three. By default, the first value that is not allowed raises a ValueError that names its place. With
-    `refuse` = False, no error is raised.
+    all three. By default, the first value that is not allowed raises a ValueError, which names the row and the
+    column of the value. With `refuse` = False, no error is raised.
     """
     others = count, None if users is None else users.column
     names = [*columns, *(name for name in others if name is not None)]

@@ -37,9 +37,9 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
     """Find those children of the given nodes that contain records. Return the number of children that were
-    found. For each found child, the function writes four numbers to a column of `out`: the index of the parent,
-    the child's digit (number among the children of the parent), the first record of the child, and the record
-    after the last record of the child.
+    found. For each found child, the function writes four numbers to a column of `out`. The first two are the
+    index of the parent, and the child's digit (number among the children of the parent). The other two are the
+    numbers of the child's first record, and of the record after the child's last record.
     """
     k, weighted = 0, ends.size > 0
     for i in range(start.size):

@@ -1,8 +1,8 @@
 """Sources of rows: data frames, CSV files and Parquet files. Rows are read in order and in batches.
 
-The type of a column is declared by the schema of a file or data frame. It is never guessed from the values,
-because then one person's value could change how other rows are read. The columns of a CSV file are text. A
-column of Python objects is converted to text, each value on its own.
+The schema of a file or data frame declares the type of a column. The workbench never guesses the type from the
+values, because then one person's value could change how other rows are read. The columns of a CSV file are
+text. A column of Python objects is converted to text, each value on its own.
 """
 
 from __future__ import annotations

@@ -149,10 +149,10 @@ def keep_units(counts, total, wanted, s, undecided, low):
     """Lower the counts of a user's cells at random, so that their sum falls from `total` to `wanted`. A count
     of n is treated as n single records, and all choices of `wanted` records are equally likely.
 
-    Each record gets a uniform random real number, and the records with the `wanted` smallest numbers are
-    kept. The numbers are drawn bit by bit, until it is decided for each record whether it is kept. The
-    records of one cell are interchangeable. So for each cell, the function draws only how many of its
-    undecided records get the bit 0. `undecided` and `low` are working memory with the length of `counts`.
+    Each record gets a uniform random real number, and the records with the `wanted` smallest numbers are kept.
+    The numbers are drawn bit by bit, until these bits decide for each record whether the record is kept. The
+    records of one cell are interchangeable. So for each cell, the function draws only how many of its undecided
+    records get the bit 0. `undecided` and `low` are working memory with the length of `counts`.
     """
     n = counts.size
     for i in range(n):
@@ -217,8 +217,8 @@ def take_apart(packed, key_bits, are_rows, users, starts, sums):
     last `key_bits` bits). The users are written to `users`, the position of each user's first cell to `starts`,
     and the cells into `packed` itself. Return the numbers of users and of cells.
 
-    With `are_rows`, a number may occur several times. It is then written only once, and `sums` gets the
-    number of times.
+    With `are_rows`, a number may occur several times. Such a number is then written only once, and `sums` gets
+    the number of times that it occurs.
     """
     n, k = 0, 0
     last = last_user = -1

@@ -1,5 +1,5 @@
-"""Values of a text column without a public list of values, for example search terms, and the users who have
-these values.
+"""Values of a text column, for example search terms, and the users who have these values. There is no public
+list of the possible values.
 """
 
 from __future__ import annotations

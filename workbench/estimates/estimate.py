@@ -98,8 +98,9 @@ class Answers(tuple[Any, ...]):
         return f"<Answers: {'; '.join([*rows, *more])}>"
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
-        """Return four texts for each of the first `most` answers: the count, the size of the noise, the
-        number of cells that were not released, and an upper limit on the sum of the counts of these cells.
+        """Return four texts for each of the first `most` answers. The first two are the count and the size of
+        the noise. The third is the number of cells that were not released. The fourth is an upper limit on the
+        sum of the counts of these cells.
         """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
@@ -137,10 +138,10 @@ class Estimate:
     """Base class of estimates, which are the contents of a release. A subclass is a frozen dataclass. Its
     fields determine what a release file contains.
 
-    `kind` is the name of the class in files. `contents` is a plural noun, for example "cells". It names the
-    things that `len` counts. Arrays in fields become read-only. A file contains some fields as columns of a
-    table, and the others as metadata in the format of the module `stored`. If `rows_are_counts` is True, each
-    row of `to_frame` is a count that has its own error.
+    `kind` is the name of the class in files. `contents` is a plural noun for the things that `len` counts, for
+    example "cells". Arrays in fields become read-only. A file contains some fields as columns of a table, and
+    the others as metadata in the format of the module `stored`. If `rows_are_counts` is True, each row of
+    `to_frame` is a count that has its own error.
     """
 
     kind: ClassVar[str]

@@ -1,14 +1,16 @@
 """Writing of files: each file is written completely or not at all, and contains a record of how it was made.
 
-Temporary files: a file is first written as a draft, which gets its name when it is complete. A process that
-is killed cannot remove its drafts. If the operating system supports files without a name, a draft is such a
-file, and disappears with its process. On other systems, and for folders, a process locks its drafts as long
-as it lives. The next process removes drafts without a lock.
+Temporary files: a file is first written as a draft, which gets its name when it is complete. A process that is
+killed cannot remove its drafts. If the operating system supports files without a name, a draft is such a file.
+The draft then disappears with its process. On other systems, and for folders, a process locks its drafts as
+long as the process lives. The next process removes drafts without a lock.
 
-Provenance records: a record is a dictionary that describes how a file was made. It is stored as ASCII JSON in
-the keywords of a PDF, the text of a PNG, the description of an SVG, the metadata of a Parquet file, or a
-comment in LaTeX and Markdown. For a CSV file, it is in the separate file `<name>.csv.json`. Somebody else may
-have written the file, so the workbench never executes anything in a record.
+Provenance records: a record is a dictionary that describes how a file was made. The record is stored as ASCII
+JSON, inside the file that the record describes. In a PDF, the record is in the keywords. In a PNG, it is in the
+text, and in an SVG, it is in the description. A Parquet file contains the record in its metadata. LaTeX and
+Markdown files contain the record in a comment. For a CSV file, the record is in the separate file
+`<name>.csv.json`. Somebody else may have written the file, so the workbench never executes anything in a
+record.
 """
 
 from __future__ import annotations
@@ -140,8 +142,8 @@ def _remove_in_use(folder: Path) -> None:
 
 
 def process_folder(parent: str | None = None) -> Path:
-    """Return a new temporary folder. It is removed when this process ends. Child processes that were forked
-    do not remove it.
+    """Return a new temporary folder. The folder is removed when this process ends. Child processes that were
+    forked do not remove the folder.
     """
     folder, _ = _new_folder(parent or tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
@@ -330,7 +332,7 @@ def read(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Provenance record. Do not trust its contents, because anyone may have written the file.
+        Provenance record. Do not trust the contents of the record, because anyone may have written the file.
 
     Raises
     ------

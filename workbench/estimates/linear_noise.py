@@ -1,5 +1,5 @@
-"""Descriptions of noise that is correlated between cells, with formulas for its variance in the answer to a
-query.
+"""Descriptions of noise that is correlated between cells, with formulas for the variance of the noise in the
+answer to a query.
 
 A mechanism added independent noise to some numbers, and computed the counts of cells from these noisy numbers
 by a public linear map. Each class describes the noise on the counts for one such map.

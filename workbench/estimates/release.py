@@ -106,9 +106,9 @@ class Release:
         Public numbers, for example noisy counts, from which the release computes answers to queries.
     ledger : tuple of Receipt
         One receipt per measurement. The receipts belong to this estimate. If you replace the estimate of a
-        release by another, the release loses its receipts and cannot be saved. If you write a mechanism that
-        computes its estimate from another release, pass `tuple(release.ledger)`, the receipts of that
-        release.
+        release by another estimate, the release loses its receipts and cannot be saved. A mechanism may compute
+        its estimate from an earlier release. Then pass the receipts of the earlier release,
+        `tuple(earlier.ledger)`.
     mechanism : Mechanism or str
         Mechanism that made the release. If the release was loaded from a file, the field contains a text that
         describes the mechanism.
@@ -217,9 +217,10 @@ class Release:
         ----------
         queries : workload, or queries by label
             Queries to answer. For example, {"origin": "Bern", "hour": (7, 9)} counts the records from Bern
-            between hours 7 and 9. For each attribute, give a label, a pair (first, last) of labels with both
-            ends included, or a list or set of labels and pairs. You can write the same query as a text,
-            `'origin=Bern hour=7..9'`. Pass a list to ask several queries. The query {} counts all records.
+            between hours 7 and 9. For each attribute, give a label, a pair (first, last) of labels, or a list
+            or set of labels and pairs. A pair includes both of its ends. You can write the same query as a
+            text, `'origin=Bern hour=7..9'`. Pass a list to ask several queries. The query {} counts all
+            records.
         error : bool
             Whether to return also the errors of the answers. Default False.
         belief : "empty", optional
@@ -242,8 +243,8 @@ class Release:
         Raises
         ------
         ValueError
-            If the estimate cannot answer the queries, if an attribute or a label is not in the domain, if a
-            query selects no cell, or if `belief` has another value.
+            If the estimate cannot answer the queries, or if an attribute or a label is not in the domain. The
+            error is also raised if a query selects no cell, or if `belief` has another value.
         """
         if not hasattr(queries, "on"):
             queries = labelled_queries(self._labelled_domain(**options), queries)
@@ -285,8 +286,8 @@ class Release:
         Raises
         ------
         ValueError
-            If an attribute is not in the domain or is named twice, if the table would have more than 2²²
-            rows, or if the estimate cannot answer these queries.
+            If an attribute is not in the domain or is named twice. The error is also raised if the table would
+            have more than 2²² rows, or if the estimate cannot answer these queries.
         """
         names: list[Any] = []
         for given in attributes:
@@ -431,14 +432,14 @@ class Release:
             `count` is the estimated count, which is unbiased unless the mechanism sorts or truncates counts.
             `sd` is the standard deviation of the noise in the count. `low` and `high` are two standard
             deviations below and above the count. About 19 times in 20, the true count is between `low` and
-            `high`. There is a column `noisy` only if its values differ from `count`. Unknown errors are NaN.
-            If an attribute has the same name as one of these columns, the column's name ends with an
-            underscore. If cells were not released, the `attrs` of the data frame contain the number of these
-            cells (`absent_cells`) and the largest plausible true count of such a cell (`absent_at_most`).
-            Some releases contain several marginals, which are tables on some of the attributes. If a row sums
-            over all values of an attribute, the label of this attribute is `*` (see `tables`). Synthetic
-            records and sketches (small summaries of a table) have no counts, so their data frames do not have
-            the columns of counts and errors.
+            `high`. There is a column `noisy` only if its values differ from `count`. Unknown errors are NaN. If
+            an attribute has the same name as one of these columns, the column's name ends with an underscore.
+            If cells were not released, the `attrs` of the data frame contain the number of these cells
+            (`absent_cells`) and the largest plausible true count of such a cell (`absent_at_most`). Some
+            releases contain several marginals, which are tables on some of the attributes. If a row sums over
+            all values of an attribute, the label of this attribute is `*` (see `tables`). Synthetic records and
+            sketches (small summaries of a table) have no counts. Their data frames have no columns of counts
+            and errors.
         """
         return self._with_errors(self.estimate.to_frame())
 
@@ -478,10 +479,11 @@ class Release:
         """Number of cells (or nodes of a tree) that the mechanism would release on average, with the same
         thresholds, if the table were empty.
 
-        The number is computed from public information. On average, at most this number of the released cells
-        are empty in the true table, because no table has more empty cells than the empty table. If a
-        mechanism always releases every cell, or a stated number of cells, the result is the number of
-        released cells. The result is None if the release does not contain enough information.
+        The number is computed from public information. This number is an upper limit for every table: on
+        average, at most so many of the released cells are empty in the true table. The reason is that no table
+        has more empty cells than the empty table. If a mechanism always releases every cell, or a stated number
+        of cells, the result is the number of released cells. The result is None if the release does not contain
+        enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
@@ -564,8 +566,8 @@ class Release:
         Returns
         -------
         columns, rows : tuple and list
-            The names of the columns, and one row of texts per cell: its labels, its count, and the standard
-            deviation of its noise. If the release has neither cells nor nodes, there are no rows.
+            The names of the columns, and one row of texts per cell. A row contains the labels, the count, and
+            the standard deviation of the noise. If the release has neither cells nor nodes, there are no rows.
         """
         try:
             labels, counts, deviations = self.largest(top)
@@ -591,8 +593,8 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release with one more noisy number: the number of users who had more data than the bound
-        allows, so that some of their data were left out.
+        """Return the release with one more noisy number. This is the number of users who had more data than the
+        bound allows, so that some of their data were left out.
 
         The records of one user alone determine whether this user has more data than the bound allows. So adding
         or removing one user changes the number by at most one. The workbench adds geometric noise of scale 1/ε

@@ -143,8 +143,8 @@ def write_release(
 
 
 def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
-    """Return a table with two kinds of columns: first those for human readers, then those from which the
-    workbench loads the release.
+    """Return a table with two kinds of columns. The first columns are for human readers. The workbench loads
+    the release from the other columns.
     """
     if (
         len(frame) != table.num_rows

@@ -205,7 +205,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def encode(estimate: Any) -> dict[str, Any]:
-    """Return the metadata of an estimate in the form in which a file stores them."""
+    """Return the metadata of an estimate in the form in which a file stores the metadata."""
     return {
         name: write(getattr(estimate, field))
         for field, name, (write, _) in _fields(estimate.kind)
@@ -213,8 +213,8 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an estimate from the metadata that `encode` returned. If a field is invalid, raise
-    a ValueError that names its place in the file.
+    """Return the fields of an estimate from the metadata that `encode` returned. If a field is invalid, raise a
+    ValueError that names the place of the field in the file.
     """
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])

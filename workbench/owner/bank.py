@@ -67,8 +67,8 @@ class SyntheticRows:
         Fitted probability model from which the rows were drawn.
     guarantee : dict
         Privacy guarantee of the rows: the budget that paid for all answers in the bank, the rest of this
-        budget, and the protected unit. The entry `doubts` contains warnings. There is a warning if the
-        answers contradict each other or the stated number of records, or if the fit of the model did not
+        budget, and the protected unit. The entry `doubts` contains warnings. For example, a warning states that
+        the answers contradict each other or the stated number of records, or that the fit of the model did not
         converge.
     """
 
@@ -93,8 +93,8 @@ class SyntheticRows:
         return self.table.domain.frame(self.table.keys.repeat(self.table.counts))
 
     def save(self, path: str | Path, force: bool = False) -> None:
-        """Write the rows and their privacy guarantee to a file. If you choose CSV, the guarantee is written
-        to a second file next to it, with the ending `.csv.json`.
+        """Write the rows and their privacy guarantee to a file. If you choose CSV, the guarantee is written to
+        a second file in the same folder, with the ending `.csv.json`.
 
         Parameters
         ----------
@@ -117,8 +117,8 @@ class SyntheticRows:
 
 
 def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
-    """Return the mechanism that answers queries at a given privacy cost. If the cost is a ρ, the mechanism
-    uses Gaussian noise. If the cost is an ε, it uses Laplace noise.
+    """Return the mechanism that answers queries at a given privacy cost. If the cost is a ρ, the mechanism uses
+    Gaussian noise. If the cost is an ε, the mechanism uses Laplace noise.
     """
     return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
 
@@ -166,8 +166,8 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
 
 
 def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
-    """Return a function that predicts how precise the answers to `queries` would be after you ask all of
-    them. The function takes the variance of the noise in the new answers. It returns the posterior variance
+    """Return a function that predicts how precise the answers to `queries` would be after you ask all of them.
+    The returned function takes the variance of the noise in the new answers, and returns the posterior variance
     of the least precise query.
 
     The posterior covariance of the queries is a sum Σ d·u·uᵀ over orthogonal unit vectors u, each with a

@@ -297,8 +297,8 @@ def _expected_counts(
     session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
     """Return, for each set of attributes, the counts that the bank predicts for the cells of this set from
-    earlier answers, as integers. If the bank is empty or the set has too many cells, the counts are the total
-    times a product of one prior distribution per attribute.
+    earlier answers, as integers. If the bank is empty or the set has too many cells, each attribute has a prior
+    distribution. The counts are then the total times the product of these distributions.
     """
     domain, _ = place_of(session)
     answers = session.bank.by_question()

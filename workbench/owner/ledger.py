@@ -7,7 +7,7 @@ If the SQLite file lacks this row, or has another row in its place, opening the 
 somebody restores older copies of both files, the workbench cannot detect this.
 
 Ledger. The SQLite file has a table with one row per spend. Each row contains a checksum of itself and all rows
-before it. Once the answers or the release that a row paid for exist, the row also gets a *seal*, which is a
+before it. A row pays for answers or for a release. Once these exist, the row also gets a *seal*, which is a
 checksum of the answers. If a row was changed, even in one bit, reading the row raises an error.
 """
 
@@ -262,7 +262,7 @@ _COLUMNS = (
 
 class SessionFile:
     """SQLite file of a budget and a bank, at `path`. The object remembers the id of the file, and the latest
-    spend that this process has seen in it.
+    spend that this process has seen in the file.
     """
 
     wait = 30.0  # seconds that another process may hold the file
@@ -314,7 +314,7 @@ class SessionFile:
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
         """Return the facts that are stored in the budget's file, for example its limit. Raise a ValueError if
-        they contradict the facts in `stated`. If the file is new, write the stated facts to it.
+        the stored facts contradict the facts in `stated`. If the file is new, write the stated facts to it.
         """
         if not is_begun(db):
             _create(db, stated)

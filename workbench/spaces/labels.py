@@ -34,7 +34,7 @@ from workbench.value import Float, not_allowed, parameter, shown, value
 
 
 def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels as Python values. Raise a ValueError if they are not all of one type, for example all
+    """Return labels as Python values. Raise a ValueError if the labels are not all of one type, for example all
     text.
     """
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)

@@ -1,5 +1,5 @@
-"""Preparation rules, which compute the label of a value. They also determine what happens to missing values and
-to values without a label.
+"""Preparation rules, which compute the label of a value. A rule also determines what happens to missing values
+and to values without a label.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Table that contains a position for each of its texts. The table looks up the values of a column of any
-    type, and accepts different spellings of a number.
+    """Table of texts, with a position for each text. The table looks up the values of a column of any type, and
+    accepts different spellings of a number.
     """
 
     places_of: Mapping[str, int]

@@ -37,7 +37,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     Parameters
     ----------
     name : str
-        Name of the attribute, for error messages and as the name of its column.
+        Name of the attribute, for error messages. By default, the attribute's column has the same name.
     stated : Rule, list, dict or int
         Description of the attribute, in one of the forms that `Domain.from_dict` accepts.
     folder : Path, optional

@@ -1,16 +1,17 @@
 """Cut values that divide the range of a noisy value into a few parts, and the probabilities of these parts.
 
 An audit compares two inputs, so each noisy value has two exact values, one for each input. The enumeration of
-the noise only distinguishes whether the noisy value is below, between or above these two exact values, and on
-which side of a public threshold it is. One number represents each part. If there are still too many
-combinations, values that are equal for both inputs get no noise. Gaussian noise is treated differently, because
-the ratio of its probabilities varies within a part. If the exact values differ, each possible noisy value is a
-part. If there are too many possible values, neighbouring values are grouped in ranges.
+the noise distinguishes only whether the noisy value is below, between or above these two exact values. It also
+distinguishes on which side of a public threshold the value is. One number represents each part. If there are
+still too many combinations, values that are equal for both inputs get no noise. Gaussian noise is treated
+differently, because the ratio of its probabilities varies within a part. If the exact values differ, each
+possible noisy value is a part. If there are too many possible values, neighbouring values are grouped in
+ranges.
 
 Some mechanisms release an empty cell only if its noisy value passes a filter. The mechanism's own code gives
-the probability of passing. A value that passed then follows the distribution of the noise, given that it
-passed. If the mechanism samples cells by their noisy values, each value up to the threshold τ is a separate
-part, because each is kept with a different probability.
+the probability of passing. A value that passed then follows the distribution of the noise under the condition
+that the value passed. Suppose that the mechanism samples cells by their noisy values. Then each value up to the
+threshold τ is a separate part, because each of these values is kept with a different probability.
 """
 
 from __future__ import annotations
@@ -56,11 +57,9 @@ class Cuts(NamedTuple):
 
     Parameters
     ----------
-    calls : Cut values by call, and by cell or position.
-    others : Cut values for all other values.
-    constants : Constants that represent values without parts.
-    bits : Positions of the bits that any count may set.
-    empty_cells : Whether cells that are empty for both inputs may survive.
+    calls : Cut values by call, and by cell or position. others : Cut values for all other values. constants :
+    Constants that represent values without parts. bits : Positions of the bits that any count may set.
+    empty_cells : Whether cells that are empty for both inputs may pass the filter.
     """
 
     calls: Sequence[dict[int, list[int]]] = ()
@@ -127,8 +126,8 @@ def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[i
     """Return cut values for a value with Gaussian noise. Each likely noisy value is a separate part. If there
     would be too many parts, each part is a range of values.
 
-    If only a few ranges are possible, they are near the middle of the distribution, where they distinguish
-    the two inputs best.
+    If only a few ranges are possible, the ranges are near the middle of the distribution, where they
+    distinguish the two inputs best.
     """
     low, high = sorted((a, b))
     reach = _reach(law, parts)
@@ -169,7 +168,7 @@ def kept(empty: Any, value: int) -> float:
 
 
 def is_gaussian(law: Any) -> bool:
-    """Return whether the noise is Gaussian. Otherwise it is two-sided geometric."""
+    """Return whether the noise is Gaussian. If not, the noise is two-sided geometric."""
     return isinstance(law, DiscreteGaussian)
 
 

@@ -2,10 +2,10 @@
 possible outcome of its noise.
 
 The module `ways` goes through the outcomes. The module `cuts` determines how finely the range of the noise is
-divided. If the output shows every noisy value, the computed loss is the loss of the output. If later steps
-combine the noisy values, for example by least squares, then the loss of the output may be smaller than the
-computed loss. Audits measure this smaller loss by repeated runs. If the values of Gaussian noise are grouped
-in ranges, the computed loss is slightly smaller than the true loss.
+divided. If the output shows every noisy value, the computed loss is the loss of the output. But later steps may
+combine the noisy values, for example by least squares. Then the loss of the output may be smaller than the
+computed loss. Audits measure this smaller loss by repeated runs. If the values of Gaussian noise are grouped in
+ranges, the computed loss is slightly smaller than the true loss.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Output:
     Parameters
     ----------
     numbers : dict[str, float]
-        All numbers in the output by name, for example values and sizes. If a value may be missing from
-        outputs, its name occurs only where the value is present.
+        All numbers in the output by name, for example values and sizes. If an output lacks a value, the name of
+        this value does not occur in the output.
     form : tuple of str
         All other parts, for example types, text and the order of keys.
     whole : int

@@ -2,10 +2,10 @@
 copies replaces many runs of a mechanism.
 
 This replacement is valid only if the release of a cell depends on this cell, on independent noise and on public
-numbers, and on nothing else. It is not valid if a transform or a tree combines cells, if a threshold or a
-sample depends on all cells, or if reports of people are mixed. Parts of a release that are not about single
-cells, for example a total, exist only once for all tiles. So an audit can test these parts only by separate
-runs.
+numbers, and on nothing else. The replacement is not valid if a transform or a tree combines cells, or if a
+threshold or a sample depends on all cells. It is also not valid if reports of people are mixed. Parts of a
+release that are not about single cells, for example a total, exist only once for all tiles. So an audit can
+test these parts only by separate runs.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 another combination of outcomes, until all combinations have occurred.
 
 The mechanism's own code runs with this source. The source can go through the distributions that the class
-`Source` offers. It cannot go through other distributions, or through the random truncation of users. Hash
-functions and other random numbers that do not depend on the data are fixed. This is valid because such
-numbers are part of the release, or because the guarantee also holds if they are known.
+`Source` offers. The source cannot go through other distributions, or through the random truncation of users. It
+uses fixed values for hash functions and other random numbers that do not depend on the data. Fixed values are
+valid because such numbers are part of the release, or because the guarantee also holds if they are known.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ _NEVER = (
 
 @dataclass(frozen=True)
 class Answer:
-    """Question of a reader, with its answer. The answer consists of paragraphs, then a list, then a table.
-    The list and the table may be empty.
+    """Question of a reader, with an answer. The answer consists of paragraphs, then a list, then a table. The
+    list and the table may be empty.
 
     Parameters
     ----------

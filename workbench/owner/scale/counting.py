@@ -490,7 +490,7 @@ def drawn_within(
     arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
     """Call a function that draws noise for the nodes (cells or transformed counts) that depend only on one
-    range of cells. Return its result, and the sum of the range's counts.
+    range of cells. Return the result of this function, and the sum of the range's counts.
     """
     nodes, values = basis.forward_within(keys, counts, bits)
     return function(part, nodes, values, *arguments), int(counts.sum())

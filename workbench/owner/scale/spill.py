@@ -1,8 +1,9 @@
 """Scratch files of rows that are partitioned into ranges and read one range at a time. A range is a block of
 consecutive cells, or a group of users.
 
-A file has a random name, and is read only through the `Spilled` that its writer returned. If a task is
-repeated, the rows of one attempt are therefore never mixed with the rows of another attempt.
+A file has a random name. Tasks read the file only through the `Spilled` object that the writer of the file
+returned. If a task is repeated, the rows of one attempt are therefore never mixed with the rows of another
+attempt.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class SpillFile:
             self._file.close()
 
     def spilled(self) -> Spilled:
-        """Finish the file and return it for reading."""
+        """Finish the file, and return an object for reading it."""
         return Spilled(self._path.name, self._dtype, np.concatenate(self._starts))
 
 

@@ -1,10 +1,10 @@
 """Runner of tasks, which run in this thread, in several threads or on any executor. The module also creates a
 scratch folder for temporary files.
 
-A task is a module-level function with its arguments, all of which can be pickled. A task that is repeated
-gives the same result. Executors write error messages to their logs, which must not contain private data. If a
-task rejects data with a ValueError, the worker therefore returns a marker without the message. The caller
-then runs the task again in its own process to get the message.
+A task is a module-level function with arguments. The function and the arguments can be pickled. A task that is
+repeated gives the same result. Executors write error messages to their logs, which must not contain private
+data. If a task rejects data with a ValueError, the worker therefore returns a marker without the message. The
+caller then runs the task again in its own process to get the message.
 """
 
 from __future__ import annotations
