@@ -82,7 +82,7 @@ class CellCounts:
         self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
     ) -> None:
         """Add a batch of rows, given by their keys and, optionally, their counts. Without counts, each row
-        counts one. Give counts either with all batches or with none.
+        counts as 1. Give counts either with all batches or with none.
         """
         self._total += len(keys) if counts is None else counts.sum(dtype=float)
         if self._total > LARGEST_TOTAL:

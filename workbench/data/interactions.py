@@ -311,8 +311,9 @@ class Interactions:
         user : str
             Name of the column of users. The users may be integers, text, dates or times.
         domain : Domain
-            Domain with one attribute for items and one for contexts, or with the attributes that `item` and
-            `context` combine. The domain must be public and must not be computed from the data.
+            Domain with one attribute for items and one for contexts. If items or contexts combine several
+            attributes, the domain has all of these attributes. The domain must be public and must not be
+            computed from the data.
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         item, context : str or tuple of str, optional

@@ -154,7 +154,7 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 class CountedRows(NamedTuple):
     """Batch of rows. For each row, the batch contains the key (number of the cell), the count and the number of
-    the user. `counts` is None if each row counts one. `users` is None if no column of users was named.
+    the user. `counts` is None if each row counts as 1. `users` is None if no column of users was named.
     """
 
     keys: Any  # int64[rows], or as `prepare` makes them
@@ -245,7 +245,7 @@ def counted_rows(
     domain : Domain
         Domain that lists all possible cells.
     count : str, optional
-        Name of the column of counts. By default each row counts one.
+        Name of the column of counts. By default, each row counts as 1.
     users : UserNumbers, optional
         Object that gives each user a number. The object contains the name of the column of users.
     table, progress : str and callable, optional

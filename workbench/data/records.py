@@ -177,7 +177,7 @@ class Records(OverHierarchy):
         bound : Bound or PUBLIC
             Limit on how many records one unit (for example a person) can add, or PUBLIC for public data.
         counts : int[n], optional
-            Number of records with each value. By default one.
+            Number of records with each value. Default: 1 for each value.
         truth_public : bool
             Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         users : sequence, optional

@@ -98,7 +98,7 @@ class Table:
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data. There is no default.
         count : str, optional
-            Name of the column that contains the count of each row. By default, each row counts one.
+            Name of the column that contains the count of each row. By default, each row counts as 1.
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         truth_public : bool
@@ -306,7 +306,7 @@ class SparseTable(Table):
         keys : int[n]
             Key of each row, in any order.
         counts : numbers[n], optional
-            Count of each row, an integer >= 0. With None, each row counts one.
+            Count of each row, an integer >= 0. With None, each row counts as 1.
         bound : Bound or PUBLIC
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data.
@@ -533,7 +533,7 @@ class WideTable(Table):
             Limit on how much one unit, for example a person, can change the counts, or PUBLIC for public
             data.
         counts : int[rows], optional
-            Count of each row, an integer >= 0. By default each row counts one.
+            Count of each row, an integer >= 0. By default each row counts as 1.
         truth_public, users, user_type, rng, key : optional
             Settings with the same meaning as in `SparseTable.from_keys`.
 

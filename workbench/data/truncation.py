@@ -67,7 +67,7 @@ def bounded_contributions(
     keys : int[rows]
         Key of each row, which is the number (at least 0) of the row's cell.
     counts : int[rows], optional
-        Count of each row, an integer >= 0. By default each row counts one.
+        Count of each row, an integer >= 0. By default, each row counts as 1.
     bound : Bound
         Limits `l0`, `linf` and `l1` on the rows that are kept for each user.
     key : bytes

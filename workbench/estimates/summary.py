@@ -515,8 +515,9 @@ class Sketch(Estimate):
     rows of `width` buckets. With "mean", the standard error of the answer is at most sqrt((r·F₂/width +
     S²/width + r·σ²)/depth). The first two terms are the error from cells that share a bucket, and the third
     term is the error from noise. The sketch estimates F₂ from the buckets, because the sum of bucket² over a
-    row has the expectation F₂ + width·σ². The answer is the estimate of S. For a single cell, the formula
-    without the term S²/width is exact, so this term is left out. With "median", standard errors are NaN.
+    row has the expectation F₂ + width·σ². The sketch uses the answer as the estimate of S. For a single cell,
+    the formula without the term S²/width is exact, so this term is left out. With "median", standard errors are
+    NaN.
     """
 
     domain: Domain

@@ -375,7 +375,7 @@ class Bank:
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries, each of which is a weighted sum of cells. You can also name the cells by their labels, in
+            Queries, each of which is a weighted sum of counts. You can also name the cells by their labels, in
             the form that `Release.answer` takes.
         alpha : float, optional
             If you pass α, the bank uses kernel PCA with a uniform prior. α is the distance, in records, that

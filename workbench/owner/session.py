@@ -161,7 +161,7 @@ class Session:
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries, each of which is a weighted sum of cells, for example `Ranges` or `Marginals`. You can
+            Queries, each of which is a weighted sum of counts, for example `Ranges` or `Marginals`. You can
             also name the cells by their labels, in the form that `Release.answer` takes.
         epsilon : float, optional
             Cost ε of all answers together.
@@ -263,9 +263,9 @@ class Session:
         epsilon : float, optional
             Price of the selection with `by="data"`.
         rounds : int, optional
-            Number of marginals to select. Two attributes are connected if a chain of marginals leads from one
-            to the other, and neighbours in the chain share an attribute. By default, the workbench selects
-            marginals until it has connected all attributes that your questions can connect.
+            Number of marginals to select. By default, the workbench selects marginals until they connect all
+            attributes that your questions can connect. For example, the marginals (age, sex) and (sex, job)
+            connect the three attributes age, sex and job.
 
         Returns
         -------

@@ -107,8 +107,8 @@ WORD = 2**64
 @value
 class Digits:
     """Number system for the leaves of a tree, which are the nodes without children. The number of a leaf is
-    called its key. A key has one digit per level of the tree. The digit is the number of the child in which the
-    leaf is. `radices` contains, for each level, the number of possible digits.
+    called its key. A key has one digit per level of the tree. The digit is the number of the child that
+    contains the leaf. `radices` contains, for each level, the number of possible digits.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)

@@ -29,8 +29,8 @@ class Prefixes(Hierarchy):
     Parameters
     ----------
     alphabet : str
-        The allowed symbols, in the order in which strings are sorted. By default a–z, 0–9, full stop and
-        space.
+        Allowed symbols. The order of these symbols determines the order of strings. Default: a–z, 0–9, full
+        stop and space.
     depth : int
         Number of symbols in the longest allowed string. Default 20.
     attribute : str

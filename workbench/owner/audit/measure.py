@@ -176,7 +176,7 @@ def audit(
     bound on the mechanism's ε.
 
     The audit compares this bound with the stronger of two guarantees. The first is the guarantee that you
-    state, which is the mechanism's budget by default. The second follows from the receipts in the mechanism's
+    state. By default, this is the mechanism's budget. The second follows from the receipts in the mechanism's
     releases. A receipt records the privacy cost of one measurement.
 
     Parameters
