@@ -506,9 +506,9 @@ class Sketch(Estimate):
     The count of the cell was added to this bucket with this sign.
 
     `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
-    every bucket. `estimate` is "mean" or "median", and determines how the estimates from the rows are combined.
-    The sketch can answer queries of the types `Ranges` and `Subsets`. An answer is the sum of the estimated
-    counts of all cells of the query.
+    every bucket. The sketch can answer queries of the types `Ranges` and `Subsets`. In each row, the sketch
+    adds up the estimated counts of all cells of the query. The answer is the mean or the median of these sums
+    over the rows. The field `estimate` is "mean" or "median" accordingly.
 
     Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let F₂ be the sum
     of the squared counts of all cells, and σ² the variance of the noise on a bucket. The sketch has `depth`

@@ -63,8 +63,8 @@ class TimePart(Rule):
     zone : str, optional
         Time zone from which the attribute is computed. Give its name in the Time Zone Database, for example
         Europe/Zurich. Times with an offset or a zone are converted to this zone. If the column contains times
-        with an offset or a zone, you must state `zone`. Otherwise an error is raised, because an hour could
-        refer to any zone.
+        with an offset or a zone, state `zone`, or set `date_only` to True. Otherwise an error is raised,
+        because an hour could refer to any zone.
     recorded_in : str, optional
         Time zone in which times without a zone were recorded, for example UTC. The workbench converts such
         times to `zone`. Dates without a time are not converted. On a day on which clocks are set back, one
