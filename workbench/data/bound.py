@@ -188,8 +188,8 @@ class Bound:
 
 
 class Public:
-    """Type of the marker `PUBLIC`. If the data are public, pass `PUBLIC` in place of a `Bound`. (A `Bound`
-    limits how much one person can change the data.)
+    """Type of the marker `PUBLIC`. If the data are public, pass `PUBLIC` in place of a `Bound`. Public data
+    need no limit on how much one person can change them.
     """
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ PUBLIC = Public()
 
 class Unbounded:
     """Type of the marker `UNBOUNDED`. If a user may have any number of records, pass `UNBOUNDED` in place of a
-    `Bound`. (A `Bound` limits how much one user can change the data.) Only `Interactions` accept this marker.
+    `Bound`, which would limit the records of a user. Only `Interactions` accept this marker.
     """
 
     def __repr__(self) -> str:
