@@ -69,9 +69,9 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 class Children(NamedTuple):
-    """Those children of some nodes of a tree that contain records. Entry i describes the child with the number
-    `digits[i]` of the node with the index `parents[i]`. This child contains the records with the numbers from
-    `start[i]` to `stop[i]` − 1.
+    """Children of some nodes of a tree, where only children that contain records are listed. Entry i describes
+    the child with the number `digits[i]` of the node with the index `parents[i]`. This child contains the
+    records with the numbers from `start[i]` to `stop[i]` − 1.
     """
 
     parents: Int[np.ndarray, " k"]

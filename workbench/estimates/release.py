@@ -232,13 +232,13 @@ class Release:
         Returns
         -------
         answers : float64[queries], or estimates.estimate.Answers
-            One answer per query, as a count of records. If `error` is True, the result is a pair of answers
-            and standard errors. The attribute `noise` of this pair describes the error from noise. The
-            attributes `absent_cells` and `absent` describe the cells that were not released. A standard error
-            is NaN if cells below a threshold were left out, because the answer is then too low by an unknown
-            amount. If the workbench left out data of users beyond the bound, counts and errors are about the
-            remaining data. For example, they may describe a table in which each patient is counted in at most
-            4 cells (see `counts_what`).
+            One answer per query, as a count of records. If `error` is True, the result is a pair of answers and
+            standard errors. The attribute `noise` of this pair describes the error from noise. The attributes
+            `absent_cells` and `absent` describe the cells that were not released. A standard error is NaN if
+            cells below a threshold were left out, because the answer is then too low by an unknown amount. If
+            the workbench left out data of users beyond the bound, counts and errors are about the remaining
+            data. For example, the counts may describe a table in which each patient is counted in at most 4
+            cells (see `counts_what`).
 
         Raises
         ------

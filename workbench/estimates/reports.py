@@ -186,7 +186,7 @@ class RandomisedReports(Estimate):
         Parameters
         ----------
         attributes : sequence of str
-            Names of different attributes. Each becomes one axis of the result.
+            Names of different attributes. Each attribute becomes one axis of the result.
         clipped : bool
             Whether to set negative counts to 0, and to scale the other counts so that they add up to the number
             of reports. Default False.

@@ -502,8 +502,8 @@ class TransformedSummary(Summary):
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Estimate):
     """Noisy sketch of a table. A sketch is a small summary that consists of rows of numbers, which are called
-    buckets. In each row, hash functions assign every cell of the table to one bucket and to a random sign.
-    The count of the cell was added to this bucket with this sign.
+    buckets. In each row, hash functions assign one bucket and one random sign to every cell of the table. The
+    count of the cell was added to this bucket with this sign.
 
     `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
     every bucket. The sketch can answer queries of the types `Ranges` and `Subsets`. In each row, the sketch

@@ -644,7 +644,7 @@ class Budget:
         what : str
             Description of the release. The ledger (the list of all costs) shows this text.
         also : iterable of (DP or ZCDP, str)
-            Further costs of the same release, each with a description. Each gets a separate row in the
+            Further costs of the same release, each with a description. Each cost gets a separate row in the
             ledger. Either all costs are booked, or none.
         relation, unit : str, optional
             Relation (the way in which neighbouring tables differ) and protected unit of the release's

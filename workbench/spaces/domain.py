@@ -317,8 +317,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """One number per attribute. If the code (number of the value) of this attribute grows by 1, the key
-        (number) of a cell grows by the number given here.
+        """One number per attribute: the growth of a cell's key if the attribute's code grows by 1. A key is the
+        number of a cell, and a code is the number of a value.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 

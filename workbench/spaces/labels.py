@@ -112,8 +112,8 @@ class Map(Rule):
         Label of each value that may occur in the column. Different spellings of a number are the same value,
         for example "3" and "3.00".
     labels : texts, optional
-        All labels, in the order that you want for the attribute. By default, they are in the order in which
-        they first occur in the map.
+        All labels, in the order that you want for the attribute. By default, the labels are in the order of
+        their first occurrence in the map.
 
     Examples
     --------

@@ -140,7 +140,7 @@ class Quadtree(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Tuple for each dimension, with one entry per level of the tree. The entry is the number of parts into
+        """One tuple per dimension, with one entry per level of the tree. The entry is the number of parts into
         which the level divides a box along this dimension. Every entry is 2.
         """
         return ((2,) * self.depth,) * self.dims

@@ -275,7 +275,7 @@ class Attributes(Boxed):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Tuple for each attribute, with the number of parts into which the tree divides the values of the
+        """One tuple per attribute, with the number of parts into which the tree divides the values of the
         attribute. An attribute with n > 1 values is divided once, into n parts, so the tuple is (n,). For an
         attribute with one value, the tuple is empty.
         """

@@ -173,7 +173,7 @@ def _write(file: FileIO, content: memoryview) -> None:
 
 @contextmanager
 def scratch_errors(folder: Path) -> Iterator[None]:
-    """Inside the `with` block, add the name of the scratch folder and advice to disk errors."""
+    """Add the name of the scratch folder, and advice, to disk errors that occur in the `with` block."""
     try:
         yield
     except OSError as e:
