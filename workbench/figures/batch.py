@@ -8,7 +8,6 @@ import hashlib
 import json
 import logging
 import os
-import secrets
 import signal
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from math import inf
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import uuid4
 from weakref import WeakSet
 
 import joblib
@@ -318,7 +318,7 @@ class Kernel(AsyncKernelManager):
         super().__init__(
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
             transport="ipc",
-            connection_file=f"{socket_folder()}/{secrets.token_hex(4)}",
+            connection_file=f"{socket_folder()}/{uuid4().hex}",
             **options,
         )
 

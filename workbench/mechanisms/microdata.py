@@ -3,7 +3,6 @@ draws synthetic records from a maximum entropy model. The other, AIM, chooses th
 """
 
 import warnings
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import nextafter, pi, prod, sqrt
@@ -326,15 +325,14 @@ class AIM(Mechanism):
                 weights[r] * int(np.abs(exact[r] - np.rint(counts)).sum() - round(drowned[r]))
                 for r, counts in expected.items()
             ]
-            epsilon = choice_epsilon(cost / 10)
             (place,), receipt = noise.exponential_mechanism(
                 np.array([scores]),
                 sensitivity=bound.l1 * max(weights[r] for r in expected),
-                epsilon=epsilon,
+                epsilon=choice_epsilon(cost / 10),
+                adaptive=True,
                 rng=rng,
             )
-            # Costs depend on earlier choices, and then only a sum in ρ is proven.
-            ledger.append(replace(receipt, cost=ZCDP(choice_rho(epsilon)), rho=None))
+            ledger.append(receipt)
             chosen = [*expected][place]
             measure(chosen, whole - exact_rho(ledger)[0] if is_last else cost * 9 / 10)
             if is_last:

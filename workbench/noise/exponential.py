@@ -25,7 +25,7 @@ from workbench.noise.additive import choice_rho
 from workbench.noise.arguments import capped, check_counts, check_grid, positive
 from workbench.noise.parts import DrawnRun, merged
 from workbench.noise.source import Reads, Source
-from workbench.privacy import DP, REPLACE, Receipt
+from workbench.privacy import DP, REPLACE, ZCDP, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg
 from workbench.randomness import Words
 from workbench.value import Bool, Int, Num, UInt64, sealed
@@ -45,6 +45,7 @@ def exponential_mechanism(
     grid: float | None = None,
     rows_per_unit: int | None = None,
     available: Bool[np.ndarray, "rows candidates"] | None = None,
+    adaptive: bool = False,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
     """Choose one candidate at random for each row of scores. Candidates with a higher score are more likely.
@@ -86,6 +87,9 @@ def exponential_mechanism(
     available : bool[rows, candidates], optional
         Mask of the candidates that may be chosen, at least one per row. The mask must be public. By default,
         all candidates may be chosen.
+    adaptive : bool
+        Whether ε depends on earlier noisy answers. The receipt then states the cost in ρ, because only sums
+        of ρ are proven for such costs. Default False.
     rng : Generator, optional
         With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.
@@ -134,7 +138,9 @@ def exponential_mechanism(
     source = Source.of(rng)
     reads = Reads((scores, available), moved, distance=_scores_moved(monotone))
     chosen = source.choose(sample_candidates, scores, available, capped(rate), reads=reads)
-    return sealed(chosen), source.receipt("choice", DP(epsilon), rho=choice_rho(epsilon))
+    rho = choice_rho(epsilon)
+    cost = (ZCDP(rho), None) if adaptive else (DP(epsilon), rho)
+    return sealed(chosen), source.receipt("choice", cost[0], rho=cost[1])
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
