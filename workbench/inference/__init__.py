@@ -1,5 +1,5 @@
-"""Inference: methods that compute better answers, or answers to new queries, from noisy answers that are
-already public.
+"""Inference: methods that work with noisy answers that are already public. Some methods compute better answers,
+and some compute answers to new queries.
 
 This package never reads private data, so it spends no budget.
 """

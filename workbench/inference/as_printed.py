@@ -28,13 +28,14 @@ _SWEEPS = 40
 class MaximumEntropyAsPrinted:
     """Method that fits a maximum-entropy model exactly as Chen, Zhou & Bhowmick (EDBT 2012) print the
     algorithm. The model has one weight per past answer. A Markov chain makes Metropolis steps and changes the
-    weights in steps of `gamma`. The model has the weights of the last step, not their averages. To get good
-    answers, use `MaximumEntropy` instead.
+    weights in steps of `gamma`. The fitted model uses the weights after the last step, so the method does not
+    average over steps. To get good answers, use `MaximumEntropy` instead.
 
-    The algorithm stops long before it converges. If a cell contains a share π of the records, all `steps`
-    together raise the cell's weight by at most gamma·steps·π. For example, this is 0.1 if π is a thousandth.
-    The early stop acts as a regularisation, which the paper does not mention. Each past answer must be the
-    count of a cell of a marginal (a table of counts for some of the attributes).
+    The algorithm stops long before it converges. Suppose that a cell contains a share π of the records. Then
+    all `steps` together raise the cell's weight by at most gamma·steps·π. With the default values, this bound
+    is 0.1 for a cell with a thousandth of the records. The early stop acts as a regularisation, which the paper
+    does not mention. Each past answer must be the count of a cell of a marginal (a table of counts for some of
+    the attributes).
     """
 
     alpha: float = likelihood_weight()
@@ -49,23 +50,24 @@ class MaximumEntropyAsPrinted:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """Fit the model to past answers. The result has the weights of the last step.
+        """Fit the model to past answers. The fitted model uses the weights after the last step.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Past noisy answers about different cells of marginals. All must be over the same domain.
+            Past noisy counts of different cells of marginals. All answers must be about the same domain.
 
         Returns
         -------
         Model
-            Fitted model. Its attribute `gap`, which bounds the distance from the best model, is large.
+            Fitted model. Because the algorithm stops early, the attribute `gap` is large. This attribute bounds
+            the distance between the fitted model and the best model.
 
         Raises
         ------
         ValueError
-            If there are queries of another kind, if there are no answers or no total, or if the prior does
-            not fit the domain.
+            If a query is not the count of a cell of a marginal, if there are no answers or no total, or if the
+            prior does not fit the domain.
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
         if any(part.cells is None for part in problem.terms):

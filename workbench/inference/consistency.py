@@ -119,15 +119,16 @@ def consistent(tree: Summary) -> Summary:
     """Return a released tree without its inconsistent nodes. A node is inconsistent if a node above it in the
     tree was not released.
 
-    A node is an interval of cells with its noisy count, or a box if there are two attributes. The function
-    accepts only the output of a filter, which releases the nodes with large noisy counts. It refuses random
-    samples of nodes, because a node may be missing in a sample by chance.
+    A node is an interval of cells, together with its noisy count. If there are two attributes, a node is a
+    rectangle of cells. The function accepts only the output of a filter, which releases the nodes with large
+    noisy counts. The function refuses random samples of nodes, because a node may be missing in a sample by
+    chance.
 
     Parameters
     ----------
     tree : TransformedSummary
-        Estimate in a release (its attribute `estimate`). The release must use the transform `Dyadic()` (sums
-        over intervals), a filter threshold `theta` >= 1, and no sampling.
+        Attribute `estimate` of a release. The release must use the transform `Dyadic()` (sums over intervals)
+        and a filter with a threshold `theta` >= 1. The release must not use sampling.
 
     Returns
     -------
@@ -137,7 +138,8 @@ def consistent(tree: Summary) -> Summary:
     Raises
     ------
     ValueError
-        If `tree` was not made by a `Dyadic()` transform, if it was sampled, or if its filter has theta < 1.
+        If `tree` does not come from a `Dyadic()` transform, if its nodes were sampled, or if the filter's
+        threshold is below 1.
     """
     basis = tree.basis if isinstance(tree, TransformedSummary) else None
     if not isinstance(basis, DyadicBasis):
@@ -162,11 +164,12 @@ def consistent(tree: Summary) -> Summary:
 
 
 def refilter(summary: Summary, theta: float) -> Summary:
-    """Return a summary with the released cells whose noisy value reaches a new, higher threshold.
+    """Filter a released summary again with a higher threshold. The result contains the cells whose noisy value
+    reaches the new threshold.
 
-    The result has the same distribution as a release with this higher threshold, and costs no budget. So if a
-    release has too many cells, you can make it smaller afterwards. Do not repeat the release until its size
-    suits you, because this could cost twice the budget.
+    The result has the same distribution as a release that used the higher threshold from the start. The
+    function costs no budget. So if a release has too many cells, you can make the release smaller afterwards.
+    Do not repeat the release until its size suits you, because each repetition spends the budget again.
 
     Parameters
     ----------
@@ -217,7 +220,7 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     Returns
     -------
     Leaves
-        The same leaves with new counts. Their standard errors are unknown.
+        The same leaves with new counts. The standard errors of the new counts are unknown.
 
     Raises
     ------
@@ -547,10 +550,10 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Set each node with a value <= 0 to 0, and also all nodes below it. Hay, Rastogi, Miklau & Suciu
-    (PVLDB 2010) propose this heuristic.
+    """Set each node with a value <= 0 to 0, together with all nodes below this node. Hay, Rastogi, Miklau &
+    Suciu (PVLDB 2010) propose this heuristic.
 
-    The other nodes do not change, so a parent may then differ from the sum of its children.
+    The other nodes do not change. Therefore, the value of a node may then differ from the sum of its children.
 
     Parameters
     ----------
@@ -585,10 +588,10 @@ def nonnegative_least_squares(
     """Adjust a noisy tree by least squares so that no leaf is negative and every node is the sum of its
     children.
 
-    The result is the exact solution of this problem. The method, block principal pivoting, guesses which
-    leaves (lowest nodes of the tree) are 0. In each step, it corrects all wrong guesses. If this no longer
-    reduces the number of wrong guesses, it corrects only one guess per step. A step takes two passes over the
-    tree, and about ten steps are needed.
+    The result is the exact solution of this problem. The function uses a method with the name block principal
+    pivoting. The method guesses which leaves (lowest nodes of the tree) are 0, and corrects all wrong guesses
+    in each step. If a step no longer reduces the number of wrong guesses, the method corrects only one guess
+    per step. A step takes two passes over the tree, and about ten steps are needed.
 
     Parameters
     ----------
@@ -652,12 +655,12 @@ def _sums_to_leaves(
 @value
 class Zeroed:
     """Method that improves a released tree of noisy counts at no privacy cost. The method applies least
-    squares (`tree_least_squares`). Then it sets each node with a value <= 0, and all nodes below it, to 0
-    (`zero_negative_subtrees`).
+    squares (`tree_least_squares`). Then the method sets each node with a value <= 0 to 0, together with all
+    nodes below this node (`zero_negative_subtrees`).
 
-    To answer a range query, the result adds up the fewest nodes that cover the range. You could also add up
-    the leaves (lowest nodes) in the range. Because nodes were set to 0, the sum of the leaves can differ from
-    the answer, and is too large on average.
+    The improved tree answers a range query with the sum of the fewest nodes that cover the range. The sum of
+    the leaves (lowest nodes) in the range can differ from this answer, because nodes were set to 0. On
+    average, the sum of the leaves is too large.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
@@ -671,7 +674,7 @@ class Zeroed:
         Returns
         -------
         HierarchicalSums
-            Tree without negative sums. The errors of its nodes are unknown.
+            Tree without negative sums. The standard errors of the sums are unknown.
 
         Raises
         ------
@@ -702,7 +705,7 @@ class NonnegativeLeastSquares:
         Returns
         -------
         Histogram
-            Counts of all cells. The answer to a range is the sum of its cells.
+            Counts of all cells. The answer to a range query is the sum of the cells in the range.
 
         Raises
         ------

@@ -252,17 +252,17 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """Find the value of α with the smallest cross-validated error. α is the parameter of `KernelPCA`, the
-    trade-off between bias and variance. The search first tries a grid of values, and then more values around
-    the best one.
+    """Find the value of α with the smallest cross-validated error. α is the parameter of `KernelPCA` that sets
+    the trade-off between bias and variance. The search first tries a grid of values, and then more values
+    around the best value of the grid.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
         Past noisy answers. The noise of different answers must be independent.
     folds : int
-        Number of parts into which the past answers are divided. Each part is held out once, and predicted
-        from the other parts.
+        Number of parts into which the past answers are divided. The function predicts the answers of each
+        part from the other parts, and compares the predictions with the answers.
     total, prior : optional
         The same as for `KernelPCA`.
     low, high : float, optional
@@ -270,9 +270,10 @@ def select_alpha(
         the smallest standard deviation of the noise, and `high` is the total. If the total is unknown, `high`
         is the largest answer.
     points : int
-        Number of values of α on the grid, at least 3. The grid is logarithmic.
+        Number of values of α on the grid, at least 3. The logarithms of these values are equally spaced.
     refine : int
-        Number of further values that are tried, by golden section search around the best value of the grid.
+        Number of values that the function tries after the grid, by golden-section search around the best value
+        of the grid.
     seed : int
         Seed of the random division of the answers into parts.
 
@@ -321,9 +322,9 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error for each of several values of α, a parameter of `KernelPCA` and
-    `MaximumEntropy`. The method is cross-validation (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012). You
-    can then use the α with the smallest estimate.
+    """Estimate by cross-validation which squared error each of several values of α gives. α is a parameter of
+    `KernelPCA` and `MaximumEntropy`. You can then use the value with the smallest estimated error. The estimate
+    is due to Chen, Zhou & Bhowmick (EDBT 2012, Theorem 4).
 
     Parameters
     ----------
@@ -333,14 +334,15 @@ def cross_validated_errors(
         Function that takes some of the past answers and returns a list of fitted estimates, one for each α.
         For example, it returns `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
-        Number of parts into which the past answers are divided. Each part is held out once, and predicted
-        from the other parts. The parts are the same as in `select_alpha` with its default seed.
+        Number of parts into which the past answers are divided. The function predicts the answers of each part
+        from the other parts, and compares the predictions with the answers. The parts are the same as in
+        `select_alpha` with its default seed.
 
     Returns
     -------
     float64[estimates]
-        One estimated squared error for each α, in squared counts of records. An estimate may be negative,
-        because the variance of the noise is subtracted.
+        One estimated squared error for each α. An estimate may be negative, because the function subtracts the
+        variance of the noise.
 
     Raises
     ------

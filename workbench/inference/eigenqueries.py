@@ -31,7 +31,7 @@ def prior_field() -> Any:
     `normalised_prior` checks the value of this field.
     """
     return parameter(
-        None, check=lambda x: None, doc="prior weights of codes, one vector per attribute"
+        None, check=lambda x: None, doc="prior weights of values, one vector per attribute"
     )
 
 
@@ -72,12 +72,11 @@ def prior_vectors(
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     """Compute a prior distribution over the cells of a domain, in which the attributes are independent. The
-    distribution is computed from noisy counts of each attribute's values, for example from the answers to
-    `Marginals(1)`.
+    function uses noisy counts of each attribute's values, for example the answers to `Marginals(1)`.
 
-    Small counts are raised to the standard deviation of their noise, or to 1 if the standard deviation is
-    below 1. Otherwise the noise could give a value the prior probability 0, and every result would then
-    exclude this value.
+    The function raises counts below the standard deviation of their noise to this standard deviation, or to 1
+    if the standard deviation is below 1. Otherwise, a value with a negative noisy count would get the prior
+    probability 0. Every result would then exclude this value.
 
     Parameters
     ----------

@@ -426,28 +426,30 @@ class KernelPCA:
     """Method that estimates the answers to linear queries from past noisy answers to other queries. The
     parameter α sets the trade-off between bias and variance.
 
-    PCA stands for principal component analysis. The method starts from a prior guess of the table: `total`
-    records that are distributed like `prior`. `alpha` is the assumed distance, as a number of records,
-    between this guess and the true table. If `alpha` is small, answers stay close to the guess. If `alpha` is
-    inf, answers are unbiased (least squares). `total` must be public, or a noisy number that was paid for.
-    Leave `total` out if it is unknown. `prior` contains one vector of weights per attribute, with one weight
-    per code.
+    PCA stands for principal component analysis. The method starts from a guess of the table: `total` records
+    that are distributed like `prior`. `alpha` is the distance that you assume between this guess and the true
+    table, as a number of records. If `alpha` is small, answers stay close to the guess. If `alpha` is inf,
+    answers are unbiased, because the method is then ordinary least squares. `total` must be public, or a noisy
+    number from an earlier release. Leave `total` out if you do not know the number of records. `prior` contains
+    one vector per attribute, with one weight for each value of the attribute.
 
-    The method computes orthonormal combinations of the past queries, which are called eigenqueries. It
-    shrinks the answer to each eigenquery towards the guess. If an answer has more noise, it is shrunk more.
-    With `hard` = True, the method instead drops the eigenqueries whose answers have a standard error above
-    `alpha`, and does not shrink the others.
+    The method computes orthonormal combinations of the past queries, which are called eigenqueries. The method
+    shrinks the answer to each eigenquery towards the guess. Answers with more noise are shrunk more. With
+    `hard` = True, the method instead drops each eigenquery whose answer has a standard error above `alpha`. The
+    method then does not shrink the other answers.
     """
 
     alpha: float = parameter(
-        check=check_alpha, unit="tuples", doc="assumed distance between table and prior"
+        check=check_alpha,
+        unit="tuples",
+        doc="assumed distance between the table and the guess `prior`",
     )
     total: float | None = parameter(
-        None, 0, unit="tuples", doc="number of tuples, public or paid for"
+        None, 0, unit="tuples", doc="number of records, public or from an earlier release"
     )
     prior: tuple[Any, ...] | None = prior_field()
     hard: bool = parameter(
-        False, choices=(False, True), doc="drop eigenqueries instead of shrinking them"
+        False, choices=(False, True), doc="drop noisy answers instead of shrinking them"
     )
     cite: ClassVar[str] = "chen2012"
 
@@ -463,7 +465,7 @@ class KernelPCA:
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Past noisy answers. All must be over the same domain.
+            Past noisy answers. All answers must be about the same domain.
 
         Returns
         -------

@@ -309,7 +309,11 @@ def likelihood_weight() -> Any:
 def total_field() -> Any:
     """Return the declaration of the field `total`, the number of records."""
     return parameter(
-        None, 0, strict=True, unit="tuples", doc="number of tuples, public or paid for"
+        None,
+        0,
+        strict=True,
+        unit="tuples",
+        doc="number of records, public or from an earlier release",
     )
 
 
@@ -319,17 +323,19 @@ class MaximumEntropy:
     their noise, the model is the one with the largest entropy. Noisy answers are public, so the fit costs no
     budget.
 
-    The model is a distribution over the cells of the domain. It is as close to the prior distribution as the
-    answers allow. `prior` contains one vector of weights per attribute. By default, the prior distribution is
-    uniform. With a larger `alpha`, the model follows the noisy answers more closely.
+    The model is a distribution over the cells of the domain. The model is as close to a prior distribution as
+    the answers allow. By default, the prior distribution is uniform. Otherwise, `prior` contains one vector of
+    weights per attribute. With a larger `alpha`, the model follows the noisy answers more closely.
 
-    If there are at most `limit` combinations of values of the queried attributes, the fit is exact.
-    Otherwise, `chains` Markov chains draw records from the model, in stages with more and more steps. In one
-    step, every chain draws all attributes of its record again. The fit estimates the duality gap, which
-    bounds the distance from the best model. It ends when the gap is at most `tolerance`, when a stage was
-    expected to improve the fit by less than a quarter of `tolerance`, or after `steps` steps. If the gap is
-    then larger than `tolerance`, the fit gives the warning `NotConverged`. With a tolerance of 0, the fit
-    takes all steps and gives no warning.
+    If the queried attributes have at most `limit` combinations of values, the fit is exact. Otherwise, the
+    number `chains` of Markov chains draw records from the model. In one step, every chain draws all attributes
+    of its record again. The fit consists of stages, and later stages have more steps. After a stage, the fit
+    estimates the duality gap, which bounds the distance from the best model.
+
+    The fit ends as soon as the gap is at most `tolerance`. The fit also ends after `steps` steps, or after a
+    stage that was expected to improve the fit by less than a quarter of `tolerance`. If the gap is then larger
+    than `tolerance`, the fit gives the warning `NotConverged`. If `tolerance` is 0, the fit takes all steps and
+    gives no warning.
     """
 
     alpha: float = likelihood_weight()
@@ -338,8 +344,10 @@ class MaximumEntropy:
     limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="largest exact fit")
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
-    tolerance: float = parameter(0.1, 0, unit="nats", doc="largest duality gap at the end")
-    consistent: bool = parameter(True, choices=(False, True), doc="make complete tables agree")
+    tolerance: float = parameter(0.1, 0, unit="nats", doc="duality gap at which the fit ends")
+    consistent: bool = parameter(
+        True, choices=(False, True), doc="make complete noisy tables agree"
+    )
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"
 
@@ -352,13 +360,13 @@ class MaximumEntropy:
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Past noisy answers. All must be over the same domain.
+            Past noisy answers. All answers must be about the same domain.
 
         Returns
         -------
         Model
-            Model of `total` records. Its attribute `gap` is the duality gap after `steps` steps. Its
-            attribute `distance` bounds the distance from the best model.
+            Model of `total` records. The attribute `gap` of the model is the duality gap at the end of the fit.
+            The attribute `distance` bounds the distance from the best model.
 
         Raises
         ------
