@@ -55,8 +55,9 @@ def refuse_depth_above(mechanism: Any, depth: int) -> None:
 
 
 class AdaptiveHistogram(Mechanism):
-    """Base of mechanisms that go down a tree of ever smaller regions. They split nodes (regions) with many
-    records, and release noisy counts of the leaves, which are the nodes that were not split.
+    """Base of mechanisms that go down a tree of ever smaller regions, the nodes of the tree. Such a mechanism
+    splits nodes with many records. It releases noisy counts of the leaves, which are the nodes that were not
+    split.
     """
 
     takes = Records
@@ -81,13 +82,13 @@ class AdaptiveHistogram(Mechanism):
 
 
 class StructuredHistogram(AdaptiveHistogram):
-    """Base of mechanisms that spend one share of ε on the structure of a tree of regions, and the rest on the
-    counts of the leaves. Leaves are the regions that were not split.
+    """Base of mechanisms that spend one share of ε on building a tree of regions, and the rest on the counts of
+    the leaves. Leaves are the regions that were not split.
     """
 
     def budgets(self) -> StructureBudgets:
-        """Return two parts of ε. The first pays for the decisions to split nodes (regions), the second for
-        the counts of the leaves, which are the nodes that were not split.
+        """Return two parts of ε. The first part pays for the decisions to split nodes (regions). The second
+        part pays for the counts of the leaves, which are the nodes that were not split.
         """
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
@@ -297,28 +298,28 @@ def _smallest_caps(
 class BasicAdaptiveHistogram(AdaptiveHistogram):
     """Divide crowded regions, and count their parts.
 
-    The mechanism goes down a tree of regions, level by level, until level `depth`. It splits a node (a
-    region) into its children if the node's noisy count is at least `threshold`. The leaves, which are the
-    nodes that were not split, then get new noisy counts.
+    The mechanism goes down a tree of regions, level by level, until level `depth`. It splits a node (a region)
+    into its children if the node's noisy count is at least `threshold`. The nodes that were not split are the
+    leaves. In a last step, the mechanism measures a new noisy count of each leaf.
 
-    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the decisions to
-               split, in equal parts for `depth` levels. Different nodes of one level have no records in
-               common, so all decisions on a level together cost only the ε of this level (parallel
-               composition). The share `measure` of ε pays for the counts of the leaves.
+    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the decisions to split.
+               Each of the `depth` levels gets the same part of this share. The nodes of one level have no
+               records in common, so all decisions on this level together cost no more than a single decision
+               (parallel composition). The share `measure` of ε pays for the counts of the leaves.
     Assumes    One unit has no more records than the bound of the data allows. You choose `threshold` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    Our noise is an integer. We count the leaves again with new noise, which the text of the paper
-               describes and its figure omits. Without this step, the release would contain the noisy counts
-               that were too small for a split. Such counts are too low on average, and their release would
-               cost the ε of one more level.
+    Differs    Our noise is an integer. We count the leaves again with new noise. The text of the paper
+               describes this step, but the figure of the algorithm omits it. Without this step, the release
+               would contain the noisy counts that were too small for a split. Such counts are too low on
+               average. To release them would also cost the ε of one more level.
     Cost       Time is O(records) to find the nodes, plus O(released nodes). The released nodes include the
                empty children of nodes that were split.
     """
 
     budget: DP = budget_field()
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="noisy count b that splits a node"
+        low=0, high=2**50, strict=True, unit="records", doc="noisy count b from which a node is split"
     )
     depth: int = parameter(
         low=1, high=128, integer=True, unit="levels", doc="largest depth B of the tree"
@@ -330,9 +331,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return the parts of ε as a list. The first `depth` parts pay for the decisions to split on one
-        level each, and are the share (1 − `measure`)/`depth` of the whole ε. The last part pays for the
-        counts of the leaves, which are the nodes that were not split.
+        """Return the parts of ε as a list. Each of the first `depth` parts pays for the decisions to split on
+        one level, and is the share (1 − `measure`)/`depth` of ε. The last part pays for the counts of the
+        leaves, which are the nodes that were not split.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
@@ -346,8 +347,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
-        facts from public numbers.
+        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
+        numbers.
         """
         chance = self.empty_split_probability(tree, l1)
         return {
@@ -395,10 +396,12 @@ class _Scale(NamedTuple):
 class PrivTree(StructuredHistogram):
     """Divide crowded regions, judged by biased counts.
 
-    The mechanism goes down a tree of regions. It subtracts δ·level from the count c(v) of a node v (a
-    region), where the root has level 0. A result below θ − δ is replaced by θ − δ. The node is split if this
-    number plus noise is above the threshold θ, that is, if max(θ − δ, c(v) − δ·level) + noise > θ. The
-    leaves, which are the nodes that were not split, then get new noisy counts.
+    The mechanism goes down a tree of regions, the nodes. The root of the tree has level 0. Let v be a node, and
+    c(v) its count. The mechanism subtracts δ·level from c(v), where δ is a constant (not the δ of a guarantee).
+    If the result is below θ − δ, the mechanism uses θ − δ instead. This number is called the biased count of
+    the node. The mechanism adds noise to the biased count, and splits the node if the sum is above the
+    threshold θ. As a formula, the mechanism splits v if max(θ − δ, c(v) − δ·level) + noise > θ. The nodes that
+    were not split are the leaves. In a last step, the mechanism measures a new noisy count of each leaf.
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree,
                however deep it becomes. The share `measure` pays for the counts of its leaves.
@@ -406,12 +409,13 @@ class PrivTree(StructuredHistogram):
                without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
     Differs    The noise is an integer, and δ is rounded up to an integer. Theorem 3.1 of Zhang, Xiao & Xie
-               still holds, as the following argument shows. Let λ be the scale of the noise, α = exp(−1/λ),
-               and β the number of children of a node. Let f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <=
-               e^(1/λ). For x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). On a path down the
-               tree, the biased counts fall by at least δ >= λ·ln β per level. They stop falling at θ − δ,
-               which is the same for all data. The privacy loss is therefore at most (1/λ)·(1 + Σ β^(−i)) =
-               (2β−1)/((β−1)·λ), as for Laplace noise.
+               still holds, as the following argument shows. Let λ be the scale of the noise, α = exp(−1/λ), and
+               β the number of children of a node. A node with the biased count x is split with probability f(x)
+               = Pr[x + noise > θ]. The ratio f(x)/f(x−1) is at most e^(1/λ). For x > θ, the logarithm of this
+               ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the biased counts fall by at least δ
+               >= λ·ln β per level. At θ − δ, they stop falling, and then no longer depend on the data. The sum
+               of the logarithms along the path is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ).
+               This bound on the privacy loss is the same as for Laplace noise.
     Cost       Time is O(records + released nodes), as for `BasicAdaptiveHistogram`.
     """
 
@@ -440,8 +444,8 @@ class PrivTree(StructuredHistogram):
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
-        facts from public numbers.
+        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
+        numbers.
         """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
@@ -488,34 +492,36 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 class ImprovedAdaptiveHistogram(StructuredHistogram):
     """Divide crowded regions, judged by lowered counts.
 
-    The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's
-    noisy count is at least `threshold`. Before it counts the children's records, it removes `discount`
-    records from the node. The leaves, which are the nodes that were not split, then get new noisy counts.
+    The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's noisy
+    count is at least `threshold`. After a split, the mechanism removes `discount` records from the node before
+    it counts the records of the children. The nodes that were not split are the leaves. In a last step, the
+    mechanism measures a new noisy count of each leaf.
 
-    Guarantee  The release is ε-DP for each unit. Let ε_s = (1 − `measure`)·ε/2, which is the ε of each
-               decision to split. The whole tree costs 2ε_s, however deep it becomes. The share `measure` of ε
-               pays for the counts of the leaves. These counts include the records that were removed. With
-               `strategy` = "progressive" there is no guarantee.
-    Assumes    One unit has at most l1 records, where the bound of the data states l1. You choose the
-               threshold b without looking at the data. The discount t is at least b + ln 2·l1/ε_s records.
-               For example, it is at least b + ln 2/ε_s if a unit is one record.
+    Guarantee  The release is ε-DP for each unit. A single decision to split has ε_s = (1 − `measure`)·ε/2. All
+               decisions together cost 2ε_s, however deep the tree becomes. The share `measure` of ε pays for
+               the counts of the leaves. These counts include the records that were removed. With `strategy` =
+               "progressive" there is no guarantee.
+    Assumes    One unit has at most l1 records. The bound of the data states l1. You choose the threshold b
+               without looking at the data. The discount t is at least b + ln 2·l1/ε_s records. For example, t
+               is at least b + ln 2/ε_s if a unit has one record.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-    Differs    We count the leaves in a second pass over all records, because the paper's proof covers only
-               the shape of the tree, without counts (docs/errata.md#adaptive2009-counts-of-the-leaves). The
-               noise is an integer. For x up to b, the probability p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α)
+    Differs    We count the leaves in a second pass over all records. The reason is that the paper's proof
+               covers the shape of the tree, but not the counts
+               (docs/errata.md#adaptive2009-counts-of-the-leaves). The noise is an integer. A node with x
+               records is split with probability p(x) = Pr[x + noise >= b]. For x up to b, this is α^(b−x)/(1+α)
                with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the proof is then
-               at most (ε_s(t+b) + ln(1+α))/t. This is no more than in the paper. The paper describes the
-               strategies of appendix A loosely, so we define them exactly. "skip" removes the first t records
-               in the order of their keys, which number the possible values. "proportional" removes t records
-               in a random order of arrival. "uniform" removes t records of every child. If the mechanism
-               removed only t/k records of each of k children, the proof would fail. The proof needs children
-               with at least t records fewer than their parent. "fractional" removes a fraction of every
-               record. One unit then affects many paths down the tree. Because ln p is concave, the unit's
-               privacy loss is an average over the losses of single paths. Integer noise would round these
-               small changes up. Therefore "fractional" uses Laplace noise in floating-point numbers, which
-               the proof does not cover exactly. Releases with this strategy are marked as idealised for this
-               reason. The paper says that Theorem 3 also covers "progressive", but this is wrong
-               (docs/errata.md#adaptive2009-progressive).
+               at most (ε_s(t+b) + ln(1+α))/t. This sum is no larger than in the paper. `strategy` determines
+               which records are removed. The paper describes the strategies in appendix A loosely, so we define
+               them exactly. "skip" removes the t records with the smallest keys, which number the possible
+               values. "proportional" removes t records in a random order of arrival. "uniform" removes t
+               records of every child. If the mechanism removed only t/k records of each of k children, the
+               proof would fail. The proof needs children with at least t records fewer than their parent.
+               "fractional" removes a fraction of every record. One unit then affects many paths down the tree.
+               Because ln p is concave, the unit's privacy loss is an average over the losses of single paths.
+               Integer noise would round these small changes up. Therefore "fractional" uses Laplace noise in
+               floating-point numbers, which the proof does not cover exactly. For this reason, releases with
+               this strategy are marked as idealised. The paper says that Theorem 3 also covers "progressive",
+               but this is wrong (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
                "proportional" takes time and memory for every record at every level, even if records are
                equal.
@@ -525,7 +531,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="noisy count b that splits a node"
+        low=0, high=2**50, strict=True, unit="records", doc="noisy count b from which a node is split"
     )
     discount: int | None = parameter(
         None,
@@ -533,7 +539,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         2**51,
         integer=True,
         unit="records",
-        doc="number t of records that are removed from a split node (by default the smallest proven)",
+        doc="number t of records removed from a split node (by default the smallest proven number)",
     )
     strategy: str = parameter(
         "skip", choices=STRATEGIES, doc="rule that chooses the records to remove"
@@ -550,8 +556,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the paper "Synthetic Data via Differential Privacy" (adaptive2009) states a wrong guarantee
-        for the chosen `strategy`. The strategy is the rule that chooses the records to remove.
+        """Whether the guarantee that the paper "Synthetic Data via Differential Privacy" (adaptive2009) states
+        for the chosen `strategy` is wrong. The strategy is the rule that chooses the records to remove.
         """
         return self.strategy == "progressive"
 
@@ -560,8 +566,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Return the discount t, the number of records that are removed from a node that is split. If you
-        gave `discount`, t is this number. Otherwise t is the smallest number that Theorem 3 of "Synthetic
+        """Return the discount t, the number of records that the mechanism removes from a node after a split. If
+        you gave `discount`, t is this number. Otherwise, t is the smallest number that Theorem 3 of "Synthetic
         Data via Differential Privacy" (adaptive2009) allows. This number is ⌈b + ln 2·l1/ε_s⌉, where b is the
         threshold, and ε_s the ε of one decision to split. `l1` is the largest total change of the counts that
         one protected unit can cause.
@@ -585,8 +591,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about the decisions to split nodes, as texts for a widget. The function computes the
-        facts from public numbers.
+        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
+        numbers.
         """
         theorem = replace(self, discount=None)
         discards = (
@@ -639,10 +645,10 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Return the largest privacy loss of one unit if only the tree is released, without the counts of the
-        leaves. The privacy loss is the logarithm of a ratio: the probability of the tree with the unit,
-        divided by that without the unit. The result is at most 2ε_s, where ε_s is the ε of one decision to
-        split.
+        """Return the largest privacy loss of one unit if the mechanism releases only the tree, without the
+        counts of the leaves. To compute the privacy loss, divide the probability of the tree with the unit by
+        the probability without the unit, and take the logarithm. The result is at most 2ε_s, where ε_s is the ε
+        of one decision to split.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)

@@ -1,5 +1,5 @@
-"""Mechanisms that spend part of their budget to choose a parameter from the data. The parameter is the
-largest number of records per user that is counted, or the threshold of a filter.
+"""Mechanisms that spend part of their budget to choose a parameter from the data. The chosen parameter is
+either the largest number of records per user that is counted, or the threshold of a filter.
 """
 
 from collections.abc import Sequence
@@ -43,14 +43,15 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Return a score for each candidate, a possible limit on the number of records per user. The score is
-    minus the number of users whose records would have to change before this candidate is the best one.
+    """Return a score for each candidate, a possible limit on the number of records per user. The score is the
+    negative of a number of users. At least this many users would have to change their records before the
+    candidate is the best limit.
 
-    Suppose that a user has m records, and at most T records are counted. The user then loses (m − T)⁺
-    records. The noise on all counts adds up to T·`noise_per_record`. The best T is the one for which the lost
-    records of all users and the noise have the smallest sum. For this T, #(m > T) <= noise_per_record <= #(m
-    >= T), where # is the number of users with this property. The score of a candidate is minus the distance
-    of `noise_per_record` from this interval. So one user changes the score of a candidate by at most one.
+    Suppose that a user has m records, and at most T records are counted. The user then loses (m − T)⁺ records.
+    The noise on all counts adds up to T·`noise_per_record`. The best T is the one for which the lost records of
+    all users and the noise have the smallest sum. Let #(m > T) be the number of users with m > T. For the best
+    T, #(m > T) <= noise_per_record <= #(m >= T). The score of a candidate T is the negative of the distance
+    between `noise_per_record` and this interval. So one user changes the score of a candidate by at most one.
 
     Parameters
     ----------
@@ -79,41 +80,43 @@ def rank_scores(
 class ChosenContributions(Mechanism):
     """Choose how many records per user to count.
 
-    From the data, this class first chooses the largest number of records per user that is counted. The choice
-    is one of the `candidates`. Then the class runs the inner mechanism, the parameter `mechanism`, with the
-    chosen number. The chosen number replaces the field `l` of an `SRA` or `HPA`, or the field `bound` of an
-    `LPA`. All other parameters of the inner mechanism, including its budget, stay the same.
+    The parameter `mechanism` is another mechanism, here called the inner mechanism. The inner mechanism counts
+    at most a certain number of records per user. From the data, this class chooses one of the `candidates` for
+    this number. Then the class runs the inner mechanism with the chosen number. The chosen number replaces the
+    field `l` of an `SRA` or `HPA`, or the field `bound` of an `LPA`. All other parameters of the inner
+    mechanism stay the same, including the budget.
 
-    Guarantee  The release is ε-DP for each user. This ε is the sum of two parts. The parameter `epsilon` pays
-               for the choice, and the budget of `mechanism` pays for the release with the chosen number.
+    Guarantee  The release is ε-DP for each user. ε is the sum of two parts. The parameter `epsilon` pays for
+               the choice, and the budget of `mechanism` pays for the release with the chosen number.
     Assumes    Users may have any number of records. You choose the candidates without looking at the data.
-    Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
-               score, after the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    Our score of a candidate is minus an estimate of the error that a release with this candidate
-               would have on the data. Fan & Jin compute the error from a model of the users, without the
-               data.
+    Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the score
+               ourselves, following an idea of Fan & Jin, WWW 2015, section 4.1.
+    Differs    To score a candidate, we estimate the error that a release with this candidate would have on the
+               data. The score is the negative of this estimate. Fan & Jin compute the error from a model of the
+               users, without the data.
     Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
 
-    Let cᵢ be the true count of item i, and c̃ᵢ the noisy count. The score of a candidate l is minus an
-    estimate of the total error of the item counts, Σ|c̃ᵢ − cᵢ|. On average, the error is at most this
-    estimate plus a number that is the same for all candidates. Let n_u be the number of records of user u, L
-    the largest candidate, and K the number of items. Then
+    Let cᵢ be the true count of item i, and c̃ᵢ the noisy count. The total error of the item counts is Σ|c̃ᵢ −
+    cᵢ|. The score of a candidate l is the negative of an estimate of this error. On average, the error is at
+    most this estimate plus a number that is the same for all candidates. Let n_u be the number of records of
+    user u, L the largest candidate, and K the number of items. Then
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
-    where X_l is the noise on an item's count if l records per user are counted. The sum over the users is the
-    number of records that are kept with the candidate L, but dropped with the candidate l. Each dropped
-    record lowers one item's count by one. Records beyond L are left out of the sum, because every candidate
-    drops them.
+    where X_l is the noise on an item's count if at most l records per user are counted. The sum over the users
+    is the number of records that the candidate L keeps, but the candidate l drops. Each dropped record lowers
+    one item's count by one. The sum leaves out the records of a user beyond L, because every candidate drops
+    these records.
 
-    The choice is private for the following reason. Suppose that a user with n records is added to the data.
-    The sum gets one new term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and
-    L − l. Let l₀ be the smallest candidate. So all scores fall, and by at most L − l₀, however many records
-    the user has. The other part of the score, K·E|X_l|, is computed from public numbers. This part is rounded
-    to an integer, so scores are exact integers. The exponential mechanism chooses a candidate with
-    probability proportional to exp(ε·score/(L − l₀)). This choice is therefore ε-DP (see
-    `noise.exponential_mechanism` with `monotone`). The release with the chosen l is ε'-DP, where ε' is the
-    budget of `mechanism`. The two costs add up to ε + ε', because the chosen l is public.
+    The choice is private for the following reason. Suppose that a user with n records is added to the data. The
+    sum gets one new term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l.
+    Let l₀ be the smallest candidate. So no score rises, and no score falls by more than L − l₀, however many
+    records the user has. The other part of the score, K·E|X_l|, is computed from public numbers. This part is
+    rounded to an integer, so all scores are integers. The exponential mechanism chooses a candidate with
+    probability proportional to exp(ε·score/(L − l₀)). Because all scores change in the same direction, this
+    choice is ε-DP (see `noise.exponential_mechanism` with `monotone`). The release with the chosen l is ε'-DP,
+    where ε' is the budget of `mechanism`. Because the release also shows the chosen l, the two costs add up to
+    ε + ε'.
 
     With `rule` = "rank", the scores are those of the function `rank_scores`. We defined these scores after
     Liu, Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank
@@ -121,13 +124,13 @@ class ChosenContributions(Mechanism):
     rule is better if the candidates are large and there are many users.
     """
 
-    mechanism: Any = parameter(check=_check_sampling, doc="mechanism that is run afterwards")
+    mechanism: Any = parameter(check=_check_sampling, doc="inner mechanism, run after the choice")
     candidates: tuple[Any, ...] = parameter(
         check=_check_candidate_l, unit="records", doc="numbers of records to choose from"
     )
     epsilon: float = parameter(low=0, strict=True, doc="part of ε that pays for the choice")
     rule: str = parameter(
-        "error", choices=("error", "rank"), doc="score: estimated error, or rank of the users"
+        "error", choices=("error", "rank"), doc="kind of score, from the estimated error or from ranks"
     )
     takes = Interactions
     cite = "mcsherry2007"
@@ -148,15 +151,15 @@ class ChosenContributions(Mechanism):
 
     @property
     def chosen_field(self) -> str:
-        """Name of the field that is chosen from the data. It is "l" if the inner mechanism is `SRA` or `HPA`,
-        and "bound" if it is `LPA`.
+        """Name of the inner mechanism's field that is chosen from the data: "l" for `SRA` and `HPA`, and
+        "bound" for `LPA`.
         """
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of a candidate's score that one user can cause. With the rule "error", the addition
-        of a user never raises a score.
+        """Largest change of a candidate's score that one user can cause. With `rule` = "error", adding a user
+        never raises a score.
         """
         if self.rule == "rank":
             return 1
@@ -185,8 +188,9 @@ class ChosenContributions(Mechanism):
         return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate, in the order of `candidates`. With the rule "error", the score
-        is minus the estimated error. With the rule "rank", it is the rank score (see `rank_scores`).
+        """Return the score of each candidate, in the order of `candidates`. With `rule` = "error", the score is
+        the negative of the estimated error. With `rule` = "rank", the function `rank_scores` computes the
+        score.
         """
         items = data.domain.shape[0]
         records = data.records_per_user()
@@ -247,38 +251,38 @@ def _check_candidate_theta(candidates: Any) -> str | None:
 class ChosenThreshold(Mechanism):
     """Choose the threshold θ of a filter from the data.
 
-    The filter releases only cells whose noisy count is at least θ. From the data, this class first chooses
-    one of the `candidates` for θ. Then the class runs the filter `mechanism` with the chosen θ, which
-    replaces the filter's own θ. All other parameters of the filter, including its budget, stay the same.
+    The parameter `mechanism` is a filter, which releases only cells whose noisy count is at least θ. From the
+    data, this class first chooses one of the `candidates` for θ. Then the class runs the filter with the
+    chosen θ. All other parameters of the filter stay the same, including the budget.
 
-    Guarantee  The release is ε-DP for each unit. This ε is the sum of two parts. The parameter `epsilon` pays
-               for the choice, and the budget of `mechanism` pays for the release with the chosen θ.
+    Guarantee  The release is ε-DP for each unit. ε is the sum of two parts. The parameter `epsilon` pays for
+               the choice, and the budget of `mechanism` pays for the release with the chosen θ.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose the
                candidates without looking at the data.
     Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
                score.
     Differs    nothing.
-    Cost       Time is one pass over the counts per candidate, plus the time that `mechanism` takes.
+    Cost       Time is one pass over the counts for each candidate, plus the time that `mechanism` takes.
 
-    Let cᵢ be the true count of cell i. The score of a candidate θ is minus an estimate of the total error of
-    all cells, Σ|released count − cᵢ|:
+    Let cᵢ be the true count of cell i. The total error of all cells is Σ|released count − cᵢ|. The score of a
+    candidate θ is the negative of an estimate of this error:
 
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 
     The sum is over the non-empty cells. The second term is the expected size of the noise X that passes the
-    filter if all m cells of the domain are empty. The function t(c) describes the error of a cell with count
-    c. If c is below θ, the count is lost, so t(c) = c. If c is above θ, the count may still be lost because
-    of noise. This is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
+    filter if all m cells of the domain are empty. The function t(c) describes the error of a cell with count c.
+    If c is below θ, the filter drops the cell, so t(c) = c. If c is above θ, the filter may still drop the cell
+    because of noise. A drop is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
-    The choice is private for the following reason. First, t(0) = 0. If c changes by 1, t(c) changes by at
-    most 1. Let l1 be the largest total change of the counts that one protected unit can cause. A unit
-    therefore changes Σ t(cᵢ) by at most l1, up or down, even if the unit adds records to empty cells. The
-    second term is computed from public numbers and rounded to an integer, so scores are exact integers. The
-    exponential mechanism chooses a candidate with probability proportional to exp(ε·score/(2·l1)), and is
-    therefore ε-DP. The budget of `mechanism` is added to this ε, because the chosen θ is public.
+    The choice is private for the following reason. Let l1 be the largest total change of the counts that one
+    protected unit can cause. If c changes by 1, t(c) changes by at most 1, and t(0) = 0. Therefore, a unit
+    changes Σ t(cᵢ) by at most l1, up or down, even if the unit adds records to empty cells. The second term is
+    computed from public numbers and rounded to an integer, so all scores are integers. The exponential
+    mechanism chooses a candidate with probability proportional to exp(ε·score/(2·l1)), and is therefore ε-DP.
+    Because the release also shows the chosen θ, the budget of `mechanism` is added to this ε.
     """
 
-    mechanism: Any = parameter(check=_check_filter, doc="mechanism that is run afterwards")
+    mechanism: Any = parameter(check=_check_filter, doc="inner mechanism, run after the choice")
     candidates: tuple[Any, ...] = parameter(
         check=_check_candidate_theta, unit="counts", doc="thresholds θ to choose from"
     )
@@ -297,8 +301,8 @@ class ChosenThreshold(Mechanism):
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return the expected sum of the absolute values of all noisy counts that pass the filter, for an
-        empty table. `theta` is the threshold θ, and `cells` the number m of cells. `l1` is the largest total
+        """Return the expected sum of the absolute values of all noisy counts that pass the filter, if the table
+        is empty. `theta` is the threshold θ, and `cells` the number m of cells. `l1` is the largest total
         change of the counts that one protected unit can cause.
 
         The formula is m·E(|X|; |X| >= θ), rounded to an integer, where X is the noise on a cell. The
@@ -309,9 +313,9 @@ class ChosenThreshold(Mechanism):
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate threshold, in the order of `candidates`. The score is minus the
-        sum of two errors. The first is the size of the counts that the filter drops. The second is the size
-        of the noise that passes the filter.
+        """Return the score of each candidate threshold, in the order of `candidates`. The score is the negative
+        of the sum of two errors. The first error is the size of the counts that the filter drops. The second
+        error is the size of the noise that passes the filter.
         """
         l1 = sensitivity(table)
         return np.array(

@@ -178,11 +178,11 @@ class Contributions(Mechanism):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the data that the mechanism counts. Users who have more than `bound` records keep `bound`
-        random ones.
+        """Return the data that the mechanism counts. If a user has more than `bound` records, only `bound` of
+        them are kept, at random.
 
-        The result is private, like the input. If you pass a seeded `rng`, the result contains the same
-        records that a release with the same seed counts.
+        The result is private, like the input. If you pass a seeded `rng`, the result contains the same records
+        that a release with this seed counts.
         """
         assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
@@ -263,8 +263,8 @@ class Contributions(Mechanism):
 
 
 class SampledContributions(Contributions):
-    """Base of mechanisms that count at most `l` records per user. If `l` is "suggested", they compute the
-    largest number of records from public facts.
+    """Base of mechanisms that count at most `l` records per user. If `l` is "suggested", such a mechanism
+    computes this limit from public numbers.
     """
 
     l: int | str  # noqa: E741
@@ -286,8 +286,8 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """Return the largest number l of records per user that the mechanism counts, for data with `items`
-        different items.
+        """Return the limit l on the number of records per user that the mechanism counts. `items` is the number
+        of different items in the data.
         """
         if not isinstance(self.l, str):
             return self.l
@@ -334,23 +334,26 @@ class SRA(SampledContributions):
     example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
     and a context.
 
-    SRA is the simple random algorithm. If a user has more than `l` records, the mechanism keeps `l` of them
-    at random, so counts are too low. If you give a public `total`, all counts are multiplied by one factor so
-    that they add up to this total. If records may have been dropped, the standard errors of answers are NaN.
-    The attribute `noise` of the answers then gives the standard error from noise alone. With `l` =
-    "suggested", the mechanism computes `l` from public numbers. Then you also have to give `n` (number of
-    users), `bound` (largest number of records per user) and `popularity`.
+    SRA is the simple random algorithm. If a user has more than `l` records, the mechanism keeps `l` of them at
+    random and drops the others. The counts are therefore too low. If you give a public `total`, the mechanism
+    multiplies all counts by one factor so that they add up to this total.
+
+    The error from dropped records is unknown. Therefore, if records may have been dropped, the standard errors
+    of answers are NaN. The attribute `noise` of the answers then gives the standard error from noise alone.
+
+    With `l` = "suggested", the mechanism computes `l` from public numbers. Then you also have to give `n`
+    (number of users), `bound` (largest number of records per user) and `popularity`.
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. `split` divides the budget
-               between the counts of items and the counts of edges (pairs of an item and a context). The
-               sample of one user's records does not depend on other users, so one user changes the sampled
-               data by at most l records.
+               between the counts of items and the counts of edges (pairs of an item and a context). The choice
+               of a user's records does not depend on other users. So one user changes the counted data by at
+               most l records.
     Assumes    Users may have any number of records, because the mechanism drops those beyond `l`. If the
                data's bound is smaller than `l`, the mechanism uses this bound instead.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
-    Differs    We add two-sided geometric noise to integer counts. We compute the best l from a corrected
-               model. Equations 21 and 22 of Fan & Jin (2015) treat the l sampled records of a user as
-               independent, and replace the counts by their means. Our model does neither.
+    Differs    We add two-sided geometric noise to integer counts. We compute the best l from a corrected model.
+               Equations 21 and 22 of Fan & Jin (2015) treat the l counted records of a user as independent.
+               These equations also replace the counts by their means. Our model avoids both simplifications.
     Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 
@@ -367,16 +370,17 @@ class SRA(SampledContributions):
     audited = audited_at(0, l=2)
 
     def budgets(self) -> tuple[float, float]:
-        """Return two parts of ε (or ρ). The first pays for the counts of items, the second for the counts of
-        edges (pairs of an item and a context).
+        """Return two parts of ε (or ρ). The first part pays for the counts of items. The second part pays for
+        the counts of edges (pairs of an item and a context).
         """
         return item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, at most `l` random ones per user. These records are
-        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
+        """Return the records that the mechanism counts, at most `l` random records per user. The result is
+        private, like the input. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
@@ -405,29 +409,31 @@ class HPA(SampledContributions):
     example an hour. The mechanism releases noisy counts of items, and of edges, which are pairs of an item
     and a context.
 
-    HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps those of the
-    most popular items, so the counts of other items are too low. The share `random_share` of the `l` records
-    is drawn at random from all records of the user. To learn which items are popular, the mechanism first
-    measures noisy counts of the items, from at most `d` random records per user. You can give a `score` per
-    item instead, if the scores are public or come from another release. In this case, `d` and
-    `popularity_share` are not used. The documentation of `SRA` explains `total`, `l` = "suggested" and the
-    errors of answers. The suggested `l` is computed for a random choice of records, so for HPA it is only a
-    rough guide.
+    HPA is the hand-picked algorithm. If a user has more than `l` records, the mechanism keeps `l` of them. It
+    prefers the records about the most popular items, so the counts of other items are too low. With
+    `random_share` > 0, this share of the `l` records is drawn at random from all records of the user.
 
-    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The share
-               `popularity_share` of the budget pays for a noisy popularity of each item, which is estimated
-               from `d` random records per user. `split` divides the rest between the counts of items and the
-               counts of edges (pairs of an item and a context). The noisy popularity is public, because its
-               noise is paid for. So the choice of one user's records does not depend on private data of other
-               users. The costs of the three measurements (popularity, items and edges) add up.
+    To learn which items are popular, the mechanism first measures noisy counts of the items, from at most `d`
+    random records per user. If you have scores that are public or come from another release, you can give one
+    `score` per item instead. The mechanism then uses neither `d` nor `popularity_share`.
+
+    The documentation of `SRA` explains `total`, `l` = "suggested" and the errors of answers. The formula for
+    the suggested `l` assumes a random choice of records, so for HPA the result is only a rough guide.
+
+    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The mechanism makes three
+               measurements: popularity, items and edges. Their costs add up to the budget. The share
+               `popularity_share` of the budget pays for a noisy popularity of each item, which is measured from
+               `d` random records per user. `split` divides the rest of the budget between the counts of items
+               and the counts of edges (pairs of an item and a context). The noisy popularity may be public,
+               because the budget pays for its noise. So the choice of one user's records uses no exact data of
+               other users.
     Assumes    Users may have any number of records, because the mechanism drops those beyond `l` and `d`. If
                you give a `score`, it must be public.
-    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests the mixture of
-               random and picked records as future work.
-    Differs    You give `d` from public knowledge. The paper instead reads a number from the data: the
-               smallest number of records of any user, min |T_k|. If no noisy count is above zero, we treat
-               all items as equally popular. The paper divides by zero in this case. The noise is drawn as
-               in SRA.
+    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests a mixture of random
+               records and records of popular items as future work.
+    Differs    You give `d` from public knowledge. The paper instead uses the smallest number of records of any
+               user, min |T_k|, which is private. If no noisy count is above zero, we treat all items as equally
+               popular. The paper divides by zero in this case. The noise is the same as in SRA.
     Cost       Time is O(records·log l), and memory is O(kept records + items × contexts).
     """
 
@@ -438,7 +444,7 @@ class HPA(SampledContributions):
         1,
         integer=True,
         unit="records",
-        doc="number d of records per user with which popularity is measured (public)",
+        doc="public number d of records per user from which popularity is measured",
     )
     popularity_share: float = parameter(
         0.1, 0, 1, strict=True, doc="share of the budget that pays for measuring popularity"
@@ -448,7 +454,7 @@ class HPA(SampledContributions):
     )
     split: tuple[float, float] = split_field()
     score: tuple[Any, ...] | None = parameter(
-        None, check=_check_scores, doc="your own popularity score per item (public or paid for)"
+        None, check=_check_scores, doc="your own popularity score per item (public, or from another release)"
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
@@ -476,8 +482,8 @@ class HPA(SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1: the counts also cost")
 
     def budgets(self) -> tuple[float, float]:
-        """Return two parts of ε (or ρ). The first pays for measuring the popularity of items, the second for
-        the counts of items and edges.
+        """Return two parts of ε (or ρ). The first part pays for measuring the popularity of items. The second
+        part pays for the counts of items and edges.
         """
         if self.score is not None:
             return 0.0, amount(self.budget)
@@ -491,9 +497,9 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public popularity score for each item, and a tuple of receipts that record the privacy
-        cost of these scores. If you gave a `score`, the function returns your scores, and the tuple is empty.
-        Otherwise the score of an item is its noisy count, from at most `d` random records per user.
+        """Return a public popularity score for each item, and a tuple of receipts that record the privacy cost
+        of the scores. If you gave a `score`, the function returns your scores and an empty tuple. Otherwise,
+        the score of an item is a noisy count of the item, from at most `d` random records per user.
         """
         if self.score is not None:
             return np.array(self.score), ()
@@ -513,9 +519,9 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, at most `l` per user, those of popular items first.
-        These records are private. If you pass a seeded `rng`, a release with the same seed counts the same
-        records.
+        """Return the records that the mechanism counts, at most `l` per user. Records about popular items come
+        first. The result is private, like the input. If you pass a seeded `rng`, a release with the same seed
+        counts the same records.
         """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
@@ -557,9 +563,9 @@ class LPA(Contributions):
     and a context.
 
     LPA is the Laplace perturbation algorithm. If a user has more than `bound` records, the mechanism keeps
-    `bound` of them at random. The scale of the noise is proportional to `bound`. If records may have been
-    dropped, the standard errors of answers are NaN. The attribute `noise` of the answers then gives the
-    standard error from noise alone.
+    `bound` of them at random and drops the others. The scale of the noise is proportional to `bound`. The error
+    from dropped records is unknown. Therefore, if records may have been dropped, the standard errors of answers
+    are NaN. The attribute `noise` of the answers then gives the standard error from noise alone.
 
     Guarantee  The release is ε-DP for all records of a user together. `split` divides ε between the counts of
                items and the counts of edges (pairs of an item and a context).
@@ -567,9 +573,9 @@ class LPA(Contributions):
                mechanism drops those beyond `bound`.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. Fan & Jin, WWW 2015, use this mechanism
                as a baseline (Equations 7 and 8).
-    Differs    We add two-sided geometric noise to integer counts, and Fan & Jin add Laplace noise. You give
-               `bound` from public knowledge. Fan & Jin instead read a number from the data: the largest
-               number of records of any user, max |T_k|.
+    Differs    We add two-sided geometric noise to integer counts. Fan & Jin add Laplace noise. You give `bound`
+               from public knowledge. Fan & Jin instead use the largest number of records of any user, max
+               |T_k|, which is private.
     Cost       Time is O(records), and memory is O(kept records + items × contexts).
     """
 

@@ -1,5 +1,5 @@
-"""Direct synthesis of records. A fixed number of synthetic records is distributed from the root of a
-hierarchy (the whole domain) down to small regions, in agreement with noisy counts.
+"""Direct synthesis of records. The mechanism distributes a fixed number of synthetic records among smaller and
+smaller regions of the domain, in agreement with noisy counts.
 """
 
 from __future__ import annotations
@@ -261,33 +261,34 @@ class _Nodes(NamedTuple):
 class DirectSynthesis(Mechanism):
     """Draw synthetic records, level by level down a tree.
 
-    The tree divides the domain into smaller and smaller regions, its nodes. The mechanism starts with
-    `records` synthetic records at the root. At each node, it measures noisy counts of the children, and
-    distributes the node's synthetic records among the children in agreement with these counts. It stops at
-    level `depth`.
+    The nodes of the tree are regions of the domain. The root is the whole domain, and the children of a node
+    divide its region into smaller regions. The mechanism starts with `records` synthetic records at the root.
+    At each node, the mechanism measures noisy counts of the children. It distributes the synthetic records of
+    the node among the children in agreement with these counts. The mechanism stops at level `depth`.
 
-    With `split` = "exponential", the mechanism chooses at every node by which attribute the node is split
-    next. It prefers attributes for which one of the parts has many records. With `stop` = "count", a node is
-    not split if it has fewer synthetic records than the scale of the noise. By default, nodes are split until
-    they have one record or are at level `depth`.
+    With `split` = "exponential", the mechanism chooses for every node the attribute by which the node is split.
+    The mechanism prefers attributes for which one of the parts has many records. With `stop` = "count", the
+    mechanism does not split a node that has fewer synthetic records than the scale of the noise. By default, it
+    splits every node that has more than one synthetic record and is above level `depth`.
 
-    Guarantee  The release is ε-DP for each unit. The noisy counts on each of the `depth` levels cost ε/depth
-               if ε pays for nothing else. If ε also pays for choices of attributes (`split`), the counts get
-               a smaller part of ε. If you do not give `records`, ε also pays for a noisy number of records.
+    Guarantee  The release is ε-DP for each unit. By default, if you give `records`, the noisy counts on each of
+               the `depth` levels cost ε/depth. If you do not give `records`, ε also pays for a noisy number of
+               records. With `split` = "exponential", ε also pays for the choices of attributes. In both cases,
+               the counts get a smaller part of ε.
     Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.
                Section 4.1 describes `split` and `stop`. The exponential mechanism is due to McSherry &
                Talwar, FOCS 2007.
     Differs    The noise is an integer, because the numbers of records must add up. We added two return
-               statements that are missing in the algorithm as printed. We adjust all counts at once. The
-               paper adjusts counts in steps of one, which gives the same result. A child's noisy count may
-               exceed the parent's count. If you give `split` and `records`, the choices of attributes cost
-               ε/(2·depth) per level. The score of an attribute is the number of records in its largest part.
-               If records are added, this score can only grow. Therefore a choice with probabilities
-               proportional to exp(ε·score) costs ε instead of 2ε.
-    Cost       On each of the `depth` levels, time is proportional to the number of children, including empty
-               ones, of all nodes with more than one synthetic record.
+               statements that are missing in the algorithm as printed. The paper adjusts counts in steps of
+               one. We adjust all counts at once, which gives the same result. A child's noisy count may exceed
+               the parent's count. With `split` = "exponential" and a public number of `records`, the choices of
+               attributes cost ε/(2·depth) per level. If a node is split by an attribute, the score of the
+               attribute is the number of records in the largest part. Additional records never lower this
+               score. Therefore, a choice with probabilities proportional to exp(ε·score) costs ε instead of 2ε.
+    Cost       The time for each of the `depth` levels is proportional to a number of children. All children of
+               nodes with more than one synthetic record are included, also empty children.
     """
 
     budget: DP = budget_field(
@@ -305,9 +306,9 @@ class DirectSynthesis(Mechanism):
         doc="public number of synthetic records (by default a noisy number, which ε pays for)",
     )
     split: str = parameter(
-        None, choices=(None, "exponential"), doc="rule that chooses the attribute to split"
+        None, choices=(None, "exponential"), doc="rule that chooses the attribute by which a node is split"
     )
-    stop: str = parameter(None, choices=(None, "count"), doc="rule that leaves nodes unsplit")
+    stop: str = parameter(None, choices=(None, "count"), doc="rule that stops the splitting of a node early")
     takes = Records
     cite = "adaptive2009"
     title = "direct synthesis"
@@ -315,9 +316,9 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return three parts of ε: `total`, `choices` and `counts`. The first pays for a noisy number of
-        records, and is None if you gave this number. The second is a list with one ε per level of the tree,
-        which pays for the choices of attributes. The list is empty if no attributes are chosen. The third is
+        """Return three parts of ε: `total`, `choices` and `counts`. `total` pays for a noisy number of records,
+        and is None if you gave `records`. `choices` is a list with one ε per level of the tree, which pays for
+        the choices of attributes. If the mechanism does not choose attributes, this list is empty. `counts` is
         a list with one ε per level, which pays for the noisy counts.
         """
         levels = self.depth + (self.records is None)
@@ -340,8 +341,8 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return a text for a widget: the ε of the noisy counts on one level. The function computes this ε
-        from public numbers.
+        """Return a text for a widget. The text contains the ε of the noisy counts on one level, which is a
+        public number.
         """
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 

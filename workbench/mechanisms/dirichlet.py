@@ -128,28 +128,28 @@ _BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is i
 class DirichletSynthesis(Mechanism):
     """Draw synthetic records from a Dirichlet posterior.
 
-    The mechanism adds a prior weight α to the count of every cell. It draws cell probabilities p from the
-    Dirichlet distribution whose parameters are these sums. Then it draws `records` synthetic records from
-    p. The random draws give the privacy, so no noise is added.
+    The mechanism adds a prior weight α to the count of every cell. These sums are the parameters of a Dirichlet
+    distribution, from which the mechanism draws cell probabilities p. Then the mechanism draws `records`
+    synthetic records from p. The random draws protect the units, so the mechanism adds no noise.
 
     Guarantee  The release is (ε, δ)-DP if one record is replaced by another, in a table of exactly `total`
-               records. The release even satisfies the stronger, probabilistic definition of privacy: with
-               probability at least 1 − δ, the privacy loss of the release is at most ε. The privacy loss is
-               the logarithm of the ratio of the release's probabilities for the two tables. If α >=
-               records/(e^ε − 1), the guarantee is ε-DP without a δ. If the budget has δ = 0, the mechanism
-               chooses such an α.
+               records. By default, the release satisfies an even stronger, probabilistic definition of privacy:
+               with probability at least 1 − δ, the privacy loss is at most ε. The privacy loss of a release is
+               the logarithm of a ratio, the release's probability for one table divided by the probability for
+               the other table. If α >= records/(e^ε − 1), the guarantee is ε-DP with δ = 0. If the budget has δ
+               = 0, the mechanism chooses such an α.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records in the table is public, and
                you give it as `total`. If the table has another total, the mechanism raises an error, because
                α may be too small for a smaller table.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
                Tran compare their mechanisms with this one (ICDT 2012, section 4.5).
-    Differs    All cells have the same α. We choose the smallest α for which we can prove that the privacy
-               loss exceeds ε with probability at most δ. We compute this probability numerically.
-               Machanavajjhala et al. use a formula that holds only for ε > ln 2. The random draws use
-               floating-point numbers, which the proof does not cover exactly. Releases are marked as
-               idealised for this reason. As in the paper of Machanavajjhala et al., δ bounds the sum of the
-               failure probabilities of all cells. With `notion` = "approximate", the mechanism guarantees (ε,
-               δ)-DP, but not the probabilistic definition. Then a smaller α suffices.
+    Differs    All cells have the same α. We choose the smallest α for which a numerical computation proves that
+               the privacy loss exceeds ε with probability at most δ. Machanavajjhala et al. instead use a
+               formula, which holds only for ε > ln 2. The random draws use floating-point numbers, which the
+               proof does not cover exactly. For this reason, releases are marked as idealised. A failure is a
+               privacy loss above ε. As in the paper of Machanavajjhala et al., δ bounds the sum of the failure
+               probabilities of all cells. With `notion` = "approximate", the mechanism guarantees (ε, δ)-DP,
+               but not the probabilistic definition. A smaller α is then sufficient.
     Cost       Time and memory are O(non-empty cells + records), plus about 0.1 s to choose α. Neither time
                nor memory depends on the number of possible cells or on `total`.
     """
@@ -175,7 +175,7 @@ class DirichletSynthesis(Mechanism):
         2**64,
         strict=True,
         unit="records",
-        doc="prior weight α of a cell (by default the smallest for which the guarantee holds)",
+        doc="prior weight α of a cell (by default the smallest value with a proven guarantee)",
     )
     notion: str = parameter(
         "probabilistic",
@@ -200,17 +200,17 @@ class DirichletSynthesis(Mechanism):
         """Smallest prior weight α for which no release has a privacy loss above ε. This weight is
         records/(e^ε − 1), where `records` is the number of synthetic records.
 
-        This α suffices for the following reason. Suppose that a record moves from cell j to cell i. Let x_i
-        and x_j be the counts of these cells before the move, and z_i and z_j their numbers of synthetic
-        records. The move multiplies the probability of this sample by (1 + z_i/(α+x_i)) / (1 +
-        z_j/(α+x_j−1)). This factor is between e^−ε and e^ε, because z_i and z_j are at most `records`.
+        This α is sufficient for the following reason. Suppose that a record moves from cell j to cell i. Let
+        x_i and x_j be the counts of these cells before the move. Consider a release with z_i synthetic records
+        in cell i and z_j in cell j. The move multiplies the probability of this release by (1 + z_i/(α+x_i)) /
+        (1 + z_j/(α+x_j−1)). This factor is between e^−ε and e^ε, because z_i and z_j are at most `records`.
         """
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """Return the prior weight α, which is added to the count of each of the domain's k cells. If you gave
-        `alpha`, α is this number. Otherwise α is the smallest number for which the guarantee is proven. The
-        computation uses only public numbers.
+        """Return the prior weight α, which the mechanism adds to the count of each cell. `k` is the number of
+        cells of the domain. If you gave `alpha`, α is this number. Otherwise, α is the smallest number for
+        which the guarantee is proven. The computation uses only public numbers.
         """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
@@ -226,15 +226,16 @@ class DirichletSynthesis(Mechanism):
         holds for any two neighbouring tables with k cells, which differ in one replaced record. `alpha` is
         the prior weight of a cell. The guarantee needs a δ of at least this bound.
 
-        Let x be the count of a cell, z its number of synthetic records, and c = e^ε − 1. By the argument in
-        the documentation of `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α +
-        max(x−1, 0)). The number z has a beta-binomial distribution. Let T(x) be the probability that z is so
+        Let x be the count of a cell, z the number of synthetic records in the cell, and c = e^ε − 1. By the
+        argument in the documentation of `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α
+        + max(x−1, 0)). The number z has a beta-binomial distribution. Let T(x) be the probability that z is so
         large. The counts x_i of all k cells add up to n, the public `total`. So the probability that any cell
         has such a large z is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. Here (·)⁺ replaces a
-        negative number by 0. This is the bound for the probabilistic definition. For (ε, δ)-DP it suffices to
-        compare two given neighbours. These neighbours differ by a record that moves from one cell to another.
-        Only the cell that the record leaves can raise the loss above ε. This cell has x >= 1, so the bound is
-        max_{x>=1} T(x).
+        negative number by 0. The right-hand side is the bound for the probabilistic definition.
+
+        For (ε, δ)-DP, it is enough to compare two given neighbours. These neighbours differ by a record that
+        moves from one cell to another. The loss can be above ε only because of the cell that the record leaves.
+        This cell has x >= 1, so the bound is max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0
